@@ -1,0 +1,91 @@
+"""What convert and verify return: plain frozen values, one entry a kernel and launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tt2gl.diagnostics import Diagnostic
+
+Status = Literal["converted", "kept", "failed"]
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What a compiler made of one kernel. Sizes in bytes, instruction widths in bits; None where unknown."""
+
+    shared_bytes: int
+    registers: int | None
+    spills: int | None
+    code_bytes: int
+    convert_layouts: int
+    global_loads: dict[str, int] = field(default_factory=dict)
+    global_stores: dict[str, int] = field(default_factory=dict)
+    shared_accesses: int = 0
+    async_copies: int = 0
+    mma: dict[str, int] = field(default_factory=dict)
+    barriers: int = 0
+
+
+@dataclass(frozen=True)
+class CompileResult:
+    """One kernel compiled to machine code for one target, or why it was not (`error`: one line)."""
+
+    ok: bool
+    metrics: Metrics | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class DeviceResult:
+    """Both kernels run on a GPU: equality on the same inputs, median milliseconds of interleaved timing."""
+
+    gpu: str
+    equal: bool
+    bitwise: bool
+    max_error: float
+    triton_ms: float
+    gluon_ms: float
+
+    @property
+    def speedup(self) -> float:
+        """Triton's time over Gluon's: above 1 the port is faster."""
+        return self.triton_ms / self.gluon_ms
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """One kernel on one target under one launch (`launch`: its index among the kernel's launches)."""
+
+    file: str
+    kernel: str
+    target: str
+    launch: int
+    status: Status
+    rules: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    triton: CompileResult | None = None
+    gluon: CompileResult | None = None
+    device: DeviceResult | None = None
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """One file converted: `text` is the whole Gluon file, equal to `original` where no kernel converted.
+
+    `diagnostics` are of the file itself; a kernel's own are in `kernels`.
+    """
+
+    path: str
+    original: str
+    text: str
+    kernels: tuple[KernelReport, ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was rewritten."""
+        return self.text != self.original
+
+
+JsonDocument = dict[str, Any]
