@@ -1,0 +1,32 @@
+"""Options and paths that every test may use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--update-golden`: write the expected Gluon files instead of comparing with them."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden, to be reviewed as a diff")
+
+
+@pytest.fixture(scope="session")
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are to be written rather than compared."""
+    return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the checkout."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The directory with our own kernels."""
+    return REPOSITORY / "corpus"
