@@ -1,0 +1,176 @@
+"""Jobs that misbehave end as outcomes, and never take the caller along."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from tt2gl.isolate import Outcome, map_isolated, one_line, run_isolated
+
+
+def test_returns_the_value() -> None:
+    outcome = run_isolated(lambda a, b: a + b, 2, 3)
+    assert outcome.ok
+    assert outcome.value == 5
+
+
+def test_an_exception_is_one_line_and_a_traceback() -> None:
+    def fail() -> None:
+        raise ValueError("first\nlast line")
+
+    outcome = run_isolated(fail)
+    assert (outcome.kind, outcome.error) == ("error", "ValueError: last line")
+    assert "Traceback" in outcome.detail
+
+
+def test_an_abort_names_its_signal_and_the_last_line_printed() -> None:
+    def abort() -> None:
+        os.write(2, b"noise\nLLVM ERROR: Cannot select: t1\nstack dump\n")
+        os.abort()
+
+    outcome = run_isolated(abort)
+    assert outcome.kind == "crash"
+    assert outcome.error == "SIGABRT: LLVM ERROR: Cannot select: t1"
+    assert "noise" in outcome.detail
+
+
+def test_a_segfault_is_a_crash() -> None:
+    outcome = run_isolated(lambda: ctypes.string_at(0))
+    assert (outcome.kind, outcome.error) == ("crash", "SIGSEGV")
+
+
+def test_an_exit_without_a_result_is_a_crash() -> None:
+    outcome = run_isolated(lambda: os._exit(3))
+    assert (outcome.kind, outcome.error) == ("crash", "exited with 3")
+
+
+def test_sys_exit_is_an_error() -> None:
+    assert run_isolated(lambda: sys.exit("done")).error == "SystemExit: done"
+
+
+def test_a_hang_is_killed_with_its_own_children(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+
+    def hang() -> None:
+        process = subprocess.Popen(["sleep", "60"])
+        note.write_text(str(process.pid))
+        process.wait()
+
+    start = time.monotonic()
+    outcome = run_isolated(hang, timeout=0.5)
+    assert time.monotonic() - start < 5
+    assert (outcome.kind, outcome.error) == ("timeout", "took longer than 0.5 s")
+    assert _ended(int(note.read_text()))
+
+
+def test_a_result_larger_than_the_pipe_arrives_whole() -> None:
+    outcome = run_isolated(lambda: b"x" * 20_000_000)
+    assert outcome.value == b"x" * 20_000_000
+
+
+def test_a_result_that_cannot_be_pickled_is_an_error() -> None:
+    outcome = run_isolated(lambda: lambda: None)
+    assert outcome.kind == "error"
+    assert "pickle" in outcome.error.lower() or "local object" in outcome.error
+
+
+def test_outcomes_are_in_the_order_of_the_arguments() -> None:
+    def late(seconds: float) -> float:
+        time.sleep(seconds)
+        return seconds
+
+    done: list[int] = []
+
+    def note(index: int, outcome: Outcome[float]) -> None:
+        done.append(index)
+
+    outcomes = map_isolated(late, [(0.4,), (0.0,), (0.1,)], workers=3, on_done=note)
+    assert [outcome.value for outcome in outcomes] == [0.4, 0.0, 0.1]
+    assert done == [1, 2, 0]
+
+
+def test_a_bad_job_leaves_its_neighbours_alone() -> None:
+    def maybe(number: int) -> int:
+        if number == 1:
+            os.abort()
+        return number
+
+    kinds = [outcome.kind for outcome in map_isolated(maybe, [(0,), (1,), (2,)], workers=2)]
+    assert kinds == ["ok", "crash", "ok"]
+
+
+def test_nothing_to_do() -> None:
+    assert map_isolated(abs, []) == []
+
+
+def test_temporary_files_of_a_job_are_removed() -> None:
+    def leave() -> str:
+        descriptor, path = tempfile.mkstemp()
+        os.close(descriptor)
+        return path
+
+    path = run_isolated(leave).value
+    assert path is not None
+    assert not Path(path).exists()
+
+
+def test_what_a_job_prints_is_kept_from_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = run_isolated(lambda: print("hello"))
+    assert outcome.detail == "hello\n"
+    assert capfd.readouterr().out == ""
+
+
+def test_an_interrupt_kills_the_children_and_is_raised(tmp_path: Path) -> None:
+    script = textwrap.dedent("""
+        import os, pathlib, sys, time
+        from tt2gl.isolate import map_isolated
+
+        def job(name):
+            pathlib.Path(sys.argv[1], name).write_text(str(os.getpid()))
+            time.sleep(60)
+
+        try:
+            map_isolated(job, [("a",), ("b",)], workers=2)
+        except KeyboardInterrupt:
+            sys.exit(42)
+    """)
+    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)])
+    _wait_for(lambda: all((tmp_path / name).exists() and (tmp_path / name).read_text() for name in "ab"))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 42
+    assert all(_ended(int((tmp_path / name).read_text())) for name in "ab")
+
+
+def test_one_line_of_an_empty_exception() -> None:
+    assert one_line(RuntimeError()) == "RuntimeError"
+
+
+def _wait_for(condition: object) -> None:
+    assert callable(condition)
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _ended(pid: int) -> bool:
+    """Whether the process is gone, or a zombie that its new parent has yet to collect."""
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
