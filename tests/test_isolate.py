@@ -124,7 +124,7 @@ def test_temporary_files_of_a_job_are_removed() -> None:
 
 
 def test_what_a_job_prints_is_kept_from_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = run_isolated(lambda: print("hello"))
+    outcome = run_isolated(lambda: sys.stdout.write("hello\n"))
     assert outcome.detail == "hello\n"
     assert capfd.readouterr().out == ""
 

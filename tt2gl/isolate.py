@@ -61,6 +61,22 @@ def preload() -> None:
     import triton.language  # noqa: F401
 
 
+def private_triton() -> None:
+    """Give Triton, in this child process, an empty cache of its own, and take the user's debugging switches away.
+
+    Nothing stale is reused, the user's cache is not written, and an interpreter or a dump asked for by the
+    environment changes nothing. Only for a child: it edits the environment.
+    """
+    import triton.runtime.cache
+
+    for name in ("TRITON_INTERPRET", "TRITON_KERNEL_OVERRIDE", "TRITON_KERNEL_DUMP", "TRITON_STORE_BINARY_ONLY"):
+        os.environ.pop(name, None)
+    os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="cache-")
+    if hasattr(triton.runtime.cache, "triton_key"):
+        # The key hashes all of libtriton, half a second a process; in an empty cache any key will do.
+        triton.runtime.cache.triton_key = lambda: "tt2gl"
+
+
 def run_isolated(function: Callable[..., T], *args: Any, timeout: float = 60.0) -> Outcome[T]:
     """Call `function(*args)` in a child process, for at most `timeout` seconds."""
     return map_isolated(function, [args], workers=1, timeout=timeout)[0]
@@ -270,14 +286,14 @@ def _redirect_output(folder: Path) -> None:
 def _encode(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     try:
         return pickle.dumps(("ok", function(*args)))
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 (whatever ends the job is its outcome)
         return pickle.dumps(("error", (one_line(error), traceback.format_exc())))
 
 
 def _decode(message: bytes, printed: str) -> Outcome[Any]:
     try:
         kind, value = pickle.loads(message)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (unpickling runs the constructors of any class)
         return Outcome("error", error=f"unreadable result: {one_line(error)}", detail=traceback.format_exc() + printed)
     if kind == "ok":
         return Outcome("ok", value=value, detail=printed)

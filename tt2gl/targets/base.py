@@ -1,0 +1,30 @@
+"""What every target states about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Target:
+    """One GPU architecture: how Triton names it, and its limits for one block of threads.
+
+    `arch` is the compute capability times ten (90) or the LLVM name ("gfx942"); `shared_memory_bytes` is the most
+    shared memory (LDS) a kernel can ask for at launch.
+    """
+
+    name: str
+    backend: Literal["cuda", "hip"]
+    arch: int | str
+    warp_size: Literal[32, 64]
+    shared_memory_bytes: int
+    description: str
+
+    @property
+    def vendor(self) -> str:
+        """Who makes it, as people write it."""
+        return "NVIDIA" if self.backend == "cuda" else "AMD"
+
+    def __str__(self) -> str:
+        return self.name

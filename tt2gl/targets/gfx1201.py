@@ -1,0 +1,14 @@
+"""AMD RDNA4: second WMMA, waves of 32."""
+
+from __future__ import annotations
+
+from tt2gl.targets.base import Target
+
+TARGET = Target(
+    name="gfx1201",
+    backend="hip",
+    arch="gfx1201",
+    warp_size=32,
+    shared_memory_bytes=64 * 1024,
+    description="RDNA4 (RX 9070)",
+)

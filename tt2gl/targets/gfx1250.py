@@ -1,0 +1,14 @@
+"""AMD gfx1250: WMMA, asynchronous copies to LDS and the tensor data mover, waves of 32."""
+
+from __future__ import annotations
+
+from tt2gl.targets.base import Target
+
+TARGET = Target(
+    name="gfx1250",
+    backend="hip",
+    arch="gfx1250",
+    warp_size=32,
+    shared_memory_bytes=320 * 1024,
+    description="gfx1250 (MI450)",
+)

@@ -1,0 +1,14 @@
+"""AMD CDNA4: larger MFMA, direct-to-LDS copies of 128 bits and transposing LDS reads, waves of 64."""
+
+from __future__ import annotations
+
+from tt2gl.targets.base import Target
+
+TARGET = Target(
+    name="gfx950",
+    backend="hip",
+    arch="gfx950",
+    warp_size=64,
+    shared_memory_bytes=160 * 1024,
+    description="CDNA4 (MI350)",
+)
