@@ -1,0 +1,39 @@
+"""What people read."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt2gl.diagnostics import Diagnostic, Severity
+from tt2gl.report.terminal import print_conversion, print_diagnostics, print_verification
+from tt2gl.results import CompileResult, Conversion, DeviceResult, KernelReport, Metrics, Status
+
+WARNING = Diagnostic("TTG203", Severity.WARNING, "k.py", 12, 8, "[red]" + "a long cause " * 20, "Do this.")
+
+
+def test_a_diagnostic_is_one_whole_line_and_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    print_diagnostics([WARNING, WARNING])
+    assert capsys.readouterr().err == f"{WARNING}\n"
+
+
+def report(name: str, status: Status, launch: int = 0) -> KernelReport:
+    return KernelReport("k.py", name, "sm90", launch, status, diagnostics=(WARNING,))
+
+
+def test_a_kernel_counts_once_by_its_worst_launch(capsys: pytest.CaptureFixture[str]) -> None:
+    kernels = (report("a", "failed"), report("a", "converted", 1), report("b", "converted"), report("c", "kept"))
+    print_conversion(Conversion("k.py", "x", "y", kernels), "wrote k_gluon.py")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "k.py: sm90: 1 converted, 1 kept as Triton, 1 failed; wrote k_gluon.py"
+
+
+def test_the_table_puts_both_compilers_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    triton = CompileResult(True, Metrics(0, 32, 0, 1024, 1, {"32": 2, "128": 4}))
+    gluon = CompileResult(False, error="no")
+    device = DeviceResult("GPU", True, False, 1e-6, 1.0, 0.5)
+    print_verification([KernelReport("k.py", "k", "sm90", 0, "failed", triton=triton, gluon=gluon, device=device)])
+    out = capsys.readouterr().out
+    for cell in ("32 | error", "4x128 2x32 | error", "within 1e-06", "2.000"):
+        assert cell in out
+    assert "..." not in out
+    assert "…" not in out

@@ -1,0 +1,96 @@
+"""Output files: where a conversion goes, and writing it whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
+
+
+def output_paths(sources: Sequence[str], out: str | None) -> list[Path]:
+    """The file each of `sources` converts to: `out`, a file in the folder `out`, or NAME_gluon.py beside it.
+
+    `out` is a folder where it is one already, ends in a slash, or several sources share it. Raises TTG006 where an
+    output would be an input, or two sources would write to one file.
+    """
+    paths = [_output_path(Path(source), out, several=len(sources) > 1) for source in sources]
+    inputs = {os.path.realpath(source): source for source in sources}
+    claimed: dict[str, str] = {}
+    for source, path in zip(sources, paths, strict=True):
+        place = os.path.realpath(path)
+        if place in inputs:
+            raise _usage_error(str(path), "the output would overwrite an input.", "Name another file with -o.")
+        if place in claimed:
+            message = f"{claimed[place]} and {source} would both be written here."
+            raise _usage_error(str(path), message, "Convert them one by one, each with its own -o.")
+        claimed[place] = source
+    return paths
+
+
+def _output_path(source: Path, out: str | None, *, several: bool) -> Path:
+    name = f"{source.stem}_gluon.py"
+    if out is None:
+        return source.with_name(name)
+    is_folder = several or out.endswith(os.sep) or Path(out).is_dir()
+    return Path(out) / name if is_folder else Path(out)
+
+
+def _usage_error(file: str, message: str, hint: str) -> DiagnosticError:
+    return DiagnosticError(Diagnostic("TTG006", Severity.ERROR, file, 0, 0, message, hint), ExitCode.USAGE)
+
+
+def read_if_there(path: Path) -> str | None:
+    """The text of a file as its bytes spell it, line ends and all; None where there is none to compare with."""
+    try:
+        return path.read_bytes().decode("utf-8") if path.is_file() else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Put `text` at `path` in one step: written beside it, synced, then renamed over it.
+
+    Missing folders are made; a link is followed; an existing file keeps its permissions; a device or pipe is written
+    to as it is. Raises TTG005 where anything fails, with what was there before still there.
+    """
+    place = Path(os.path.realpath(path))
+    content = text.encode("utf-8")
+    try:
+        mode = place.stat().st_mode if place.exists() else None
+        if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            place.write_bytes(content)
+            return
+        if mode is not None and not os.access(place, os.W_OK):
+            raise PermissionError("the file is read-only")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _replace(place, content, mode)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        message = f"cannot write: {reason}."
+        hint = "Choose another place with -o, or make this one writable."
+        diagnostic = Diagnostic("TTG005", Severity.ERROR, str(path), 0, 0, message, hint)
+        raise DiagnosticError(diagnostic, ExitCode.CANNOT_WRITE) from error
+
+
+def _replace(place: Path, content: bytes, mode: int | None) -> None:
+    beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        # Not tempfile.mkstemp: its files are private, and the umask should decide.
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            # A full disk may show here only; the old file must still be there then.
+            os.fsync(stream.fileno())
+        if mode is not None:
+            beside.chmod(stat.S_IMODE(mode))
+        beside.replace(place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise

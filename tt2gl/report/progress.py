@@ -1,0 +1,72 @@
+"""A progress bar for what takes over two seconds, on a terminal alone."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+Advance = Callable[[int, int], None]
+"""Called with how much is done and how much there is."""
+
+PATIENCE = 2.0  # seconds before a bar appears
+_REFRESH = 0.2  # seconds between drawings
+
+
+@contextlib.contextmanager
+def progress(label: str) -> Iterator[Advance]:
+    """A bar on stderr that appears after `PATIENCE` seconds and leaves no trace; silent where stderr is no terminal.
+
+    Drawn from a timer signal, not from a thread: the stages fork, and a forked copy of a threaded process may
+    inherit a lock that nobody holds.
+    """
+    if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
+        yield lambda _done, _total: None
+        return
+    bar = _Bar(label)
+    before = signal.signal(signal.SIGALRM, bar.tick)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE, _REFRESH)
+    try:
+        yield bar.advance
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        bar.close()
+
+
+class _Bar:
+    def __init__(self, label: str) -> None:
+        # Imported here, not at the first tick: a signal handler may interrupt an import.
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+        # rich would send what is printed meanwhile to the bar's stream, stdout's text included.
+        self._rich = Progress(
+            *columns,
+            console=Console(stderr=True),
+            transient=True,
+            auto_refresh=False,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._label = label
+        self._task = self._rich.add_task(label, total=None)
+        self._done = 0
+        self._total: int | None = None
+
+    def advance(self, done: int, total: int) -> None:
+        self._done, self._total = done, total
+
+    def tick(self, _signal: int, _frame: FrameType | None) -> None:
+        self._rich.start()
+        count = f" {self._done}/{self._total}" if self._total else ""
+        self._rich.update(self._task, description=self._label + count, completed=self._done, total=self._total)
+        self._rich.refresh()
+
+    def close(self) -> None:
+        if self._rich.live.is_started:
+            self._rich.stop()
