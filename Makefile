@@ -1,0 +1,57 @@
+# make test                  lint and the whole suite, in .venv
+# make test TRITON=3.6.0     the suite on another Triton, in .venv-3.6.0 (no torch there: every torch pins one Triton)
+# make test SUBSET=1         leaves slow and fuzz tests out: under five minutes
+# make demo                  a kernel converted, compiled for two GPUs and compared; needs no GPU
+PYTHON ?= python3
+DEFAULT_TRITON := $(patsubst triton==%,%,$(filter triton==%,$(shell cat constraints.txt)))
+TRITON ?= $(DEFAULT_TRITON)
+PYTEST_FLAGS ?= -n 2 --dist worksteal
+
+ifeq ($(TRITON),$(DEFAULT_TRITON))
+VENV := .venv
+EXTRAS := gpu,dev
+else
+VENV := .venv-$(TRITON)
+EXTRAS := dev
+endif
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SELECT := $(if $(SUBSET),-m "subset or not (slow or fuzz)",)
+
+.PHONY: all venv demo test pytest lint format bench clean
+.DELETE_ON_ERROR:
+
+all: test
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tt2gl needs Python 3.11 or newer (make PYTHON=...)")'
+	$(PYTHON) -m venv $(VENV)
+	sed 's/^triton==.*/triton==$(TRITON)/' constraints.txt > $(VENV)/constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint $(VENV)/constraints.txt --editable '.[$(EXTRAS)]'
+	touch $@
+
+# Lint once, with the default Triton: the others would check the same text.
+test: $(if $(filter .venv,$(VENV)),$(if $(SUBSET),,lint)) pytest
+
+pytest: $(STAMP)
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) $(SELECT)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+demo: $(STAMP)
+	mkdir -p build/demo
+	$(BIN)/tt2gl convert corpus/softmax.py -o build/demo/softmax_gluon.py --diff
+	$(BIN)/tt2gl convert corpus/softmax.py -o build/demo/softmax_gluon.py
+	$(BIN)/tt2gl verify corpus/softmax.py build/demo/softmax_gluon.py --target sm90 --target gfx942
+
+clean:
+	rm -rf .venv .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
