@@ -1,0 +1,185 @@
+"""Compiles kernels to machine code for any target, without a GPU, each in a child process of its own."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tt2gl import compiler
+from tt2gl.isolate import Outcome, map_isolated, one_line, preload, private_triton
+from tt2gl.launches import Launch, TensorArg
+from tt2gl.results import CompileResult, Metrics
+from tt2gl.slicing import Slice, load_slice
+from tt2gl.targets import Target, get_target
+from tt2gl.verify.metrics import read_metrics
+
+# The TTGIR is what both kernels are compared in; further texts are sent back only where asked for.
+DEFAULT_TEXTS = ("ttgir",)
+
+
+@dataclass(frozen=True)
+class CompileJob:
+    """One kernel under one launch for one target.
+
+    `num_stages` replaces the launch's (1 shows Triton's layouts before software pipelining); `texts` are the stages
+    to return, by Triton's names: ttir, ttgir, llir, ptx, cubin, amdgcn, hsaco.
+    """
+
+    slice: Slice
+    launch: Launch
+    target: str
+    num_stages: int | None = None
+    texts: tuple[str, ...] = DEFAULT_TEXTS
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """What came of a job: its metrics, the texts asked for (binaries as bytes) and Triton's name of the kernel."""
+
+    name: str
+    metrics: Metrics
+    asm: Mapping[str, Any]
+
+
+class CompileError(Exception):
+    """A kernel did not compile; the message is one line."""
+
+
+def compile_kernel(
+    slice: Slice, launch: Launch, target: str, *, num_stages: int | None = None, timeout: float = 60.0
+) -> CompileResult:
+    """Compile one kernel in a child process: its metrics, or one line on why there are none."""
+    return compile_many([CompileJob(slice, launch, target, num_stages)], timeout=timeout)[0]
+
+
+def compile_many(
+    jobs: Sequence[CompileJob],
+    *,
+    workers: int | None = None,
+    timeout: float = 60.0,
+    on_done: Callable[[int], None] | None = None,
+) -> list[CompileResult]:
+    """Compile many kernels at once, `workers` at a time; results in the order of the jobs."""
+    outcomes = compile_outcomes(jobs, workers=workers, timeout=timeout, on_done=on_done)
+    return [compile_result(outcome, job.target) for outcome, job in zip(outcomes, jobs, strict=True)]
+
+
+def compile_outcomes(
+    jobs: Sequence[CompileJob],
+    *,
+    workers: int | None = None,
+    timeout: float = 60.0,
+    on_done: Callable[[int], None] | None = None,
+) -> list[Outcome[CompiledKernel]]:
+    """As `compile_many`, with the texts of each kernel and all that was printed on a failure."""
+    preload()
+    note = None if on_done is None else functools.partial(_note, on_done)
+    return map_isolated(compile_job, [(job,) for job in jobs], workers=workers, timeout=timeout, on_done=note)
+
+
+def _note(on_done: Callable[[int], None], index: int, _outcome: Outcome[CompiledKernel]) -> None:
+    on_done(index)
+
+
+def compile_result(outcome: Outcome[CompiledKernel], target: str) -> CompileResult:
+    """An outcome as the report has it; a kernel that asks for more shared memory than there is has failed too."""
+    if outcome.value is None:
+        return CompileResult(ok=False, error=outcome.error.removeprefix("CompileError: "))
+    metrics = outcome.value.metrics
+    limit = get_target(target).shared_memory_bytes
+    if metrics.shared_bytes > limit:
+        # Triton finds this at the first launch, and the compiler never.
+        error = f"needs {metrics.shared_bytes} bytes of shared memory a block, and {target} has {limit}"
+        return CompileResult(ok=False, metrics=metrics, error=error)
+    return CompileResult(ok=True, metrics=metrics)
+
+
+def compile_job(job: CompileJob) -> CompiledKernel:
+    """Compile one job in this process, which must be a child: it edits the environment, and may abort.
+
+    Raises CompileError with one line that names the author's file where Triton says where.
+    """
+    import triton
+
+    private_triton()
+    target = get_target(job.target)
+    folder = Path(tempfile.mkdtemp(prefix="slice-"))
+    function = load_slice(job.slice, folder)
+    try:
+        _, gpu = compiler.backend_for(target)
+        source = compiler.source_for(function, job.launch)
+        source.attrs = launch_attributes(source, job.launch, target)
+        options = job.launch.options.to_dict()
+        if job.num_stages is not None:
+            options["num_stages"] = job.num_stages
+        kernel = triton.compile(source, target=gpu, options=options)
+    except Exception as error:
+        raise CompileError(explain(error, folder)) from error
+    asm = kernel.asm
+    metrics = read_metrics(asm, kernel.metadata.shared)
+    return CompiledKernel(kernel.metadata.name, metrics, {text: asm[text] for text in job.texts if text in asm})
+
+
+def launch_attributes(source: Any, launch: Launch, target: Target) -> dict[tuple[int, ...], list[list[Any]]]:
+    """The specialization attributes of a source's arguments, as Triton's launcher would find them.
+
+    On AMD it also notes tensors under 2 GiB, which is what makes buffer operations legal.
+    """
+    attributes = {path: list(values) for path, values in source.attrs.items()}
+    if target.backend == "hip" and launch.args:
+        for index, name in enumerate(source.fn.arg_names):
+            tensor = launch.args.get(name)
+            if isinstance(tensor, TensorArg) and tensor_bytes(tensor) < 2**31:
+                attributes.setdefault((index,), []).append(["tt.pointer_range", 32])
+    return attributes
+
+
+def tensor_bytes(tensor: TensorArg) -> int:
+    """Bytes from a tensor's first element to its last: what its storage holds at least."""
+    bits = re.search(r"\d+", tensor.dtype)
+    last = sum((size - 1) * abs(stride) for size, stride in zip(tensor.shape, tensor.stride, strict=True))
+    elements = last + 1 if math.prod(tensor.shape) else 0
+    return elements * max(int(bits[0]) if bits else 8, 8) // 8
+
+
+def explain(error: BaseException, folder: Path) -> str:
+    """One line on why a compilation failed: the innermost cause, at the author's line where that is known.
+
+    `folder` holds the slice, whose lines and columns are the author's.
+    """
+    chain = [error]
+    while (inner := chain[-1].__cause__) is not None:
+        chain.append(inner)
+    places = [place for place in (_place(link, folder) for link in chain) if place]
+    said = next((line for line in map(_message, reversed(chain)) if line), type(error).__name__)
+    return f"{places[-1]}: {said}" if places else said
+
+
+def _message(error: BaseException) -> str:
+    """What an exception says in one line: without Triton's excerpt of the source, or ptxas's of everything."""
+    if hasattr(error, "error_message") and hasattr(error, "node"):
+        lines = [line.strip() for line in (error.error_message or "").splitlines() if line.strip()]
+        return lines[0] if lines else ""
+    if type(error).__name__ == "PTXASError":
+        faults = [line.strip() for line in str(error).splitlines() if re.search(r"\b(error|fatal)\s*:", line)]
+        return "ptxas: " + (faults[0].partition(": ")[2] or faults[0]) if faults else str(error).splitlines()[0]
+    return one_line(error)
+
+
+def _place(error: BaseException, folder: Path) -> str:
+    """`file:line:column` of a Triton CompilationError, whose lines count from the `def` of a function it quotes."""
+    node, text = getattr(error, "node", None), getattr(error, "src", None)
+    if not text or not hasattr(node, "lineno"):
+        return ""
+    for path in sorted(folder.rglob("*.py")):
+        before, found, _ = path.read_text(encoding="utf-8").partition(text.rstrip())
+        if found:
+            line = before.count("\n") + node.lineno
+            return f"{path.relative_to(folder)}:{line}:{node.col_offset}"
+    return ""
