@@ -29,7 +29,7 @@ def test_the_nearest_table_wins_and_its_paths_are_relative_to_it(tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        pytest.param('[tool.tt2gl]\ntarget = "sm90"\ncolor = 1\n', 3, "unknown key 'color'", id="unknown key"),
+        pytest.param('[tool.tt2gl]\ntarget = "sm90"\ncolor = 1\n', 3, "no key 'color'", id="unknown key"),
         pytest.param("[tool.tt2gl]\ntarget = 90\n", 2, "target must be a string", id="wrong type"),
         pytest.param('[tool.tt2gl]\nno = "row_cache"\n', 2, "list of rule names", id="rules not in a list"),
         pytest.param("[tool.tt2gl\n", 1, "is not TOML", id="not TOML"),

@@ -38,16 +38,16 @@ def _read(path: Path) -> Config | None:
         text = path.read_text("utf-8")
         tool = tomllib.loads(text).get("tool", {})
     except OSError as error:
-        raise _error(path, 0, f"cannot be read: {error.strerror or error}.", "Make it readable.") from error
+        raise _error(path, 0, f"The file cannot be read: {error.strerror or error}.", "Make it readable.") from error
     except ValueError as error:  # tomllib.TOMLDecodeError and UnicodeDecodeError
         position = re.search(r"at line (\d+)", str(error))
         line = int(position[1]) if position else 0
-        raise _error(path, line, f"is not TOML: {error}.", "Correct the file.") from error
+        raise _error(path, line, f"The file is not TOML: {error}.", "Correct the file.") from error
     if not isinstance(tool, dict) or "tt2gl" not in tool:
         return None
     table = tool["tt2gl"]
     if not isinstance(table, dict):
-        raise _error(path, 0, "tool.tt2gl is not a table.", "Write [tool.tt2gl] and the keys below it.")
+        raise _error(path, 0, "The value of tool.tt2gl is not a table.", "Write [tool.tt2gl] and the keys below it.")
     for key, value in table.items():
         _check(path, text, key, value)
     launches, root = table.get("launches"), table.get("root")
@@ -64,12 +64,12 @@ def _check(path: Path, text: str, key: str, value: Any) -> None:
         (n for n, line in enumerate(text.splitlines(), 1) if re.match(rf'\s*"?{re.escape(key)}"?\s*=', line)), 0
     )
     if key not in ("target", "launches", "root", "no"):
-        raise _error(path, line, f"unknown key {key!r} in [tool.tt2gl].", "The keys are target, launches, root and no.")
+        raise _error(path, line, f"There is no key {key!r} in [tool.tt2gl].", "The keys are target, launches, root and no.")
     if key == "no":
         if not isinstance(value, list) or not all(isinstance(rule, str) for rule in value):
-            raise _error(path, line, "no must be a list of rule names.", 'For example no = ["row_cache"].')
+            raise _error(path, line, "The key no must be a list of rule names.", 'For example no = ["row_cache"].')
     elif not isinstance(value, str):
-        raise _error(path, line, f"{key} must be a string.", f'For example {key} = "...".')
+        raise _error(path, line, f"The key {key} must be a string.", f'For example {key} = "...".')
 
 
 def _error(path: Path, line: int, message: str, hint: str) -> DiagnosticError:

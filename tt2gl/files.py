@@ -24,9 +24,9 @@ def output_paths(sources: Sequence[str], out: str | None) -> list[Path]:
     for source, path in zip(sources, paths, strict=True):
         place = os.path.realpath(path)
         if place in inputs:
-            raise _usage_error(str(path), "the output would overwrite an input.", "Name another file with -o.")
+            raise _usage_error(str(path), "The output would overwrite an input.", "Name another file with -o.")
         if place in claimed:
-            message = f"{claimed[place]} and {source} would both be written here."
+            message = f"Both {claimed[place]} and {source} would be written here."
             raise _usage_error(str(path), message, "Convert them one by one, each with its own -o.")
         claimed[place] = source
     return paths
@@ -70,8 +70,8 @@ def write_text(path: Path, text: str) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         _replace(place, content, mode)
     except OSError as error:
-        reason = error.strerror or str(error)
-        message = f"cannot write: {reason}."
+        reason = "its folder is a file" if isinstance(error, FileExistsError) else error.strerror or str(error)
+        message = f"The output cannot be written: {reason}."
         hint = "Choose another place with -o, or make this one writable."
         diagnostic = Diagnostic("TTG005", Severity.ERROR, str(path), 0, 0, message, hint)
         raise DiagnosticError(diagnostic, ExitCode.CANNOT_WRITE) from error
