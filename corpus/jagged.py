@@ -15,7 +15,7 @@ def jagged_mean_kernel(values_ptr, offsets_ptr, out_ptr, dim, BLOCK_L: tl.conste
     end = tl.load(offsets_ptr + seq + 1)
     out_ptrs = out_ptr + seq * dim + d
 
-    if begin == end:
+    if begin >= end:
         tl.store(out_ptrs, tl.zeros([BLOCK_D], dtype=tl.float32), mask=d_mask)
         return
 
