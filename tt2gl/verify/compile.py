@@ -52,10 +52,10 @@ class CompileError(Exception):
 
 
 def compile_kernel(
-    slice: Slice, launch: Launch, target: str, *, num_stages: int | None = None, timeout: float = 60.0
+    kernel: Slice, launch: Launch, target: str, *, num_stages: int | None = None, timeout: float = 60.0
 ) -> CompileResult:
     """Compile one kernel in a child process: its metrics, or one line on why there are none."""
-    return compile_many([CompileJob(slice, launch, target, num_stages)], timeout=timeout)[0]
+    return compile_many([CompileJob(kernel, launch, target, num_stages)], timeout=timeout)[0]
 
 
 def compile_many(
@@ -174,7 +174,8 @@ def _message(error: BaseException) -> str:
 
 def _place(error: BaseException, folder: Path) -> str:
     """`file:line:column` of a Triton CompilationError, whose lines count from the `def` of a function it quotes."""
-    node, text = getattr(error, "node", None), getattr(error, "src", None)
+    node: Any = getattr(error, "node", None)
+    text = getattr(error, "src", None)
     if not text or not hasattr(node, "lineno"):
         return ""
     for path in sorted(folder.rglob("*.py")):
