@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tt2gl.isolate import Outcome, map_isolated, one_line, run_isolated
+from tt2gl.isolate import Outcome, map_isolated, one_line, run_isolated, run_spawned
 
 
 def test_returns_the_value() -> None:
@@ -148,6 +148,23 @@ def test_an_interrupt_kills_the_children_and_is_raised(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 42
     assert all(_ended(int((tmp_path / name).read_text())) for name in "ab")
+
+
+def test_a_fresh_interpreter_returns_the_value() -> None:
+    assert run_spawned(divmod, 7, 2).value == (3, 1)
+
+
+def test_a_fresh_interpreter_reports_an_exception() -> None:
+    assert run_spawned(divmod, 7, 0).error.startswith("ZeroDivisionError")
+
+
+def test_a_fresh_interpreter_that_aborts_is_a_crash() -> None:
+    outcome = run_spawned(os.abort)
+    assert (outcome.kind, outcome.error) == ("crash", "SIGABRT")
+
+
+def test_a_fresh_interpreter_is_killed_when_late() -> None:
+    assert run_spawned(time.sleep, 60, timeout=0.5).kind == "timeout"
 
 
 def test_one_line_of_an_empty_exception() -> None:

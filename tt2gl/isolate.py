@@ -14,6 +14,7 @@ import selectors
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -80,6 +81,57 @@ def private_triton() -> None:
 def run_isolated(function: Callable[..., T], *args: Any, timeout: float = 60.0) -> Outcome[T]:
     """Call `function(*args)` in a child process, for at most `timeout` seconds."""
     return map_isolated(function, [args], workers=1, timeout=timeout)[0]
+
+
+def run_spawned(function: Callable[..., T], *args: Any, timeout: float = 300.0) -> Outcome[T]:
+    """Call `function(*args)` in a fresh interpreter: for work on a GPU, which a forked child cannot use.
+
+    Costs an interpreter's start; the function must be importable and its arguments picklable.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="tt2gl-"))
+    try:
+        (folder / "job").write_bytes(pickle.dumps((function, args)))
+        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
+        with (folder / "output").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-c", "from tt2gl.isolate import _run_job; _run_job()", str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, "PYTHONPATH": paths},
+            )
+        try:
+            process.wait(timeout)
+            late = False
+        except subprocess.TimeoutExpired:
+            late = True
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        printed = _tail(folder / "output")
+        if late:
+            return Outcome("timeout", error=f"took longer than {timeout:g} s", detail=printed)
+        if (folder / "result").exists():
+            return _decode((folder / "result").read_bytes(), printed)
+        code = process.returncode
+        return Outcome("crash", error=_describe_death(-code if code < 0 else code << 8, printed), detail=printed)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run_job() -> None:
+    """The whole of a spawned child: the folder's job in, its result out."""
+    folder = Path(sys.argv[1])
+    message = _encode(_load_and_call, (folder / "job",))
+    (folder / "partial").write_bytes(message)
+    (folder / "partial").rename(folder / "result")
+
+
+def _load_and_call(path: Path) -> Any:
+    function, args = pickle.loads(path.read_bytes())
+    return function(*args)
 
 
 def map_isolated(
