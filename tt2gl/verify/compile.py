@@ -120,7 +120,7 @@ def compile_job(job: CompileJob) -> CompiledKernel:
             options["num_stages"] = job.num_stages
         kernel = triton.compile(source, target=gpu, options=options)
     except Exception as error:
-        raise CompileError(explain(error, folder)) from error
+        raise CompileError(explain(error, job.slice)) from error
     asm = kernel.asm
     metrics = read_metrics(asm, kernel.metadata.shared)
     return CompiledKernel(kernel.metadata.name, metrics, {text: asm[text] for text in job.texts if text in asm})
@@ -148,15 +148,15 @@ def tensor_bytes(tensor: TensorArg) -> int:
     return elements * max(int(bits[0]) if bits else 8, 8) // 8
 
 
-def explain(error: BaseException, folder: Path) -> str:
+def explain(error: BaseException, kernel: Slice) -> str:
     """One line on why a compilation failed: the innermost cause, at the author's line where that is known.
 
-    `folder` holds the slice, whose lines and columns are the author's.
+    The modules of a slice keep the lines and columns of the author's files.
     """
     chain = [error]
     while (inner := chain[-1].__cause__) is not None:
         chain.append(inner)
-    places = [place for place in (_place(link, folder) for link in chain) if place]
+    places = [place for place in (_place(link, kernel) for link in chain) if place]
     said = next((line for line in map(_message, reversed(chain)) if line), type(error).__name__)
     return f"{places[-1]}: {said}" if places else said
 
@@ -172,15 +172,14 @@ def _message(error: BaseException) -> str:
     return one_line(error)
 
 
-def _place(error: BaseException, folder: Path) -> str:
+def _place(error: BaseException, kernel: Slice) -> str:
     """`file:line:column` of a Triton CompilationError, whose lines count from the `def` of a function it quotes."""
     node: Any = getattr(error, "node", None)
     text = getattr(error, "src", None)
     if not text or not hasattr(node, "lineno"):
         return ""
-    for path in sorted(folder.rglob("*.py")):
-        before, found, _ = path.read_text(encoding="utf-8").partition(text.rstrip())
+    for module in kernel.modules:
+        before, found, _ = module.text.partition(text.rstrip())
         if found:
-            line = before.count("\n") + node.lineno
-            return f"{path.relative_to(folder)}:{line}:{node.col_offset}"
+            return f"{module.path}:{before.count(chr(10)) + node.lineno}:{node.col_offset}"
     return ""

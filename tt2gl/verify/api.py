@@ -1,0 +1,199 @@
+"""`verify`: a file and its port, compiled for every target and launch, compared, and where asked run on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from tt2gl.convert import convert
+from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
+from tt2gl.infer import infer_launches
+from tt2gl.launches import Launch, check_launch, launches_for
+from tt2gl.results import CompileResult, KernelReport
+from tt2gl.slicing import Slice, slice_kernel
+from tt2gl.source import JitFunction, SourceFile, read_source
+from tt2gl.targets import default_target, get_target
+from tt2gl.targets.gpu import present_architecture
+from tt2gl.verify.compile import CompileJob, compile_many
+from tt2gl.verify.device import DeviceJob, Participant, device_diagnostics, run_on_device
+from tt2gl.verify.metrics import compare
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One kernel under one launch for one target. Without a port there is nothing to compile, only a report."""
+
+    report: KernelReport
+    line: int = 0
+    launch: Launch | None = None
+    original: Slice | None = None
+    port: Slice | None = None
+
+
+def verify(
+    path: str | Path,
+    gluon_path: str | Path | None = None,
+    *,
+    targets: Sequence[str] = (),
+    launches: Sequence[Launch] | None = None,
+    root: Path | None = None,
+    run: Literal["none", "simulate", "gpu"] = "none",
+    on_progress: Progress | None = None,
+) -> tuple[KernelReport, ...]:
+    """Compile the kernels of `path` and their Gluon for `targets`, and say what is worse; `run` both where asked.
+
+    Without `gluon_path`, `path` is converted for each target first; nothing is written. Without `targets`, the one of
+    the GPU present, else sm90. Without `launches`, those found in the file. Raises DiagnosticError for input that
+    cannot be read, an unknown target, launches that do not fit, and for simulation, which there is not yet.
+    """
+    if run == "simulate":
+        message = "Simulation is not available yet in this version."
+        hint = "Use --run gpu on a machine with a GPU, or leave --run out."
+        raise DiagnosticError(Diagnostic("TTG430", Severity.ERROR, str(path), 0, 0, message, hint), ExitCode.UNKNOWN)
+    names = [get_target(name).name for name in targets] or [default_target().name]
+    source = read_source(path)
+    cases: list[_Case] = []
+    for target in names:
+        if gluon_path is None:
+            cases += _converted_cases(source, target, launches, root)
+        else:
+            cases += _given_cases(source, read_source(gluon_path), target, launches, root)
+    ready = [case for case in cases if case.port is not None]
+    runs = len(ready) if run == "gpu" else 0
+    progress = _Counter(2 * len(ready) + runs, on_progress)
+    reports = dict(zip(map(id, ready), _compiled(ready, progress), strict=True))
+    if run == "gpu":
+        for case in ready:
+            reports[id(case)] = _run(case, reports[id(case)])
+            progress.step()
+    return tuple(reports.get(id(case), case.report) for case in cases)
+
+
+class _Counter:
+    """Counts jobs done, in whatever order they end."""
+
+    def __init__(self, total: int, on_progress: Progress | None) -> None:
+        self._done, self._total, self._on_progress = 0, total, on_progress
+
+    def step(self, _index: int = 0) -> None:
+        self._done += 1
+        if self._on_progress is not None:
+            self._on_progress(self._done, self._total)
+
+
+# ----------------------------------------------------------------------------------------------------- the cases
+
+
+def _launches_of(
+    source: SourceFile, kernel: JitFunction, launches: Sequence[Launch] | None, root: Path | None
+) -> tuple[Launch, ...]:
+    """The launches of one kernel: those given, else those that the file itself shows."""
+    given = launches_for(launches or (), source.path, kernel.name, root)
+    for launch in given:
+        check_launch(launch, kernel)
+    return given or tuple(infer_launches(source, kernel))
+
+
+def _converted_cases(
+    source: SourceFile, target: str, launches: Sequence[Launch] | None, root: Path | None
+) -> Iterator[_Case]:
+    conversion = convert(source.path, target=target, launches=launches, root=root)
+    # Sliced as if it lay beside the original: relative imports must lead where they led before.
+    port = read_source(source.path.with_name(f"{source.path.stem}_gluon.py"), conversion.text)
+    for report in conversion.kernels:
+        kernel = source.kernel(report.kernel)
+        found = _launches_of(source, kernel, launches, root)
+        if report.status != "converted" or report.launch >= len(found):
+            yield _Case(report, kernel.line)
+        else:
+            yield _sliced(report, source, port, kernel, found[report.launch], root)
+
+
+def _given_cases(
+    source: SourceFile, port: SourceFile, target: str, launches: Sequence[Launch] | None, root: Path | None
+) -> Iterator[_Case]:
+    dialects = {function.name: function.dialect for function in port.functions}
+    for kernel in source.kernels:
+        for index, launch in enumerate(_launches_of(source, kernel, launches, root)):
+            report = KernelReport(str(source.path), kernel.name, target, index, "converted")
+            if dialects.get(kernel.name) == "gluon":
+                yield _sliced(report, source, port, kernel, launch, root)
+            else:
+                yield _Case(replace(report, status="kept", diagnostics=(_no_port(kernel, source, port),)), kernel.line)
+
+
+def _no_port(kernel: JitFunction, source: SourceFile, port: SourceFile) -> Diagnostic:
+    message = f"There is no Gluon kernel {kernel.name} in this file."
+    hint = f"Convert {source.path} again, or name the file that holds the port."
+    return Diagnostic("TTG403", Severity.ERROR, str(port.path), 0, 0, message, hint)
+
+
+def _sliced(
+    report: KernelReport,
+    source: SourceFile,
+    port: SourceFile,
+    kernel: JitFunction,
+    launch: Launch,
+    root: Path | None,
+) -> _Case:
+    slices = [slice_kernel(file, kernel.name, target=report.target, root=root) for file in (source, port)]
+    return _Case(report, kernel.line, launch, *slices)
+
+
+# ------------------------------------------------------------------------------------------ compiling and running
+
+
+def _compiled(cases: Sequence[_Case], progress: _Counter) -> Iterator[KernelReport]:
+    """The report of each case with what both compilers made of it; every compilation runs beside the others."""
+    jobs = [
+        CompileJob(kernel, case.launch, case.report.target)
+        for case in cases
+        for kernel in (case.original, case.port)
+        if kernel is not None and case.launch is not None
+    ]
+    results = compile_many(jobs, on_done=progress.step)
+    for case, triton, gluon in zip(cases, results[::2], results[1::2], strict=True):
+        found = tuple(_findings(case, triton, gluon))
+        status = case.report.status if gluon.ok else "failed"
+        diagnostics = (*case.report.diagnostics, *found)
+        yield replace(case.report, status=status, triton=triton, gluon=gluon, diagnostics=diagnostics)
+
+
+def _findings(case: _Case, triton: CompileResult, gluon: CompileResult) -> Iterator[Diagnostic]:
+    report = case.report
+    under = f"{report.kernel} does not compile for {report.target} (launch {report.launch})"
+    if not triton.ok:
+        message = f"The Triton kernel {under}: {_sentence(triton.error)}"
+        hint = "Check the launch, and whether the kernel is meant for this target."
+        yield Diagnostic("TTG401", Severity.ERROR, report.file, case.line, 0, message, hint)
+    elif not gluon.ok:
+        message = f"The Gluon kernel {under}: {_sentence(gluon.error)}"
+        hint = "Convert again for this target; if that does not help, please report it."
+        yield Diagnostic("TTG402", Severity.ERROR, report.file, case.line, 0, message, hint)
+    elif triton.metrics is not None and gluon.metrics is not None:
+        yield from compare(triton.metrics, gluon.metrics, file=report.file, line=case.line)
+
+
+def _sentence(error: str | None) -> str:
+    return f"{(error or 'no reason given').rstrip('.')}."
+
+
+def _run(case: _Case, report: KernelReport) -> KernelReport:
+    """Run both on the GPU present, where it is the target's and both compile for it."""
+    both_compile = all(result is not None and result.ok for result in (report.triton, report.gluon))
+    if not both_compile or case.launch is None or case.original is None or case.port is None:
+        return report
+    if present_architecture() is None or default_target().name != report.target:
+        message = f"The kernel was not run: there is no GPU here that is {report.target}."
+        hint = "Leave --run out to compare what both compile to, or see `tt2gl doctor`."
+        missing = Diagnostic("TTG413", Severity.WARNING, report.file, case.line, 0, message, hint)
+        return replace(report, diagnostics=(*report.diagnostics, missing))
+    job = DeviceJob(Participant(case.original, case.launch), Participant(case.port, case.launch))
+    outcome = run_on_device(job)
+    told = device_diagnostics(outcome, report.file, case.line)
+    device = outcome.value.result if outcome.value is not None else None
+    return replace(report, device=device, diagnostics=(*report.diagnostics, *told))

@@ -1,0 +1,347 @@
+"""Runs a Triton kernel and its port on the GPU: the same inputs, all of memory compared, interleaved timing.
+
+Every job has a process of its own and a time limit, so that a hang or an illegal access ends one job.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tt2gl import compiler
+from tt2gl.diagnostics import Diagnostic, Severity
+from tt2gl.isolate import Outcome, one_line, run_spawned
+from tt2gl.launches import Launch
+from tt2gl.results import DeviceResult
+from tt2gl.slicing import Slice, load_slice
+from tt2gl.verify.equality import check_equality, written
+from tt2gl.verify.inputs import Inputs, UnknownInputsError, make_inputs
+
+DEFAULT_SEEDS = (0, 1, 2)
+
+_WARM_UP_SECONDS = 0.1
+_TIMING_SECONDS = 0.6
+_FEWEST_REPEATS, _MOST_REPEATS = 20, 300
+# Written before every timed call, so that no input is left in the L2 cache: at least this, and four times the cache.
+_FLUSH_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class FileKernel:
+    """A kernel in a file that is safe to import: `name` in the module at `path`."""
+
+    path: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Participant:
+    """One of the kernels of a job, and the launch it runs under."""
+
+    kernel: Slice | FileKernel
+    launch: Launch
+
+
+@dataclass(frozen=True)
+class DeviceJob:
+    """An original and its port. Inputs and grid are the original's."""
+
+    original: Participant
+    port: Participant
+    seeds: tuple[int, ...] = DEFAULT_SEEDS
+
+
+@dataclass(frozen=True)
+class DeviceRun:
+    """What a job found: `reason` says what differs; `noise` is how far two timings of the original lie apart.
+
+    `noise` is relative: 0.01 means that a ratio within 1% of 1 says nothing. `bytes` is the size of all tensors.
+    """
+
+    result: DeviceResult
+    reason: str
+    noise: float
+    repeats: int
+    bytes: int
+
+
+class RunError(Exception):
+    """A kernel could not be run; the message says which, and why."""
+
+
+def run_on_device(job: DeviceJob, *, timeout: float = 300.0) -> Outcome[DeviceRun]:
+    """Run one job on the GPU in a process of its own, for at most `timeout` seconds."""
+    unknown = _unknown(job.original.launch)
+    if unknown:
+        return Outcome("error", error=f"UnknownInputsError: {unknown}")
+    return run_spawned(run_job, job, timeout=timeout)
+
+
+def _unknown(launch: Launch) -> str:
+    """Why a launch cannot be run, or nothing."""
+    if launch.origin == "guessed":
+        return "the launch was guessed from the source"
+    if launch.args is None:
+        return "the launch has no arguments recorded"
+    if launch.grid is None:
+        return "the launch has no grid recorded"
+    return ""
+
+
+def device_diagnostics(outcome: Outcome[DeviceRun], file: str, line: int = 0) -> tuple[Diagnostic, ...]:
+    """What to tell of a run: TTG410 could not run, TTG411 not enough known, TTG412 different results."""
+    if outcome.value is None:
+        kind, _, said = outcome.error.partition(": ")
+        if kind == UnknownInputsError.__name__:
+            message = f"The kernel was not run on the GPU: {said}."
+            hint = "Record the launch with `tt2gl record`, or complete it in the launches file."
+            return (Diagnostic("TTG411", Severity.WARNING, file, line, 0, message, hint),)
+        cause = said if kind == RunError.__name__ else outcome.error
+        hint = "Run it under compute-sanitizer, or see `tt2gl doctor` for what is missing."
+        return (Diagnostic("TTG410", Severity.ERROR, file, line, 0, f"The GPU run failed: {cause}.", hint),)
+    if not outcome.value.result.equal:
+        message = f"The Gluon kernel computes something else on the GPU: {outcome.value.reason}."
+        hint = "Turn optimising rules off one by one (`--no RULE`) to find the one at fault, and report it."
+        return (Diagnostic("TTG412", Severity.ERROR, file, line, 0, message, hint),)
+    return ()
+
+
+# ------------------------------------------------------------------------------------------------ in the process
+
+
+def run_job(job: DeviceJob) -> DeviceRun:
+    """Run a job in this process, which must be expendable. Raises RunError and UnknownInputsError."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise RunError("torch finds no GPU")
+    _provide_scratch_memory()
+    folder = Path(tempfile.mkdtemp(prefix="kernels-"))
+    launch = job.original.launch
+    original = Kernel("the Triton kernel", job.original, launch, folder / "original")
+    port = Kernel("the Gluon kernel", job.port, launch, folder / "port")
+
+    def make(seed: int) -> Inputs:
+        return make_inputs(launch, seed, "cuda")
+
+    equality = check_equality(original, port, make, job.seeds)
+    torch.cuda.empty_cache()
+    inputs = make(0)
+    triton_ms, again_ms, gluon_ms = _time(original, port, inputs)
+    triton, gluon = statistics.median(triton_ms), statistics.median(gluon_ms)
+    return DeviceRun(
+        DeviceResult(torch.cuda.get_device_name(), equality.equal, equality.bitwise, equality.max_error, triton, gluon),
+        reason=equality.reason,
+        noise=abs(statistics.median(again_ms) / triton - 1),
+        repeats=len(triton_ms),
+        bytes=sum(buffer.last - buffer.first for buffer in inputs.buffers.values()),
+    )
+
+
+def _provide_scratch_memory() -> None:
+    """Kernels that make tensor descriptors on the device ask the host for memory."""
+    import torch
+    import triton
+
+    def allocate(size: int, _alignment: int, _stream: int | None) -> Any:
+        return torch.empty(size, device="cuda", dtype=torch.int8)
+
+    triton.set_allocator(allocate)
+
+
+class Kernel:
+    """A participant loaded, to be launched on any inputs of the job's launch."""
+
+    def __init__(self, what: str, participant: Participant, launch: Launch, folder: Path) -> None:
+        self.what = what
+        self.launch = participant.launch
+        self.grid = launch.grid or (1, 1, 1)
+        try:
+            self.function = load_kernel(participant.kernel, folder)
+        except Exception as error:
+            raise RunError(f"{what} could not be loaded: {one_line(error)}") from error
+
+    def __call__(self, inputs: Inputs) -> None:
+        """Launch once and wait. Raises RunError where Triton or the GPU does not."""
+        import torch
+
+        try:
+            self.bind(inputs)()
+            torch.cuda.synchronize()
+        except Exception as error:
+            raise RunError(f"{self.what} failed: {one_line(error)}") from error
+
+    def bind(self, inputs: Inputs) -> Callable[[], object]:
+        """The launch on these inputs, ready to be repeated."""
+        arguments = call_arguments(self.function, self.launch, inputs, known_options())
+        launcher = self.function[self.grid]
+        return lambda: launcher(**arguments)
+
+
+def load_kernel(kernel: Slice | FileKernel, folder: Path) -> Any:
+    """The JITFunction of a participant; a slice is written below `folder`."""
+    if isinstance(kernel, Slice):
+        folder.mkdir(parents=True)
+        return load_slice(kernel, folder)
+    spec = importlib.util.spec_from_file_location(Path(kernel.path).stem, kernel.path)
+    if spec is None or spec.loader is None:
+        raise RunError(f"{kernel.path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, kernel.name)
+
+
+def known_options() -> frozenset[str]:
+    """The launch options that Triton's backend of this GPU knows; it refuses any other."""
+    from triton.compiler.compiler import make_backend
+    from triton.runtime.driver import driver
+
+    backend = make_backend(driver.active.get_current_target())
+    return frozenset(vars(backend.parse_options({})))
+
+
+def call_arguments(function: Any, launch: Launch, inputs: Inputs, options: frozenset[str]) -> dict[str, Any]:
+    """All keyword arguments of a launch: options, tensors, scalars and constexprs, by the function's own parameters.
+
+    A parameter that neither the launch nor the inputs know keeps its default.
+    """
+    chosen = launch.options.to_dict()
+    arguments = {name: value for name, value in chosen.items() if name in options and name not in function.arg_names}
+    for name in function.arg_names:
+        if name in inputs.blocks:
+            arguments[name] = _descriptor(function, inputs.buffers[name].view, inputs.blocks[name])
+        elif name in inputs.buffers:
+            arguments[name] = inputs.buffers[name].view
+        elif name in inputs.scalars:
+            arguments[name] = inputs.scalars[name]
+        elif name in launch.constexprs:
+            arguments[name] = compiler.constexpr_value(launch.constexprs[name], function)
+    return arguments
+
+
+def _descriptor(function: Any, tensor: Any, block: tuple[int, ...]) -> Any:
+    """A tensor descriptor made by the host, in Triton's class or in Gluon's, which wants a layout."""
+    shape, strides = list(tensor.shape), list(tensor.stride())
+    if not function.is_gluon():
+        from triton.tools.tensor_descriptor import TensorDescriptor
+
+        return TensorDescriptor(tensor, shape, strides, list(block))
+    import triton.language as tl
+    from triton._utils import type_canonicalisation_dict
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
+
+    element = tl.dtype(type_canonicalisation_dict[str(tensor.dtype).rpartition(".")[2]])
+    layout = gl.NVMMASharedLayout.get_default_for(list(block), element)
+    return GluonDescriptor(tensor, shape, strides, list(block), layout)
+
+
+# ------------------------------------------------------------------------------------------------------- timing
+
+
+def _time(original: Kernel, port: Kernel, before: Inputs) -> tuple[list[float], list[float], list[float]]:
+    """Milliseconds of the original, of the original again, and of the port, interleaved on the same tensors."""
+    import torch
+
+    work = before.clone()
+    original(work)
+    changed = written(before, work)
+    cache = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
+    flushed = torch.empty(max(_FLUSH_BYTES, 4 * cache), dtype=torch.int8, device="cuda")
+    runs = [original.bind(work), original.bind(work), port.bind(work)]
+
+    def prepare() -> None:
+        # A kernel that updates in place would else work on ever larger numbers.
+        for name in changed:
+            work.buffers[name].restore(before.buffers[name])
+        flushed.zero_()
+
+    host = max(_host_seconds(run) for run in runs)
+    torch.cuda.synchronize()
+    flushes = _flushes_to_hide(host, _gpu_seconds(flushed.zero_))
+
+    def timed(run: Callable[[], object]) -> tuple[Any, Any]:
+        prepare()
+        for _ in range(flushes - 1):
+            flushed.zero_()
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        run()
+        end.record()
+        return start, end
+
+    def wait() -> None:
+        torch.cuda.synchronize()
+
+    warm = interleave(runs, timed, wait, repeats=_FEWEST_REPEATS // 4)
+    spent = time.perf_counter()
+    warm = interleave(runs, timed, wait, repeats=_FEWEST_REPEATS // 4)
+    spent = (time.perf_counter() - spent) / len(warm[0])
+    interleave(runs, timed, wait, repeats=max(1, math.ceil(_WARM_UP_SECONDS / spent)))
+    first, again, gluon = interleave(runs, timed, wait, repeats=choose_repeats(spent))
+    return first, again, gluon
+
+
+def interleave(
+    runs: Sequence[Callable[[], object]],
+    timed: Callable[[Callable[[], object]], tuple[Any, Any]],
+    wait: Callable[[], None],
+    repeats: int,
+) -> list[list[float]]:
+    """Time every run `repeats` times, in turns whose order rotates, so that drift of the clock hits all alike.
+
+    `timed` returns the events around one run, read once all are over (after `wait`).
+    """
+    events: list[list[tuple[Any, Any]]] = [[] for _ in runs]
+    for repeat in range(repeats):
+        for turn in range(len(runs)):
+            index = (repeat + turn) % len(runs)
+            events[index].append(timed(runs[index]))
+    wait()
+    return [[start.elapsed_time(end) for start, end in pairs] for pairs in events]
+
+
+def choose_repeats(seconds_a_round: float) -> int:
+    """How many rounds fill the time set aside for timing, within bounds."""
+    return max(_FEWEST_REPEATS, min(_MOST_REPEATS, math.ceil(_TIMING_SECONDS / max(seconds_a_round, 1e-9))))
+
+
+def _flushes_to_hide(host_seconds: float, flush_seconds: float) -> int:
+    """How often to flush so that the GPU is still busy when the host has queued the kernel to be timed.
+
+    Else the time between the events would include the host's, which is no kernel's fault.
+    """
+    return max(1, min(64, math.ceil(1.5 * host_seconds / max(flush_seconds, 1e-9))))
+
+
+def _host_seconds(run: Callable[[], object]) -> float:
+    """What a launch costs the host; the quickest of a few, started with nothing queued."""
+    import torch
+
+    times = []
+    for _ in range(10):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def _gpu_seconds(run: Callable[[], object]) -> float:
+    import torch
+
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    run()
+    start.record()
+    for _ in range(10):
+        run()
+    end.record()
+    torch.cuda.synchronize()
+    return float(start.elapsed_time(end)) / 10_000
