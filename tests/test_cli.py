@@ -56,6 +56,11 @@ def convert(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, A
     return calls
 
 
+def names(folder: Path | str = ".") -> list[str]:
+    """What lies in a folder."""
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
 Calls = list[dict[str, Any]]
 Captured = pytest.CaptureFixture[str]
 
@@ -114,7 +119,7 @@ def test_check_is_about_the_output_alone(convert: Calls) -> None:
 
 def test_one_bad_file_stops_no_other_and_the_worst_code_wins(convert: Calls, capsys: Captured) -> None:
     assert main(["convert", "missing.py", "bad.py", "bug.py", "kept.py", "good.py", "-o", "out"]) == 70
-    assert sorted(os.listdir("out")) == ["good_gluon.py", "kept_gluon.py"]
+    assert names("out") == ["good_gluon.py", "kept_gluon.py"]
     assert main(["convert", "missing.py", "bad.py", "good.py"]) == 66
     assert main(["convert", "bad.py", "kept.py"]) == 65
     assert "Traceback" not in capsys.readouterr().err
@@ -239,6 +244,11 @@ def report(status: Status = "converted", ok: bool = True, equal: bool | None = N
     compiled = CompileResult(ok, Metrics(0, 32, 0, 1024, 0) if ok else None, None if ok else "no")
     device = None if equal is None else DeviceResult("GPU", equal, equal, 0.0, 1.0, 1.0)
     return KernelReport("k.py", "k", "sm90", 0, status, triton=compiled, gluon=compiled, device=device)
+
+
+def test_verify_that_was_to_run_and_did_not_could_not_tell(verify: tuple[list[KernelReport], Calls]) -> None:
+    verify[0].append(report())
+    assert main(["verify", "k.py", "--run", "gpu"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,11 @@ from tt2gl.diagnostics import DiagnosticError, ExitCode
 from tt2gl.files import output_paths, read_if_there, write_text
 
 
+def names(folder: Path | str = ".") -> list[str]:
+    """What lies in a folder."""
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
 @pytest.mark.parametrize(
     ("sources", "out"),
     [
@@ -59,7 +64,7 @@ def test_writes_bytes_as_they_are(tmp_path: Path) -> None:
     write_text(path, "a\r\nb\n# \u00e9")
     assert path.read_bytes() == b"a\r\nb\n# \xc3\xa9"
     assert read_if_there(path) == "a\r\nb\n# \u00e9"
-    assert os.listdir(path.parent) == ["k.py"]
+    assert names(path.parent) == ["k.py"]
 
 
 def test_new_files_follow_the_umask_and_old_ones_keep_their_mode(tmp_path: Path) -> None:
@@ -96,7 +101,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     assert caught.value.diagnostic.code == "TTG005"
     assert caught.value.exit_code == ExitCode.CANNOT_WRITE
     assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["k.py"]
+    assert names(tmp_path) == ["k.py"]
 
 
 def test_an_interrupt_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +115,7 @@ def test_an_interrupt_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypat
     with pytest.raises(KeyboardInterrupt):
         write_text(path, "new")
     assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["k.py"]
+    assert names(tmp_path) == ["k.py"]
 
 
 @pytest.mark.parametrize("name", ["file/k.py", ".", "x" * 300], ids=["under a file", "a folder", "too long a name"])
@@ -119,4 +124,4 @@ def test_unwritable_places(tmp_path: Path, name: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
         write_text(tmp_path / name, "x")
     assert caught.value.diagnostic.code == "TTG005"
-    assert os.listdir(tmp_path) == ["file"]
+    assert names(tmp_path) == ["file"]

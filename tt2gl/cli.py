@@ -190,7 +190,7 @@ def _verify(arguments: argparse.Namespace, run: _Run) -> None:
                 on_progress=advance,
             )
         run.kernels.extend(reports)
-        run.end_with(_verdict(reports))
+        run.end_with(_verdict(reports, ran=arguments.run != "none"))
         if not arguments.json:
             from tt2gl.report.terminal import print_diagnostics, print_verification
 
@@ -200,16 +200,18 @@ def _verify(arguments: argparse.Namespace, run: _Run) -> None:
         run.print_document()
 
 
-def _verdict(reports: Sequence[KernelReport]) -> ExitCode:
+def _verdict(reports: Sequence[KernelReport], *, ran: bool) -> ExitCode:
+    """No where a run differed; clean where all compiled and, if they were to be run, ran."""
     if any(report.device is not None and not report.device.equal for report in reports):
         return ExitCode.NO
-    if not all(report.status == "converted" and _compiled(report) for report in reports):
-        return ExitCode.UNKNOWN
-    return ExitCode.CLEAN
-
-
-def _compiled(report: KernelReport) -> bool:
-    return all(result is not None and result.ok for result in (report.triton, report.gluon))
+    known = all(
+        report.status == "converted"
+        and (report.triton is not None and report.triton.ok)
+        and (report.gluon is not None and report.gluon.ok)
+        and (report.device is not None or not ran)
+        for report in reports
+    )
+    return ExitCode.CLEAN if known else ExitCode.UNKNOWN
 
 
 def _config() -> Config:

@@ -67,8 +67,9 @@ def verify(
     progress = _Counter(2 * len(ready) + runs, on_progress)
     reports = dict(zip(map(id, ready), _compiled(ready, progress), strict=True))
     if run == "gpu":
+        here = default_target().name if present_architecture() is not None else None
         for case in ready:
-            reports[id(case)] = _run(case, reports[id(case)])
+            reports[id(case)] = _run(case, reports[id(case)], here)
             progress.step()
     return tuple(reports.get(id(case), case.report) for case in cases)
 
@@ -140,8 +141,11 @@ def _sliced(
     launch: Launch,
     root: Path | None,
 ) -> _Case:
-    slices = [slice_kernel(file, kernel.name, target=report.target, root=root) for file in (source, port)]
-    return _Case(report, kernel.line, launch, *slices)
+    original = slice_kernel(source, kernel.name, target=report.target, root=root)
+    sliced = slice_kernel(port, kernel.name, target=report.target, root=root)
+    # A conversion tells these itself.
+    told = tuple(dict.fromkeys((*report.diagnostics, *original.diagnostics)))
+    return _Case(replace(report, diagnostics=told), kernel.line, launch, original, sliced)
 
 
 # ------------------------------------------------------------------------------------------ compiling and running
@@ -182,12 +186,12 @@ def _sentence(error: str | None) -> str:
     return f"{(error or 'no reason given').rstrip('.')}."
 
 
-def _run(case: _Case, report: KernelReport) -> KernelReport:
-    """Run both on the GPU present, where it is the target's and both compile for it."""
+def _run(case: _Case, report: KernelReport, here: str | None) -> KernelReport:
+    """Run both on the GPU present, where its target (`here`) is the report's and both compile for it."""
     both_compile = all(result is not None and result.ok for result in (report.triton, report.gluon))
     if not both_compile or case.launch is None or case.original is None or case.port is None:
         return report
-    if present_architecture() is None or default_target().name != report.target:
+    if here != report.target:
         message = f"The kernel was not run: there is no GPU here that is {report.target}."
         hint = "Leave --run out to compare what both compile to, or see `tt2gl doctor`."
         missing = Diagnostic("TTG413", Severity.WARNING, report.file, case.line, 0, message, hint)
