@@ -2,6 +2,7 @@
 # make test TRITON=3.6.0     the suite on another Triton, in .venv-3.6.0 (no torch there: every torch pins one Triton)
 # make test SUBSET=1         leaves slow and fuzz tests out: under five minutes
 # make demo                  a kernel converted, compiled for two GPUs and compared; needs no GPU
+# make bench                 the corpus on the GPU of this machine: Gluon against Triton
 PYTHON ?= python3
 DEFAULT_TRITON := $(patsubst triton==%,%,$(filter triton==%,$(shell cat constraints.txt)))
 TRITON ?= $(DEFAULT_TRITON)
@@ -47,11 +48,16 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
+DEMO_LAUNCHES := --launches corpus/softmax.launches.json --root corpus
+
 demo: $(STAMP)
 	mkdir -p build/demo
-	$(BIN)/tt2gl convert corpus/softmax.py -o build/demo/softmax_gluon.py --diff
-	$(BIN)/tt2gl convert corpus/softmax.py -o build/demo/softmax_gluon.py
-	$(BIN)/tt2gl verify corpus/softmax.py build/demo/softmax_gluon.py --target sm90 --target gfx942
+	$(BIN)/tt2gl convert corpus/softmax.py $(DEMO_LAUNCHES) -o build/demo/softmax_gluon.py --diff
+	$(BIN)/tt2gl convert corpus/softmax.py $(DEMO_LAUNCHES) -o build/demo/softmax_gluon.py
+	$(BIN)/tt2gl verify corpus/softmax.py build/demo/softmax_gluon.py $(DEMO_LAUNCHES) --target sm90 --target gfx942
+
+bench: $(STAMP)
+	$(BIN)/python bench/run.py
 
 clean:
 	rm -rf .venv .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
