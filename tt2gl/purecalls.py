@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib.metadata
 import itertools
 import math
 import operator

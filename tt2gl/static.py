@@ -90,7 +90,7 @@ class Evaluator:
         self._calls = hostfacts.calls(target)
         self._values: dict[Binding, Any] = {}
         self._busy: set[Any] = set()
-        self._outcomes: dict[ast.Try, tuple[int, HostRaise] | None | Undecided] = {}
+        self._outcomes: dict[ast.Try, tuple[int, HostRaise] | Undecided | None] = {}
         self._tests: dict[ast.AST, bool | Undecided] = {}
         self._steps = _STEPS
         self._depth = 0
@@ -480,7 +480,7 @@ class Evaluator:
         return External(self._backend(dotted), is_module)
 
     def _backend(self, dotted: str) -> str:
-        """libdevice of the other vendor's backend, named outright, means that of the target."""
+        """Libdevice of the other vendor's backend, named outright, means that of the target."""
         cuda, hip = "triton.language.extra.cuda.libdevice", "triton.language.extra.hip.libdevice"
         if self.device.hip and dotted.startswith(cuda):
             rest = dotted[len(cuda) :]
