@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import tt2gl
 from tt2gl.cli import main
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.results import CompileResult, Conversion, DeviceResult, KernelReport, Metrics, Status
@@ -132,6 +133,17 @@ def test_an_internal_error_is_one_line_unless_debugging(convert: Calls, capsys: 
     assert lines[0].startswith("bug.py: TTG900 Internal error: RuntimeError: two lines. This is a bug in tt2gl")
     assert main(["convert", "bug.py", "--debug"]) == 70
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_no_internal_error(
+    convert: Calls, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fake(path: str, **options: Any) -> Conversion:
+        raise ModuleNotFoundError("No module named 'triton.experimental'", name="triton.experimental")
+
+    monkeypatch.setattr(sys.modules["tt2gl.convert"], "convert", fake)
+    assert main(["convert", "good.py"]) == 2
+    assert capsys.readouterr().err.startswith("good.py: TTG011 The Python package triton is missing")
 
 
 def test_ctrl_c(convert: Calls, capsys: Captured) -> None:
@@ -275,6 +287,16 @@ def test_verify_prints_a_table_or_a_document(verify: tuple[list[KernelReport], C
     assert verify[1][0]["run"] == "gpu"
     main(["verify", "k.py", "--json"])
     assert json.loads(capsys.readouterr().out)["kernels"][0]["compile"]["gluon"]["ok"] is True
+
+
+def test_doctor(capsys: Captured) -> None:
+    assert main(["doctor"]) == 0
+    assert f"tt2gl    {tt2gl.__version__}\n" in capsys.readouterr().out
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["version"] == 1
+    assert found["healthy"] is True
+    assert found["targets"]["sm90"] is True
 
 
 def test_version_and_help_import_nothing_heavy() -> None:

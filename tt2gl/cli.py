@@ -27,10 +27,14 @@ if TYPE_CHECKING:
     from tt2gl.report.document import FileEntry
     from tt2gl.results import Conversion, JsonDocument, KernelReport
 
+# Without one of these nothing works; `doctor` alone does without them.
+_REQUIRED = ("triton", "libcst", "rich")
+
 _EPILOG = """\
 exit codes:
   0    done and clean
-  1    the answer is no: --check found an output missing or out of date, or the two kernels are not equal
+  1    the answer is no: --check found an output missing or out of date, two kernels are not equal, or doctor
+       misses what a conversion needs
   2    could not tell: a kernel could not be converted, compiled or run
   64   wrong usage     65   bad source     66   no such file     73   cannot write
   70   internal error  130  interrupted
@@ -87,10 +91,16 @@ class _Run:
             self._tell(replace(diagnostic, file=diagnostic.file or file), error.exit_code, error)
         except (BrokenPipeError, KeyboardInterrupt):
             raise
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package not in _REQUIRED:
+                self._tell(_internal(file, error), os.EX_SOFTWARE, error)
+                return
+            message = f"The Python package {package} is missing, or too old: there is no {error.name}."
+            hint = "See `tt2gl doctor` for what to install."
+            self._tell(Diagnostic("TTG011", Severity.ERROR, file, 0, 0, message, hint), ExitCode.UNKNOWN, error)
         except Exception as error:  # noqa: BLE001 - the one place where a bug turns into a message
-            message = f"Internal error: {type(error).__name__}: {' '.join(str(error).split())}."
-            hint = "This is a bug in tt2gl: please report it, with the output of --debug."
-            self._tell(Diagnostic("TTG900", Severity.ERROR, file, 0, 0, message, hint), os.EX_SOFTWARE, error)
+            self._tell(_internal(file, error), os.EX_SOFTWARE, error)
 
     def _tell(self, diagnostic: Diagnostic, code: int, error: Exception) -> None:
         if self.arguments.debug:
@@ -105,6 +115,12 @@ class _Run:
 
         seconds = time.monotonic() - self.started
         _print_json(document(self.kernels, seconds=seconds, diagnostics=self.diagnostics, files=self.files))
+
+
+def _internal(file: str, error: Exception) -> Diagnostic:
+    message = f"Internal error: {type(error).__name__}: {' '.join(str(error).split())}."
+    hint = "This is a bug in tt2gl: please report it, with the output of --debug."
+    return Diagnostic("TTG900", Severity.ERROR, file, 0, 0, message, hint)
 
 
 def _convert(arguments: argparse.Namespace, run: _Run) -> None:
@@ -220,6 +236,21 @@ def _config() -> Config:
     return read_config(Path.cwd())
 
 
+def _doctor(arguments: argparse.Namespace, run: _Run) -> None:
+    with run.reporting():
+        from tt2gl.doctor import diagnose
+        from tt2gl.report.installation import installation_text
+
+        found = diagnose()
+        run.end_with(ExitCode.CLEAN if found.healthy else ExitCode.NO)
+        if arguments.json:
+            _print_json({"version": 1, **found.to_json()})
+            return
+        facts = {"tt2gl": found.tt2gl, "python": found.python, **found.versions, "ptxas": found.ptxas, "GPU": found.gpu}
+        missing = [f"{each.missing}, for {each.needed_for}. {each.remedy}" for each in found.advice]
+        sys.stdout.write(installation_text(facts, found.targets, missing))
+
+
 def _known(target: str | None) -> str | None:
     """`target`, once it is known to exist: told once, not for every file."""
     from tt2gl.targets import get_target
@@ -319,9 +350,3 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _doctor(arguments: argparse.Namespace, run: _Run) -> None:
-    from tt2gl.doctor import diagnose
-
-    raise NotImplementedError(diagnose)

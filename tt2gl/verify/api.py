@@ -96,7 +96,7 @@ def _launches_of(
     given = launches_for(launches or (), source.path, kernel.name, root)
     for launch in given:
         check_launch(launch, kernel)
-    return given or tuple(infer_launches(source, kernel))
+    return given or infer_launches(source, kernel)[0]
 
 
 def _converted_cases(
