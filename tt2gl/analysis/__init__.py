@@ -1,0 +1,1 @@
+"""Reads kernels and decides: types, memory facts, layouts. Never edits."""

@@ -1,0 +1,347 @@
+"""Builds the value graph: walks a kernel as Triton's frontend does, with the facts it gave deciding what is static.
+
+Does not handle dots, block pointers and descriptors: each raises `Unsupported` with the code of its page.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tt2gl.analysis.calls import CallReader
+from tt2gl.analysis.facts import CallChain, ConstFact, Fact, FunctionFacts, LaunchFacts, TensorFact, TupleFact
+from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
+from tt2gl.analysis.statics import Static, position_of, static_text
+
+Value = Node | Static | tuple["Value", ...]
+Binding = Web | Static | tuple[Value, ...]
+
+
+class Unsupported(Exception):
+    """A construct that this version does not convert: `code` and the source position for the diagnostic."""
+
+    def __init__(self, code: str, what: str, site: tuple[str, int, int]) -> None:
+        super().__init__(what)
+        self.code, self.what, self.site = code, what, site
+
+
+@dataclass
+class Frame:
+    """One function being walked: what its names are bound to, and how it was reached."""
+
+    key: FunctionKey
+    facts: FunctionFacts
+    globals: frozenset[str]
+    chain: CallChain = ()
+    env: dict[str, Binding] = field(default_factory=dict)
+    depth: int = 0
+    statement: tuple[int, int, int, int] = (0, 0, 0, 0)
+    returns: list[Value] = field(default_factory=list)
+
+    @property
+    def texts(self) -> dict[str, str | None]:
+        """The names bound to compile-time values, as the kernel would spell them."""
+        return {name: bound.text if isinstance(bound, Static) else None for name, bound in self.env.items()}
+
+
+class Builder:
+    """Walks the kernel once; helpers are inlined at each call."""
+
+    def __init__(self, facts: LaunchFacts, trees: Mapping[str, ast.Module]) -> None:
+        self.facts, self.graph = facts, Graph()
+        self.functions: dict[FunctionKey, ast.FunctionDef] = {}
+        self.globals: dict[str, frozenset[str]] = {}
+        for path, tree in trees.items():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.FunctionDef):
+                    self.functions[path, node.lineno] = node
+            self.globals[path] = frozenset(
+                name.id for name in ast.walk(tree) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+            )
+        self.calls = CallReader(self)
+
+    def build(self) -> Graph:
+        """The graph of the whole kernel. Raises `Unsupported`."""
+        entry = self.facts.functions[self.facts.entry]
+        function = self.functions[entry.path, entry.line]
+        frame = Frame((entry.path, entry.line), entry, self.globals[entry.path])
+        for parameter in _parameters(function):
+            frame.env[parameter.arg] = Static(parameter.arg)
+        self.body(function.body, frame)
+        return self.graph
+
+    # statements
+
+    def body(self, statements: Sequence[ast.stmt], frame: Frame) -> bool:
+        """Walk statements; whether control never falls out of their end."""
+        for statement in statements:
+            frame.statement = position_of(statement)
+            if self.statement(statement, frame):
+                return True
+        return False
+
+    def statement(self, node: ast.stmt, frame: Frame) -> bool:
+        """Walk one statement; whether control ends there."""
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                result = self.evaluate(value, frame)
+                for target in targets:
+                    self.assign(target, result, frame, clonable=len(targets) == 1)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self.assign(target, self.evaluate(value, frame), frame, clonable=True)
+            case ast.AugAssign(target=ast.Name() as target, value=value):
+                reading = self.read(target, frame)
+                self.assign(target, self.elementwise(node, [reading, self.evaluate(value, frame)], frame), frame, True)
+            case ast.Expr(value=value):
+                self.effect(self.evaluate(value, frame))
+            case ast.Return():
+                if node.value is not None:
+                    frame.returns.append(self.evaluate(node.value, frame))
+                return True
+            case ast.If():
+                return self.branch(node, frame)
+            case ast.For():
+                self.effect(*[self.evaluate(argument, frame) for argument in getattr(node.iter, "args", [])])
+                if isinstance(node.target, ast.Name):
+                    frame.env[node.target.id] = Static()
+                self.loop(node, frame)
+            case ast.While():
+                self.loop(node, frame, node.test)
+            case ast.With():
+                return self.body(node.body, frame)
+            case ast.Assert(test=test):
+                self.effect(self.evaluate(test, frame))
+        return False
+
+    def assign(self, target: ast.expr, value: Value, frame: Frame, clonable: bool) -> None:
+        """Bind a target; a tensor makes a definition."""
+        match target, value:
+            case (ast.Tuple(elts=parts) | ast.List(elts=parts)), tuple() if len(parts) == len(value):
+                for part, item in zip(parts, value, strict=True):
+                    self.assign(part, item, frame, clonable=False)
+            case ast.Name(id=name), Node():
+                site = Site(frame.key, position_of(target), frame.statement, frame.chain)
+                frame.env[name] = self.define(Definition(name, site, value, frame.depth, clonable), frame)
+            case ast.Name(id=name), Static() | tuple():
+                frame.env[name] = value
+            case _:
+                self.effect(value)
+
+    def define(self, definition: Definition, frame: Frame) -> Web:
+        """A web of its own for a new definition, noted in program order."""
+        web = definition.web = Web(definition.name, frame.key, [definition])
+        self.graph.webs.append(web)
+        self.graph.steps.append(definition)
+        return web
+
+    def effect(self, *values: Value) -> None:
+        """Keep values that no name holds: they are computed all the same."""
+        for value in values:
+            if isinstance(value, Node):
+                self.graph.steps.append(value)
+            elif isinstance(value, tuple):
+                self.effect(*value)
+
+    def branch(self, node: ast.If, frame: Frame) -> bool:
+        """Walk what the condition lets through; join the names of both arms where it is a runtime scalar."""
+        test = frame.facts.expressions.get(position_of(node.test))
+        if isinstance(test, ConstFact):
+            return self.body(node.body if test.value else node.orelse, frame)
+        self.effect(self.evaluate(node.test, frame))
+        before = dict(frame.env)
+        ended = self.body(node.body, frame)
+        after, frame.env = frame.env, dict(before)
+        ended_else = self.body(node.orelse, frame)
+        if ended:
+            return ended_else
+        frame.env = after if ended_else else _joined(after, frame.env)
+        return False
+
+    def loop(self, node: ast.For | ast.While, frame: Frame, test: ast.expr | None = None) -> None:
+        """Walk a body once; names it carries join their values before it."""
+        stored = {n.id for part in node.body for n in ast.walk(part) if isinstance(n, ast.Name) and _is_store(n)}
+        for name in stored & frame.env.keys():
+            if not isinstance(frame.env[name], Web) and self.becomes_tensor(name, node, frame):
+                frame.env[name] = Web(name, frame.key)
+        before = dict(frame.env)
+        frame.depth += 1
+        if test is not None:
+            self.effect(self.evaluate(test, frame))
+        self.body(node.body, frame)
+        frame.depth -= 1
+        frame.env = _joined(before, frame.env)
+
+    def becomes_tensor(self, name: str, node: ast.stmt, frame: Frame) -> bool:
+        """Whether an unrolled loop turns a scalar into a tensor, so that its reads see one."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and part.id == name and not _is_store(part):
+                fact = frame.facts.expressions.get(position_of(part))
+                if isinstance(fact, TensorFact) and fact.shape:
+                    return True
+        return False
+
+    # expressions
+
+    def evaluate(self, node: ast.expr, frame: Frame) -> Value:
+        """The value of an expression; nodes are made only for tensors of rank one and up."""
+        fact = frame.facts.expressions.get(position_of(node))
+        if isinstance(fact, ConstFact):
+            return Static(static_text(node, frame.texts, frame.globals, fact), fact)
+        match node:
+            case ast.Name():
+                return self.read(node, frame)
+            case ast.Call():
+                return self.calls.read(node, frame, fact)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return tuple(self.evaluate(part, frame) for part in parts)
+            case ast.Subscript():
+                return self.subscript(node, frame, fact)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                decided = frame.facts.expressions.get(position_of(test))
+                if isinstance(decided, ConstFact):
+                    return self.evaluate(body if decided.value else orelse, frame)
+                self.effect(self.evaluate(test, frame))
+                return self.elementwise(node, [self.evaluate(body, frame), self.evaluate(orelse, frame)], frame)
+            case ast.BinOp(left=left, right=right):
+                return self.elementwise(node, [self.evaluate(left, frame), self.evaluate(right, frame)], frame)
+            case ast.Compare(left=left, comparators=rest):
+                return self.elementwise(node, [self.evaluate(part, frame) for part in (left, *rest)], frame)
+            case ast.BoolOp(values=parts):
+                return self.elementwise(node, [self.evaluate(part, frame) for part in parts], frame)
+            case ast.UnaryOp(operand=operand):
+                return self.elementwise(node, [self.evaluate(operand, frame)], frame)
+            case ast.Attribute(attr="T", value=value) if isinstance(fact, TensorFact) and fact.shape:
+                return self.node("opaque", node, fact, [self.evaluate(value, frame)], frame, function="trans")
+        return Static(None, fact)
+
+    def read(self, node: ast.Name, frame: Frame) -> Value:
+        """A name: a tensor through its web, anything else as bound."""
+        bound = frame.env.get(node.id)
+        fact = frame.facts.expressions.get(position_of(node))
+        if isinstance(bound, Web):
+            known = bound.find().definitions
+            if not isinstance(fact, TensorFact):
+                fact = TensorFact(known[0].node.shape, f"int{known[0].node.bits}")
+            reading = self.node("read", node, fact, [], frame)
+            reading.web = bound
+            reading.dims = known[0].node.dims if known else tuple(str(extent) for extent in fact.shape)
+            reading.cheap = True
+            return reading
+        if isinstance(bound, tuple):
+            return self.passed(node, bound, frame)
+        return bound if bound is not None else Static(None, fact)
+
+    def passed(self, node: ast.expr, value: Value, frame: Frame) -> Value:
+        """A value made elsewhere, seen at this expression: a helper's result, an element of a named tuple."""
+        if isinstance(value, tuple):
+            items = tuple(self.passed(node, item, frame) for item in value)
+            for item in items:
+                if isinstance(item, Node):
+                    item.several = True
+            return items
+        if isinstance(value, Static):
+            return value
+        site = Site(frame.key, position_of(node), frame.statement, frame.chain)
+        seen = Node("call", site, value.shape, value.dims, value.bits)
+        seen.value, seen.depth, seen.cheap = value, frame.depth, value.cheap
+        self.graph.nodes.append(seen)
+        return seen
+
+    def elementwise(self, node: ast.expr | ast.AugAssign, operands: Sequence[Value], frame: Frame) -> Value:
+        """An operation element by element; a scalar result keeps its operands' effects."""
+        fact = frame.facts.expressions.get(position_of(node))
+        tensors = [value for value in operands if isinstance(value, Node)]
+        if isinstance(fact, TensorFact) and not fact.shape or not tensors:
+            self.effect(*tensors)
+            return Static(None, fact)
+        if fact is None or not isinstance(fact, TensorFact):
+            shape = max((t.shape for t in tensors), key=lambda s: (len(s), s))
+            for tensor in tensors:
+                if len(tensor.shape) == len(shape):
+                    shape = tuple(map(max, shape, tensor.shape))
+            fact = TensorFact(shape, f"int{max(t.bits for t in tensors)}")
+        return self.node("elementwise", node, fact, tensors, frame)
+
+    def subscript(self, node: ast.Subscript, frame: Frame, fact: Fact | None) -> Value:
+        """`x[:, None]` expands, `pair[0]` takes an element."""
+        value = self.evaluate(node.value, frame)
+        if isinstance(value, tuple):
+            index = frame.facts.expressions.get(position_of(node.slice))
+            if isinstance(index, ConstFact) and isinstance(index.value, int):
+                return self.passed(node, value[index.value], frame)
+            return value
+        if not isinstance(value, Node) or not isinstance(fact, TensorFact):
+            return Static(None, fact)
+        slices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        for axis, part in enumerate(slices):
+            if isinstance(part, ast.Constant) and part.value is None:
+                value = self.expanded(node, value, axis, frame)
+        return value
+
+    def expanded(self, node: ast.expr, value: Node, axis: int, frame: Frame) -> Node:
+        """`expand_dims` of a value."""
+        shape = (*value.shape[:axis], 1, *value.shape[axis:])
+        made = self.node("expand", node, TensorFact(shape, f"int{value.bits}"), [value], frame, axis=axis)
+        made.dims = (*value.dims[:axis], "1", *value.dims[axis:])
+        return made
+
+    def node(
+        self,
+        kind: Kind,
+        at: ast.expr | ast.AugAssign,
+        fact: TensorFact,
+        operands: Sequence[Value],
+        frame: Frame,
+        axis: int | None = None,
+        function: str = "",
+    ) -> Node:
+        """A new node in program order; its extents are named after its operands'."""
+        tensors = tuple(value for value in operands if isinstance(value, Node))
+        site = Site(frame.key, position_of(at), frame.statement, frame.chain)
+        made = Node(kind, site, fact.shape, _dims(fact.shape, tensors), fact.bits, tensors, axis)
+        made.function, made.depth = function, frame.depth
+        made.chain = ((frame.key[0], *made.site.position[:2]), *frame.chain)
+        made.cheap = all(operand.cheap for operand in tensors)
+        self.graph.nodes.append(made)
+        return made
+
+
+def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def _is_store(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
+
+
+def _dims(shape: tuple[int, ...], operands: Sequence[Node]) -> tuple[str | None, ...]:
+    """Extents by name, taken from the operand that has each (numpy's broadcasting, aligned on the right)."""
+    names: list[str | None] = []
+    for index, extent in enumerate(reversed(shape)):
+        name = "1" if extent == 1 else None
+        for operand in operands:
+            if name is None and index < len(operand.shape) and operand.shape[-1 - index] == extent:
+                name = operand.dims[-1 - index]
+        names.append(name)
+    return tuple(reversed(names))
+
+
+def _joined(first: dict[str, Binding], second: dict[str, Binding]) -> dict[str, Binding]:
+    """What names mean after two ways meet: webs of the same shape become one."""
+    joined = {**first, **second}
+    for name in first.keys() & second.keys():
+        one, other = first[name], second[name]
+        if isinstance(one, Web) and isinstance(other, Web) and _shape(one) in (_shape(other), None):
+            joined[name] = one.join(other)
+        elif isinstance(other, Web) and isinstance(one, Web) and _shape(other) is None:
+            joined[name] = other.join(one)
+    return joined
+
+
+def _shape(web: Web) -> tuple[int, ...] | None:
+    known = web.find().definitions
+    return known[0].node.shape if known else None
+
+
+__all__ = ["Builder", "Frame", "TupleFact", "Unsupported", "Value"]

@@ -1,0 +1,337 @@
+"""Calls in a kernel as graph nodes: builtins by table, methods as functions of their tensor, helpers inlined."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tt2gl.analysis.facts import ConstFact, Fact, FunctionFact, OtherFact, TensorFact, TupleFact
+from tt2gl.analysis.graph import CallSite, Definition, Node, Site, Web
+from tt2gl.analysis.operations import (
+    ATOMIC,
+    BROADCAST,
+    CREATE,
+    ELEMENTWISE,
+    IGNORED,
+    LATER,
+    OPAQUE,
+    REDUCE,
+    SCAN,
+    is_extern_math,
+    short_name,
+)
+from tt2gl.analysis.statics import Static, position_of, static_text
+
+if TYPE_CHECKING:
+    from tt2gl.analysis.builder import Builder, Frame, Value
+
+
+class Arguments:
+    """A call's arguments, by keyword or place; a method's own tensor is the first."""
+
+    def __init__(self, node: ast.Call, receiver: ast.expr | None) -> None:
+        self.places = [*([receiver] if receiver is not None else []), *node.args]
+        self.keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+
+    def get(self, name: str, place: int) -> ast.expr | None:
+        """The argument's expression, if given."""
+        if name in self.keywords:
+            return self.keywords[name]
+        return self.places[place] if place < len(self.places) else None
+
+    def all(self) -> list[ast.expr]:
+        """Every argument, in order."""
+        return [*self.places, *self.keywords.values()]
+
+
+class CallReader:
+    """Turns a call into nodes."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def read(self, node: ast.Call, frame: Frame, fact: Fact | None) -> Value:
+        """The call's value. Raises `Unsupported` for what this version does not convert."""
+        callee = frame.facts.expressions.get(position_of(node.func))
+        receiver = None
+        if isinstance(node.func, ast.Attribute):
+            owner = frame.facts.expressions.get(position_of(node.func.value))
+            if isinstance(owner, TensorFact | TupleFact):
+                receiver = node.func.value
+            elif isinstance(owner, OtherFact) and "descriptor" in owner.kind:
+                raise self.unsupported("TTG304", "a tensor descriptor", node, frame)
+        arguments = Arguments(node, receiver)
+        if isinstance(callee, FunctionFact) and callee.path is not None:
+            return self.inlined(node, arguments, frame)
+        qualified = callee.name if isinstance(callee, FunctionFact) else ast.unparse(node.func)
+        name = node.func.attr if receiver is not None and isinstance(node.func, ast.Attribute) else short_name(qualified)
+        if name in LATER:
+            code, what = LATER[name]
+            raise self.unsupported(code, what, node, frame)
+        return self.builtin(name, qualified, node, arguments, frame, fact)
+
+    def builtin(
+        self, name: str, qualified: str, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None
+    ) -> Value:
+        """A function of Triton's."""
+        if name in CREATE:
+            return self.create(name, node, arguments, frame, fact)
+        if name == "load":
+            return self.load(node, arguments, frame, fact)
+        if name == "store":
+            return self.store(node, arguments, frame)
+        if name in ATOMIC:
+            return self.atomic(node, arguments, frame, fact)
+        values = [self.builder.evaluate(argument, frame) for argument in arguments.all()]
+        tensors = [v for value in values for v in (value if isinstance(value, tuple) else (value,))]
+        tensors = [value for value in tensors if isinstance(value, Node)]
+        if not tensors:
+            return Static(None, fact)
+        if name in REDUCE:
+            return self.reduce(name, node, arguments, tensors, frame, fact)
+        if name in SCAN:
+            return self.spread(node, tensors, frame, fact, "scan")
+        if name == "expand_dims" and isinstance(values[0], Node):
+            axis = _integer(arguments.get("axis", 1), frame)
+            if axis is not None:
+                return self.builder.expanded(node, values[0], axis % (len(values[0].shape) + 1), frame)
+        if name in BROADCAST and isinstance(fact, TensorFact):
+            made = self.builder.node("elementwise", node, fact, tensors[:1], frame, function=name)
+            shape = arguments.get("shape", 1)
+            if isinstance(shape, ast.Tuple | ast.List):
+                made.dims = tuple(self.text(part, frame) for part in shape.elts)
+            return made
+        if name in OPAQUE:
+            return self.spread(node, tensors, frame, fact, "opaque", name)
+        if name in ELEMENTWISE or is_extern_math(qualified):
+            return self.spread(node, tensors, frame, fact, "elementwise")
+        if name in IGNORED or not _tensors_in(fact):
+            self.builder.effect(*tensors)
+            return Static(None, fact)
+        raise self.unsupported("TTG301", f"`{ast.unparse(node.func)}`", node, frame)
+
+    def spread(
+        self, node: ast.Call, tensors: list[Node], frame: Frame, fact: Fact | None, kind: str, name: str = ""
+    ) -> Value:
+        """A node, or for a function of several results one node each, all computed at the same place."""
+        facts = fact.items if isinstance(fact, TupleFact) else (fact,)
+        made: list[Value] = []
+        for item in facts:
+            if isinstance(item, TensorFact) and item.shape:
+                made.append(self.builder.node(kind, node, item, tensors, frame, function=name))  # type: ignore[arg-type]
+            else:
+                self.builder.effect(*tensors)
+                made.append(Static(None, item))
+        return self.gathered(made, fact)
+
+    def gathered(self, made: list[Value], fact: Fact | None) -> Value:
+        """The results of one call: several share its expression, so none can be converted there."""
+        if not isinstance(fact, TupleFact):
+            return made[0]
+        for value in made:
+            if isinstance(value, Node):
+                value.several = True
+        return tuple(made)
+
+    def create(self, name: str, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Value:
+        """`arange`, `zeros`, `full`: extents are named as the author named them."""
+        if not isinstance(fact, TensorFact) or not fact.shape:
+            return Static(None, fact)
+        if name.endswith("_like"):
+            value = self.builder.evaluate(arguments.places[0], frame)
+            return self.builder.node("create", node, fact, [value], frame, function=name)
+        made = self.builder.node("create", node, fact, [], frame, function=name)
+        if name == "arange":
+            start, end = arguments.get("start", 0), arguments.get("end", 1)
+            if start is None or end is None:
+                return made
+            first, last = self.text(start, frame), self.text(end, frame)
+            if first == "0":
+                made.dims = (last,)
+            elif first is not None and last is not None:
+                made.dims = (f"{last} - {first}",)
+            return made
+        shape = arguments.get("shape", 0)
+        if isinstance(shape, ast.Tuple | ast.List):
+            made.dims = tuple(self.text(part, frame) for part in shape.elts)
+        value_of = arguments.get("value", 1)
+        if name == "full" and value_of is not None:
+            self.builder.effect(self.builder.evaluate(value_of, frame))
+        return made
+
+    def load(self, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Value:
+        """A global load; scalars pass."""
+        operands = [("pointer", 0), ("mask", 1), ("other", 2)]
+        values = self.operands(arguments, operands, frame)
+        pointer = values[0]
+        if not isinstance(pointer, Node):
+            if isinstance(pointer, Static) and isinstance(pointer.fact, OtherFact):
+                raise self.unsupported("TTG303", "a block pointer", node, frame)
+            return Static(None, fact)
+        if not isinstance(fact, TensorFact):
+            fact = TensorFact(pointer.shape, f"int{pointer.bits}")
+        made = self.builder.node("load", node, fact, values, frame)
+        made.dims, made.pointer = pointer.dims, self.pointer(arguments.get("pointer", 0), frame)
+        return made
+
+    def store(self, node: ast.Call, arguments: Arguments, frame: Frame) -> Value:
+        """A global store: pointer, value, mask."""
+        values = self.operands(arguments, [("pointer", 0), ("value", 1), ("mask", 2)], frame)
+        return self.write("store", node, arguments, values, frame)
+
+    def atomic(self, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Value:
+        """A global read-modify-write; compare-and-swap has two values and no mask."""
+        callee = short_name(ast.unparse(node.func))
+        names = [("pointer", 0), ("val", 1), ("mask", 2)]
+        if callee == "atomic_cas":
+            names = [("pointer", 0), ("cmp", 1), ("val", 2)]
+        values = self.operands(arguments, names, frame)
+        result = self.write("atomic", node, arguments, values, frame)
+        if isinstance(result, Node) and isinstance(fact, TensorFact):
+            result.bits = fact.bits
+        return result
+
+    def write(self, kind: str, node: ast.Call, arguments: Arguments, values: list[Value], frame: Frame) -> Value:
+        """The node of a store or an atomic."""
+        pointer = values[0]
+        if not isinstance(pointer, Node):
+            if isinstance(pointer, Static) and isinstance(pointer.fact, OtherFact):
+                raise self.unsupported("TTG303", "a block pointer", node, frame)
+            self.builder.effect(*values)
+            return Static(None)
+        fact = TensorFact(pointer.shape, f"int{pointer.bits}")
+        made = self.builder.node(kind, node, fact, values, frame)  # type: ignore[arg-type]
+        made.dims, made.cheap, made.pointer = pointer.dims, False, self.pointer(arguments.get("pointer", 0), frame)
+        if kind == "atomic":
+            # A store takes a scalar as it is; an atomic wants a tile.
+            names = [("val", 1), ("mask", 2)] if "cas" not in ast.unparse(node.func) else [("cmp", 1), ("val", 2)]
+            given = [(name, arguments.get(name, place)) for name, place in names]
+            element = "gl.int1", f"{made.pointer}.dtype.element_ty"
+            made.scalars = tuple(
+                (position_of(argument), element[name != "mask"])
+                for name, argument in given
+                if argument is not None and not self.is_tile(argument, frame)
+            )
+        return made
+
+    def is_tile(self, argument: ast.expr, frame: Frame) -> bool:
+        """Whether an argument has a shape; one left out (None) needs none."""
+        fact = frame.facts.expressions.get(position_of(argument))
+        return isinstance(fact, TensorFact) and bool(fact.shape) or fact == ConstFact(None)
+
+    def operands(self, arguments: Arguments, names: list[tuple[str, int]], frame: Frame) -> list[Value]:
+        """Named arguments evaluated; those not given are left out."""
+        given = [arguments.get(name, place) for name, place in names]
+        return [self.builder.evaluate(argument, frame) for argument in given if argument is not None]
+
+    def pointer(self, argument: ast.expr | None, frame: Frame) -> str | None:
+        """The name at the base of an address: `x_ptr` in `x_ptr + row * stride + cols`."""
+        while isinstance(argument, ast.BinOp):
+            left = frame.facts.expressions.get(position_of(argument.left))
+            argument = argument.left if isinstance(left, TensorFact) and left.is_pointer else argument.right
+        return argument.id if isinstance(argument, ast.Name) else None
+
+    def reduce(
+        self, name: str, node: ast.Call, arguments: Arguments, tensors: list[Node], frame: Frame, fact: Fact | None
+    ) -> Value:
+        """A reduction; to a scalar it has no layout, but its operand must have one."""
+        if _constant(arguments.keywords.get("return_indices"), frame):
+            raise self.unsupported("TTG301", f"`{name}` with `return_indices`", node, frame)
+        axis = _integer(arguments.get("axis", 1), frame)
+        keep = bool(_constant(arguments.keywords.get("keep_dims"), frame))
+        rank = len(tensors[0].shape)
+        facts = fact.items if isinstance(fact, TupleFact) else (fact,)
+        made: list[Value] = []
+        for item, tensor in zip(facts, tensors, strict=False):
+            shape = item.shape if isinstance(item, TensorFact) else ()
+            result = self.builder.node("reduce", node, TensorFact(shape, f"int{tensor.bits}"), tensors, frame)
+            result.axis, result.keep_dims, result.cheap = (None if axis is None else axis % rank), keep, False
+            if shape and result.axis is not None:
+                kept = ("1",) if keep else ()
+                result.dims = (*tensor.dims[: result.axis], *kept, *tensor.dims[result.axis + 1 :])
+            if not shape:
+                self.builder.effect(result)
+            made.append(result if shape else Static(None, item))
+        return self.gathered(made, fact)
+
+    def inlined(self, node: ast.Call, arguments: Arguments, frame: Frame) -> Value:
+        """A jit helper: its body walked with this call's arguments."""
+        from tt2gl.analysis.builder import Frame
+
+        instance = frame.facts.callees.get(position_of(node))
+        if instance is None or instance not in self.builder.facts.functions:
+            return Static(None, frame.facts.expressions.get(position_of(node)))
+        facts = self.builder.facts.functions[instance]
+        key = (facts.path, facts.line)
+        function = self.builder.functions[key]
+        chain = ((frame.key[0], node.lineno, node.col_offset), *frame.chain)
+        same_file = key[0] == self.builder.facts.functions[self.builder.facts.entry].path
+        inner = Frame(key, facts, self.builder.globals[key[0]] if same_file else frozenset(), chain, depth=frame.depth)
+        parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+        defaults = dict(zip([p.arg for p in parameters][::-1], function.args.defaults[::-1], strict=False))
+        for place, parameter in enumerate(parameters):
+            argument = arguments.get(parameter.arg, place)
+            if argument is None:
+                default = defaults.get(parameter.arg)
+                value = ConstFact(default.value) if isinstance(default, ast.Constant) else None
+                inner.env[parameter.arg] = Static(ast.unparse(default) if default is not None else None, value)
+            else:
+                self.bind(parameter.arg, argument, self.builder.evaluate(argument, frame), inner, frame)
+        self.builder.graph.calls.append(CallSite(frame.key, key, position_of(node), frame.chain))
+        self.builder.body(function.body, inner)
+        if not inner.returns:
+            return Static(None)
+        if len(inner.returns) > 1 and all(isinstance(value, Node) for value in inner.returns):
+            return self.builder.passed(node, self.joined(inner), frame)
+        return self.builder.passed(node, inner.returns[-1], frame)
+
+    def bind(self, name: str, argument: ast.expr, value: Value, inner: Frame, outer: Frame) -> None:
+        """A parameter takes an argument: a tensor as a definition of its own."""
+        if isinstance(value, Node):
+            site = Site(outer.key, position_of(argument), outer.statement, outer.chain)
+            taken = Node("argument", site, value.shape, value.dims, value.bits, depth=outer.depth)
+            taken.value, taken.cheap = value, value.cheap
+            self.builder.graph.nodes.append(taken)
+            inner.env[name] = self.builder.define(Definition(name, site, taken, outer.depth, clonable=False), inner)
+        else:
+            inner.env[name] = value
+
+    def joined(self, inner: Frame) -> Node:
+        """One value of a helper that returns in several places."""
+        web = Web("return", inner.key)
+        for value in inner.returns:
+            assert isinstance(value, Node)
+            web.definitions.append(Definition("return", value.site, value, value.depth, clonable=False, web=web))
+        self.builder.graph.webs.append(web)
+        first = web.definitions[0].node
+        reading = Node("read", first.site, first.shape, first.dims, first.bits, depth=inner.depth, web=web)
+        self.builder.graph.nodes.append(reading)
+        return reading
+
+    def text(self, node: ast.expr, frame: Frame) -> str | None:
+        """A compile-time argument in the kernel's own words."""
+        return static_text(node, frame.texts, frame.globals, frame.facts.expressions.get(position_of(node)))
+
+    def unsupported(self, code: str, what: str, node: ast.expr, frame: Frame) -> Exception:
+        """The error for a construct that stays Triton."""
+        from tt2gl.analysis.builder import Unsupported
+
+        return Unsupported(code, what, (frame.key[0], node.lineno, node.col_offset))
+
+
+def _constant(node: ast.expr | None, frame: Frame) -> object:
+    if node is None:
+        return None
+    fact = frame.facts.expressions.get(position_of(node))
+    return fact.value if isinstance(fact, ConstFact) else None
+
+
+def _integer(node: ast.expr | None, frame: Frame) -> int | None:
+    value = _constant(node, frame)
+    return value if isinstance(value, int) else None
+
+
+def _tensors_in(fact: Fact | None) -> bool:
+    if isinstance(fact, TupleFact):
+        return any(_tensors_in(item) for item in fact.items)
+    return isinstance(fact, TensorFact) and bool(fact.shape)

@@ -1,0 +1,97 @@
+"""What Triton's frontend said of a kernel under one launch: plain values that cross a process border."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Position = tuple[int, int, int, int]
+"""An expression's line (from 1) and column (from 0, in UTF-8 bytes as `ast` counts), first and last, in the
+author's file."""
+
+CallChain = tuple[tuple[str, int, int], ...]
+"""File, line and column of an operation's expression, then of each call that led to it, innermost first."""
+
+
+@dataclass(frozen=True)
+class TensorFact:
+    """A runtime value: `shape` is empty for a scalar; `dtype` as Triton prints it (`fp16`, `pointer<fp16>`)."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether the elements are addresses."""
+        return self.dtype.startswith("pointer<")
+
+    @property
+    def bits(self) -> int:
+        """Bits of an element; of what it points to, for a pointer."""
+        name = self.dtype.removeprefix("pointer<").split(",")[0].rstrip(">")
+        digits = "".join(c for c in name.replace("fp8", "").replace("bf", "") if c.isdigit())
+        return 8 if name.startswith("fp8") else int(digits or 64)
+
+
+@dataclass(frozen=True)
+class ConstFact:
+    """A compile-time value; `value` is a plain Python value, or the text of one that is not."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class FunctionFact:
+    """Something callable: `triton.language.core.load`, or a jit function (`path` set) of the user's."""
+
+    name: str
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class TupleFact:
+    """A tuple of values."""
+
+    items: tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
+class OtherFact:
+    """Anything else (descriptors, modules): the name of its type."""
+
+    kind: str
+
+
+Fact = TensorFact | ConstFact | FunctionFact | TupleFact | OtherFact
+
+
+@dataclass
+class FunctionFacts:
+    """One jit function under one set of argument types: every expression that the compiler reached."""
+
+    path: str
+    name: str
+    line: int
+    expressions: dict[Position, Fact] = field(default_factory=dict)
+    callees: dict[Position, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Access:
+    """A global load, store or atomic as Triton's Coalesce pass would lay it out."""
+
+    operation: str
+    shape: tuple[int, ...]
+    size_per_thread: tuple[int, ...]
+    threads_per_warp: tuple[int, ...]
+    warps_per_cta: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LaunchFacts:
+    """All facts of one launch. `entry` names the kernel's own entry in `functions`."""
+
+    entry: str
+    functions: dict[str, FunctionFacts]
+    accesses: dict[CallChain, Access]

@@ -1,0 +1,139 @@
+"""The value graph of one kernel under one launch: tensors, the expressions that make them, the names that hold them.
+
+Helpers are inlined, static branches decided, and every definition of a name that a loop or a branch joins with
+others belongs to one `Web` (Briggs' term): the values that must share a layout because one name carries them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tt2gl.analysis.facts import CallChain, Position
+from tt2gl.analysis.terms import Term
+
+FunctionKey = tuple[str, int]
+"""A jit function: the author's file and the line of its `def`."""
+
+Kind = Literal[
+    "create",  # arange, full, zeros: takes the layout it is told
+    "read",  # a name
+    "elementwise",  # operands and result share a layout; operands of lower rank are expanded on the left
+    "expand",  # expand_dims(axis)
+    "load",
+    "store",
+    "atomic",
+    "reduce",  # over axis; None: all of them
+    "scan",  # result has the operand's layout
+    "opaque",  # result's layout is the compiler's to infer: reshape, permute, join, split, gather
+    "call",  # the value that an inlined helper returned
+    "argument",  # a value passed to a helper
+]
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where an expression stands: its function, its position there, its statement, and the calls that led there."""
+
+    function: FunctionKey
+    position: Position
+    statement: Position
+    context: CallChain = ()
+
+
+@dataclass(eq=False)
+class Node:
+    """One tensor-valued expression in one calling context. `dims` are its extents as source text, None if unknown."""
+
+    kind: Kind
+    site: Site
+    shape: tuple[int, ...]
+    dims: tuple[str | None, ...]
+    bits: int
+    operands: tuple[Node, ...] = ()
+    axis: int | None = None
+    keep_dims: bool = False
+    depth: int = 0
+    chain: CallChain = ()
+    pointer: str | None = None
+    web: Web | None = None
+    value: Node | None = None
+    scalars: tuple[tuple[Position, str], ...] = ()
+    function: str = ""
+    several: bool = False
+    cheap: bool = True
+    anchored: bool = False
+    natural: Term | None = None
+
+    @property
+    def dims_known(self) -> tuple[str, ...]:
+        """Extents as source, by number where they have no name."""
+        return tuple(name or str(extent) for name, extent in zip(self.dims, self.shape, strict=False))
+
+    @property
+    def elements(self) -> int:
+        """How many elements the tensor has."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+
+@dataclass(eq=False)
+class Definition:
+    """One statement giving a name a value (`node`), or a parameter taking an argument."""
+
+    name: str
+    site: Site
+    node: Node
+    depth: int
+    clonable: bool
+    web: Web | None = None
+
+
+@dataclass(eq=False)
+class Web:
+    """Definitions that share a name and a layout, and the layouts they are wanted in."""
+
+    name: str
+    function: FunctionKey
+    definitions: list[Definition] = field(default_factory=list)
+    natural: Term | None = None
+    cheap: bool = True
+    versions: list[Term] = field(default_factory=list)
+    merged: Web | None = None
+
+    def find(self) -> Web:
+        """The web that this one has become part of."""
+        web = self
+        while web.merged is not None:
+            web = web.merged
+        return web
+
+    def join(self, other: Web) -> Web:
+        """Both webs as one."""
+        first, second = self.find(), other.find()
+        if first is not second:
+            first.definitions.extend(second.definitions)
+            second.merged = first
+        return first
+
+
+@dataclass
+class Graph:
+    """A kernel's nodes in program order, its definitions and the roots that must be computed whatever reads them."""
+
+    nodes: list[Node] = field(default_factory=list)
+    steps: list[Definition | Node] = field(default_factory=list)
+    webs: list[Web] = field(default_factory=list)
+    calls: list[CallSite] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A helper called by a jit function; the callee's nodes have the call's position before `context`."""
+
+    caller: FunctionKey
+    callee: FunctionKey
+    position: Position
+    context: CallChain

@@ -1,0 +1,43 @@
+"""One kernel, all its launches: facts in, layouts decided. The door that `convert` uses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+
+from tt2gl.analysis.builder import Builder
+from tt2gl.analysis.facts import LaunchFacts
+from tt2gl.analysis.frontend import observe
+from tt2gl.analysis.memory import Classes, Scene
+from tt2gl.analysis.planner import KernelAnalysis
+from tt2gl.analysis.propagation import Propagation
+from tt2gl.launches import Launch
+from tt2gl.slicing import Slice
+from tt2gl.targets import Target
+
+
+def observe_job(kernel: Slice, launch: Launch, target: str) -> LaunchFacts:
+    """Facts of one launch; for a child process."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="facts-") as directory:
+        return observe(kernel, launch, target, Path(directory))
+
+
+def analyse(
+    kernel: Slice, name: str, launches: Sequence[Launch], facts: Sequence[LaunchFacts], target: Target
+) -> KernelAnalysis:
+    """Decide the layouts of a kernel. Raises `Unsupported` for a construct that stays Triton."""
+    trees = {str(module.path): ast.parse(module.text) for module in kernel.modules}
+    scenes = [
+        Scene(launch, seen, Builder(seen, trees).build(), target.warp_size)
+        for launch, seen in zip(launches, facts, strict=True)
+    ]
+    classes = Classes(scenes)
+    decisions = [Propagation(scene, index, classes).run() for index, scene in enumerate(scenes)]
+    entry = facts[0].functions[facts[0].entry]
+    tree = trees[entry.path]
+    taken = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    taken |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return KernelAnalysis((entry.path, entry.line), name, scenes, classes, decisions, taken)

@@ -1,0 +1,222 @@
+"""Memory facts of every global access, and the named layouts that serve them.
+
+Triton's Coalesce pass gives each access its layout under each launch (order, contiguity and width by AxisInfo).
+Accesses that have the same layout under every launch share one `LayoutClass`, written as a formula of the
+kernel's constexprs wherever the formula gives exactly those layouts.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
+from tt2gl.analysis.graph import Graph, Node
+from tt2gl.launches import Launch
+from tt2gl.layouts import ACCESS_BITS, Blocked, coalesced
+
+ACCESSES = ("load", "store", "atomic")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One launch as analysis sees it."""
+
+    launch: Launch
+    facts: LaunchFacts
+    graph: Graph
+    lanes: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a program."""
+        return self.launch.options.num_warps * self.lanes
+
+
+@dataclass
+class LayoutClass:
+    """A layout with a name: its tile's extents as source, and its blocked layout under each launch."""
+
+    dims: tuple[str, ...]
+    layouts: dict[int, Blocked]
+    pointers: list[str] = field(default_factory=list)
+    source: str = ""
+    exact: bool = True
+    name: str = ""
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of the tile."""
+        return len(self.dims)
+
+
+@dataclass
+class _Candidate:
+    chain: CallChain
+    dims: tuple[str, ...]
+    pointer: str | None
+    accesses: dict[int, Access]
+    shapes: dict[int, tuple[int, ...]]
+    anchored: bool
+
+
+class Classes:
+    """The layout classes of a kernel, found once for all its launches."""
+
+    def __init__(self, scenes: Sequence[Scene]) -> None:
+        self.scenes = scenes
+        self.classes: list[LayoutClass] = []
+        self.by_chain: dict[CallChain, LayoutClass] = {}
+        self.anchored: set[CallChain] = set()
+        for candidate in self._candidates():
+            made = self._class_for(candidate)
+            self.by_chain[candidate.chain] = made
+            if candidate.anchored:
+                self.anchored.add(candidate.chain)
+
+    def default(self, node: Node, index: int) -> LayoutClass:
+        """The class of a tile that no access decides: one of the same extents, else a row-major one for 4 bytes."""
+        dims = named_dims(node, self.scenes, {index: node.shape})
+        for known in self.classes:
+            if known.dims == dims and known.pointers:
+                return known
+        order = tuple(reversed(range(len(dims))))
+        return self._register(dims, {}, f"coalesced([{', '.join(dims)}], {list(order)}, 32, gl.num_warps())", [])
+
+    def _candidates(self) -> list[_Candidate]:
+        found: dict[CallChain, _Candidate] = {}
+        for index, scene in enumerate(self.scenes):
+            for node in scene.graph.nodes:
+                if node.kind not in ACCESSES:
+                    continue
+                known = found.get(node.chain)
+                if known is None:
+                    known = found[node.chain] = _Candidate(node.chain, (), node.pointer, {}, {}, False)
+                known.shapes[index] = node.shape
+                known.anchored |= node.elements >= scene.threads
+                if (access := scene.facts.accesses.get(node.chain)) is not None:
+                    known.accesses[index] = access
+                known.dims = named_dims(node, self.scenes, known.shapes)
+        return list(found.values())
+
+    def _class_for(self, candidate: _Candidate) -> LayoutClass:
+        layouts = {
+            index: Blocked(access.size_per_thread, access.threads_per_warp, access.warps_per_cta, access.order)
+            for index, access in candidate.accesses.items()
+        }
+        source, exact = self._formula(candidate, layouts)
+        return self._register(candidate.dims, layouts, source, [candidate.pointer or ""], exact)
+
+    def _register(
+        self,
+        dims: tuple[str, ...],
+        layouts: dict[int, Blocked],
+        source: str,
+        pointers: list[str],
+        exact: bool = True,
+    ) -> LayoutClass:
+        """The class written as `source`, one of equal layouts on all launches, or a new one."""
+        for known in self.classes:
+            shared = known.layouts.keys() & layouts.keys()
+            same = bool(shared) and all(known.layouts[i] == layouts[i] for i in shared)
+            if known.dims == dims and known.exact == exact and (known.source == source or same):
+                known.layouts = {**layouts, **known.layouts}
+                known.pointers.extend(p for p in pointers if p not in known.pointers)
+                return known
+        made = LayoutClass(dims, layouts, pointers, source, exact, f"L{len(self.classes)}")
+        self.classes.append(made)
+        return made
+
+    def _formula(self, candidate: _Candidate, layouts: dict[int, Blocked]) -> tuple[str, bool]:
+        """Source that gives `layouts`, and whether it does under every launch."""
+        orders = [layout.order for layout in layouts.values()]
+        order = orders[0] if orders else tuple(reversed(range(len(candidate.dims))))
+        tried: list[tuple[int, str]] = []
+        for text, bits in self._widths(candidate):
+            right = 0
+            for index, layout in layouts.items():
+                scene = self.scenes[index]
+                width = bits(scene.launch)
+                made = coalesced(
+                    candidate.shapes[index], order, width, scene.launch.options.num_warps, scene.lanes
+                )
+                right += made == layout
+            source = f"coalesced([{', '.join(candidate.dims)}], {list(order)}, {text}, gl.num_warps())"
+            tried.append((right, source))
+            if right == len(layouts):
+                return source, True
+        literal = set(layouts.values())
+        if len(literal) == 1 and all(dim.isdigit() for dim in candidate.dims):
+            return next(iter(literal)).source(), True
+        return max(tried, key=lambda entry: entry[0])[1], False
+
+    def _widths(self, candidate: _Candidate) -> list[tuple[str, Any]]:
+        """Ways to say how wide an element is: by the access's own pointer, another's, or as a number."""
+        names = [candidate.pointer] if candidate.pointer else []
+        signature = self.scenes[0].launch.signature
+        names += [name for name, kind in signature.items() if kind.startswith("*") and name not in names]
+        ways: list[tuple[str, Any]] = [
+            (f"{name}.dtype.element_ty.primitive_bitwidth", lambda launch, name=name: pointee_bits(launch, name))
+            for name in names
+            if all(pointee_bits(scene.launch, name) for scene in self.scenes)
+        ]
+        return ways + [(str(bits), lambda _, bits=bits: bits) for bits in (32, 16, 64, 8, 128)]
+
+
+def pointee_bits(launch: Launch, name: str) -> int:
+    """Bits of what a pointer parameter points to, 0 where it is no pointer."""
+    kind = launch.signature.get(name, "").removeprefix("*").removeprefix("k")
+    if not launch.signature.get(name, "").startswith("*"):
+        return 0
+    if kind.startswith("fp8"):
+        return 8
+    digits = "".join(character for character in kind if character.isdigit())
+    return max(int(digits or 0), 8)
+
+
+def named_dims(node: Node, scenes: Sequence[Scene], shapes: Mapping[int, tuple[int, ...]]) -> tuple[str, ...]:
+    """A node's extents as source: the author's words, else a constexpr of that value, else the number."""
+    named: list[str] = []
+    for place, text in enumerate(node.dims):
+        extents = {index: shape[place] for index, shape in shapes.items() if place < len(shape)}
+        if text is not None and all(evaluated(text, scenes[i].launch) in (None, n) for i, n in extents.items()):
+            named.append(text)
+            continue
+        parameters = scenes[0].launch.constexprs
+        equal = [p for p in parameters if all(scenes[i].launch.constexprs.get(p) == n for i, n in extents.items())]
+        named.append(equal[0] if equal and node.shape[place] > 1 else str(node.shape[place]))
+    return tuple(named)
+
+
+_OPERATORS: dict[type[ast.operator], Any] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+    ast.Mod: operator.mod,
+}
+
+
+def evaluated(text: str, launch: Launch) -> int | None:
+    """An extent's value under a launch; None where it takes more than the launch's constexprs to know."""
+
+    def value(node: ast.expr) -> int | None:
+        match node:
+            case ast.Constant(value=int() as number):
+                return number
+            case ast.Name(id=name):
+                found = launch.constexprs.get(name)
+                return found if isinstance(found, int) else None
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                first, second = value(left), value(right)
+                return None if first is None or second is None else int(_OPERATORS[type(op)](first, second))
+        return None
+
+    return value(ast.parse(text, mode="eval").body)
+
+
+__all__ = ["ACCESSES", "ACCESS_BITS", "Classes", "LayoutClass", "Scene", "evaluated", "named_dims"]

@@ -1,0 +1,57 @@
+"""Names for what a plan adds to a kernel: its layouts, and variables that stand in several layouts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+
+from tt2gl.analysis.memory import Classes, LayoutClass
+
+
+def class_names(classes: Classes, taken: Set[str]) -> dict[str, str]:
+    """Layout classes by key, named after what they serve; never a name in `taken`."""
+    names: dict[str, str] = {}
+    used = set(taken)
+    for layout in classes.classes:
+        name = _class_name(layout, classes.classes)
+        names[layout.name] = unused(name, used)
+        used.add(names[layout.name])
+    return names
+
+
+def _class_name(layout: LayoutClass, every: Sequence[LayoutClass]) -> str:
+    alike = [other for other in every if other.rank == layout.rank]
+    if len(alike) == 1:
+        return {1: "layout" if len(every) == 1 else "row_layout", 2: "tile_layout"}.get(layout.rank, "block_layout")
+    served = next((pointer for pointer in layout.pointers if pointer), "")
+    return f"{stem(served) or 'tile'}_layout"
+
+
+def stem(pointer: str) -> str:
+    """`x` of `x_ptr`, `X_ptrs` and `x_base`."""
+    return re.sub(r"_?(ptrs?|pointers?|base|start|offsets?)$", "", pointer, flags=re.IGNORECASE).strip("_").lower()
+
+
+def suffixed(variable: str, layout: str, taken: Set[str]) -> str:
+    """What a variable is called in a second layout: `cols_w` in `w_layout`, `cols_1` in a nameless one."""
+    root = re.search(r"(\w+?)_layout\b", layout)
+    sliced = re.match(r"gl\.SliceLayout\((\d)", layout)
+    label = f"{variable}_{root.group(1)}" if root and root.group(1) not in ("tile", "row") else variable
+    if label == variable or label in taken:
+        label = f"{label}_{'rows' if sliced.group(1) == '1' else 'cols'}" if sliced else f"{label}_tile"
+    return unused(label, taken)
+
+
+def unused(name: str, taken: Set[str]) -> str:
+    """The name, numbered where it is taken."""
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`x, w and y`."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

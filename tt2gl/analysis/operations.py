@@ -1,0 +1,50 @@
+"""What each `triton.language` function does to layouts: the tables that the graph builder reads."""
+
+from __future__ import annotations
+
+CREATE = {"arange", "full", "zeros", "zeros_like", "full_like"}
+"""Make a tensor from nothing; a layout must be said."""
+
+ELEMENTWISE = {
+    "abs", "add", "cast", "ceil", "clamp", "cos", "div_rn", "erf", "exp", "exp2", "fdiv", "float", "floor", "fma",
+    "inline_asm_elementwise", "log", "log2", "maximum", "minimum", "mul", "multiple_of", "max_contiguous",
+    "max_constancy", "rsqrt", "sigmoid", "sin", "sqrt", "sqrt_rn", "sub", "to", "umulhi", "where", "tanh", "rand",
+    "randn", "randint", "randint4x", "rand4x", "randn4x", "philox", "uint_to_uniform_float", "logical_and",
+    "logical_or", "isnan", "map_elementwise", "dot_product", "pair_uniform_to_normal", "float_to_uint", "swizzle2d",
+}  # fmt: skip
+"""Element by element: operands and result share one layout."""
+
+REDUCE = {"sum", "max", "min", "xor_sum", "reduce", "reduce_or"}
+SCAN = {"cumsum", "cumprod", "associative_scan"}
+ATOMIC = {
+    "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor",
+}  # fmt: skip
+BROADCAST = {"broadcast_to"}
+OPAQUE = {"reshape", "view", "ravel", "trans", "permute", "T", "join", "split", "interleave", "gather"}
+"""The compiler infers the result's layout from the operand's."""
+
+IGNORED = {
+    "static_assert", "static_print", "device_print", "device_assert", "assume", "debug_barrier", "program_id",
+    "num_programs", "cdiv", "constexpr", "print",
+}  # fmt: skip
+
+LATER = {
+    "dot": ("TTG302", "matrix multiplication (`tl.dot`)"),
+    "dot_scaled": ("TTG302", "scaled matrix multiplication (`tl.dot_scaled`)"),
+    "make_block_ptr": ("TTG303", "a block pointer (`tl.make_block_ptr`)"),
+    "advance": ("TTG303", "a block pointer (`tl.advance`)"),
+    "make_tensor_descriptor": ("TTG304", "a tensor descriptor"),
+    "load_tensor_descriptor": ("TTG304", "a tensor descriptor"),
+    "store_tensor_descriptor": ("TTG304", "a tensor descriptor"),
+}
+"""Known, and not converted in this version: diagnostic code and what to call it."""
+
+
+def short_name(qualified: str) -> str:
+    """`triton.language.core.tensor.to` is `to`."""
+    return qualified.rpartition(".")[2]
+
+
+def is_extern_math(qualified: str) -> bool:
+    """Whether a function is one of libdevice's or the math module's: elementwise, whatever its name."""
+    return "libdevice" in qualified or qualified.startswith(("triton.language.math.", "triton.language.random."))

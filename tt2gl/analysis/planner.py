@@ -1,0 +1,218 @@
+"""Joins what propagation decided under each launch into one plan of source edits.
+
+A kernel has one text for all its launches: a place must get one layout whichever launch reaches it. A helper has
+one text for all its callers: each distinct layout that its callers want becomes a constexpr parameter of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tt2gl.analysis.collected import Context, Function, Labels, Wanted, collect
+from tt2gl.analysis.facts import Position
+from tt2gl.analysis.graph import CallSite, FunctionKey
+from tt2gl.analysis.memory import Classes, Scene
+from tt2gl.analysis.naming import class_names, listed
+from tt2gl.analysis.propagation import Decisions
+from tt2gl.analysis.terms import Term, renamed, rendered, root_of
+from tt2gl.plan import Conversion, Declaration, Edits, FunctionPlan
+
+
+class Conflict(Exception):
+    """Two launches, or two callers, want different layouts where the text can say only one."""
+
+    def __init__(self, function: FunctionKey, position: Position) -> None:
+        super().__init__(f"{function[0]}:{position[0]}:{position[1]}")
+        self.function, self.position = function, position
+
+
+@dataclass
+class KernelAnalysis:
+    """One kernel's launches, analysed. `taken` are names that its layouts must not shadow."""
+
+    function: FunctionKey
+    name: str
+    scenes: Sequence[Scene]
+    classes: Classes
+    decisions: Sequence[Decisions]
+    taken: frozenset[str]
+    names: dict[str, str] = field(default_factory=dict)
+
+
+class Planner:
+    """Makes the plans of the functions that the analysed kernels are made of."""
+
+    def __init__(self, analyses: Sequence[KernelAnalysis]) -> None:
+        self.analyses = analyses
+        self.kernels = {analysis.function: analysis for analysis in analyses}
+        self.functions: dict[FunctionKey, Function] = {key: Function() for key in self.kernels}
+        self.parameters: dict[FunctionKey, dict[str, Wanted]] = {}
+        self.passed: dict[tuple[FunctionKey, Position], dict[str, Wanted]] = {}
+        for place, analysis in enumerate(analyses):
+            analysis.names = class_names(analysis.classes, analysis.taken)
+            for launch, decisions in enumerate(analysis.decisions):
+                collect(self.functions, place, launch, decisions)
+        self._pass_layouts()
+
+    def plans(self) -> list[FunctionPlan]:
+        """Plans of every function that changes. Raises `Conflict`."""
+        return [
+            self._plan(key, function)
+            for key, function in self.functions.items()
+            if key in self.kernels or function.edited or self.parameters.get(key)
+        ]
+
+    def _pass_layouts(self) -> None:
+        """Give every edited helper its parameters, innermost first, and its callers what they must pass."""
+        calls: list[tuple[int, int, CallSite]] = [
+            (place, launch, call)
+            for place, analysis in enumerate(self.analyses)
+            for launch, scene in enumerate(analysis.scenes)
+            for call in scene.graph.calls
+        ]
+        calls.sort(key=lambda entry: -len(entry[2].context))
+        for callee in dict.fromkeys(call.callee for _, _, call in calls):
+            self._parametrise(callee)
+            for place, launch, call in calls:
+                if call.callee != callee:
+                    continue
+                inside: Context = (place, launch, ((call.caller[0], *call.position[:2]), *call.context))
+                for name, wanted in self.parameters[callee].items():
+                    if inside in wanted:
+                        passed = self.passed.setdefault((call.caller, call.position), {}).setdefault(name, {})
+                        passed[place, launch, call.context] = wanted[inside]
+                        self.functions.setdefault(call.caller, Function())
+
+    def _parametrise(self, key: FunctionKey) -> None:
+        """One parameter for all places of a helper that always want the same layout."""
+        function = self.functions.get(key, Function())
+        passed = [terms for (caller, _), names in self.passed.items() if caller == key for terms in names.values()]
+        groups: list[Wanted] = []
+        for wanted in [*function.layouts(), *passed]:
+            for group in groups:
+                if all(group.get(context, term) == term for context, term in wanted.items()):
+                    group.update(wanted)
+                    break
+            else:
+                groups.append(dict(wanted))
+        names = ["layout"] if len(groups) == 1 else [f"layout_{place}" for place in range(len(groups))]
+        self.parameters[key] = dict(zip(names, groups, strict=True))
+
+    def _said(self, key: FunctionKey, context: Context, term: Term) -> str:
+        """A layout as a function can say it: by the kernel's names, or by the parameter that brings it."""
+        if key in self.kernels:
+            return rendered(renamed(term, self.analyses[context[0]].names))
+        for name, group in self.parameters.get(key, {}).items():
+            if group.get(context) == term:
+                return name
+        return rendered(term)
+
+    def _spelled(self, key: FunctionKey, wanted: Wanted, position: Position) -> str:
+        """The one text for what all contexts want at a place. Raises `Conflict` where there is none."""
+        if key not in self.kernels:
+            for name, group in self.parameters.get(key, {}).items():
+                if all(group.get(context) == term for context, term in wanted.items()):
+                    return name
+            raise Conflict(key, position)
+        said = {self._said(key, context, term) for context, term in wanted.items()}
+        if len(said) != 1:
+            raise Conflict(key, position)
+        return said.pop()
+
+    def _plan(self, key: FunctionKey, function: Function) -> FunctionPlan:
+        labels = Labels(function, lambda context, term: self._said(key, context, term))
+        conversions: dict[Position, list[Conversion]] = {}
+        for (statement, variable), steps in function.after.items():
+            made = conversions.setdefault(statement, [])
+            for context, source, target in steps:
+                layout = self._spelled(key, {context: target}, statement)
+                into = labels.label(variable, context, target)
+                step = Conversion(into, labels.label(variable, context, source), layout)
+                if step not in made:
+                    made.append(step)
+        everywhere, copies = self._edits(key, function, labels)
+        return FunctionPlan(
+            path=key[0],
+            line=key[1],
+            is_kernel=key in self.kernels,
+            parameters=tuple(self.parameters.get(key, {})),
+            declarations=self._declarations(key, function),
+            edits=everywhere,
+            copies=copies,
+            conversions={statement: tuple(steps) for statement, steps in conversions.items()},
+        )
+
+    def _edits(
+        self, key: FunctionKey, function: Function, labels: Labels
+    ) -> tuple[Edits, dict[Position, tuple[Edits, ...]]]:
+        """Edits of the statements that stand once, and of each copy of the others."""
+
+        def chosen(kind: str, statement: Position | None, copy: int) -> dict[Position, Wanted]:
+            found: dict[Position, Wanted] = {}
+            for slot, wanted in function.slots.items():
+                owner = function.statements[slot]
+                owner = owner if owner in labels.copies else None
+                if slot[0] == kind and owner == statement and (statement is None or slot[2] == copy):
+                    found.setdefault(slot[1], {}).update(wanted)
+            return found
+
+        def edits(statement: Position | None, copy: int) -> Edits:
+            def spelled(kind: str) -> dict[Position, str]:
+                found = chosen(kind, statement, copy)
+                return {position: self._spelled(key, wanted, position) for position, wanted in found.items()}
+
+            def labelled(kind: str) -> dict[Position, str]:
+                return {
+                    position: name
+                    for position, wanted in chosen(kind, statement, copy).items()
+                    if (name := self._label(key, function.variables[position], wanted, position, labels))
+                }
+
+            inside = [
+                (position, names)
+                for (caller, position), names in self.passed.items()
+                if caller == key and (statement is None or _within(position, statement))
+            ]
+            return Edits(
+                creations=spelled("creation"),
+                converts=spelled("convert"),
+                expansions={p: rank for p, rank in function.ranks.items() if statement is None or _within(p, statement)},
+                fills={p: (function.dims[p], layout) for p, layout in spelled("fill").items()},
+                reads=labelled("read"),
+                targets=labelled("target"),
+                arguments={
+                    position: tuple((name, self._spelled(key, wanted, position)) for name, wanted in names.items())
+                    for position, names in inside
+                },
+            )
+
+        copies = {s: tuple(edits(s, copy) for copy in range(len(every))) for s, every in labels.copies.items()}
+        return edits(None, 0), copies
+
+    def _label(self, key: FunctionKey, variable: str, wanted: Wanted, position: Position, labels: Labels) -> str:
+        """A variable's name at a place; empty where its own stands."""
+        names = {labels.label(variable, context, term) for context, term in wanted.items()}
+        if len(names) != 1:
+            raise Conflict(key, position)
+        name = names.pop()
+        return "" if name == variable else name
+
+    def _declarations(self, key: FunctionKey, function: Function) -> tuple[Declaration, ...]:
+        """The layouts that a kernel's text mentions, its helpers' arguments included."""
+        analysis = self.kernels.get(key)
+        if analysis is None:
+            return ()
+        passed = [terms for (caller, _), names in self.passed.items() if caller == key for terms in names.values()]
+        used = {root_of(term).name for wanted in [*function.layouts(), *passed] for term in wanted.values()}
+        made: list[Declaration] = []
+        for layout in analysis.classes.classes:
+            if layout.name in used:
+                served = [pointer for pointer in layout.pointers if pointer]
+                comment = f"coalesced access to {listed(served)}" if served else ""
+                made.append(Declaration(analysis.names[layout.name], layout.source, comment))
+        return tuple(made)
+
+
+def _within(inner: Position, outer: Position) -> bool:
+    return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]

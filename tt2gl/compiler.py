@@ -1,0 +1,72 @@
+"""The little of Triton's compiler that every stage drives: sources and backends, the same on each version.
+
+Runs in a child process only (see `isolate`): building IR can abort, and a parent that holds an MLIR context
+cannot fork safely.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from tt2gl.launches import DtypeValue, JitValue, Launch
+from tt2gl.targets import Target
+
+
+def backend_for(target: Target) -> tuple[Any, Any]:
+    """Triton's backend and `GPUTarget` for a target."""
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler.compiler import make_backend
+
+    gpu = GPUTarget(target.backend, target.arch, target.warp_size)
+    return make_backend(gpu), gpu
+
+
+def constexpr_value(value: Any, fn: Any) -> Any:
+    """A launch's constexpr as Triton wants it: dtypes and functions by name become the objects."""
+    import triton.language as tl
+
+    if isinstance(value, DtypeValue):
+        return tl.dtype(value.name)
+    if isinstance(value, JitValue):
+        return fn.__globals__.get(value.name.rpartition(":")[2])
+    if isinstance(value, tuple):
+        return tuple(constexpr_value(item, fn) for item in value)
+    return value
+
+
+def source_for(fn: Any, launch: Launch) -> Any:
+    """The `ASTSource` (Triton) or `GluonASTSource` of a kernel under a launch."""
+    from triton.compiler.compiler import ASTSource
+
+    source: Any = ASTSource
+    if fn.is_gluon():
+        from triton.experimental.gluon._runtime import GluonASTSource
+
+        source = GluonASTSource
+    names = list(fn.arg_names)
+    signature = {name: launch.signature.get(name, "constexpr") for name in names}
+    constexprs = {name: constexpr_value(value, fn) for name, value in launch.constexprs.items() if name in names}
+    for parameter in inspect.signature(fn.fn).parameters.values():
+        if signature[parameter.name] == "constexpr" and parameter.name not in constexprs:
+            constexprs[parameter.name] = None if parameter.default is parameter.empty else parameter.default
+    aligned = {(names.index(name),): [["tt.divisibility", 16]] for name in launch.divisible_by_16 if name in names}
+    return source(fn, signature, constexprs, aligned)
+
+
+def options_for(backend: Any, launch: Launch, **changes: Any) -> Any:
+    """The backend's compile options for a launch, with `changes` on top."""
+    options = launch.options
+    chosen = {"num_warps": options.num_warps, "num_stages": options.num_stages, "num_ctas": options.num_ctas}
+    return backend.parse_options({**chosen, **options.extra, **changes})
+
+
+def build_ir(source: Any, backend: Any, gpu: Any, options: Any) -> Any:
+    """Run the frontend: the module before any pass. Raises Triton's `CompilationError`."""
+    from triton._C.libtriton import ir
+
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    codegen, modules = backend.get_codegen_implementation(options), backend.get_module_map()
+    return source.make_ir(gpu, options, codegen, modules, context)

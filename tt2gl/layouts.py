@@ -1,0 +1,66 @@
+"""Layout values: the blocked layout of a global access, how it is chosen and how it is written as Gluon.
+
+The closed formula is that of Triton's `BlockedEncodingAttr` builder: `size` elements a thread along the fastest
+dimension, then lanes, then warps, filled outwards along the order; what is left goes to the slowest dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ACCESS_BITS = 128
+"""The widest global access of a thread, on every target."""
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A blocked layout with all its numbers (`gl.BlockedLayout`)."""
+
+    size_per_thread: tuple[int, ...]
+    threads_per_warp: tuple[int, ...]
+    warps_per_cta: tuple[int, ...]
+    order: tuple[int, ...]
+
+    def source(self, alias: str = "gl") -> str:
+        """The layout as Gluon source."""
+        parts = (self.size_per_thread, self.threads_per_warp, self.warps_per_cta, self.order)
+        return f"{alias}.BlockedLayout({', '.join(str(list(part)) for part in parts)})"
+
+
+def coalesced(shape: Sequence[int], order: Sequence[int], bits: int, num_warps: int, lanes: int) -> Blocked:
+    """The layout of a coalesced access to a tile of `shape` elements of `bits` bits, fastest dimension `order[0]`."""
+    rank, elements = len(shape), 1
+    for extent in shape:
+        elements *= extent
+    size, threads, warps = [1] * rank, [1] * rank, [1] * rank
+    size[order[0]] = min(ACCESS_BITS // bits, shape[order[0]], max(elements // (num_warps * lanes), 1))
+    for dim in order:
+        threads[dim] = min(lanes, max(shape[dim] // size[dim], 1))
+        lanes //= threads[dim]
+        warps[dim] = min(num_warps, max(shape[dim] // (size[dim] * threads[dim]), 1))
+        num_warps //= warps[dim]
+    threads[order[-1]] *= lanes
+    warps[order[-1]] *= num_warps
+    return Blocked(tuple(size), tuple(threads), tuple(warps), tuple(order))
+
+
+def coalesced_source(lanes: int) -> str:
+    """The same formula as a Gluon helper, to stand at the top of a converted file."""
+    return f'''@gluon.constexpr_function
+def coalesced(shape, order, bits, num_warps, lanes={lanes}):
+    """Blocked layout of a global access: up to 16 bytes a thread along `order[0]`, lanes then warps outwards."""
+    rank, elements = len(shape), 1
+    for extent in shape:
+        elements *= extent
+    size, threads, warps = [1] * rank, [1] * rank, [1] * rank
+    size[order[0]] = min({ACCESS_BITS} // bits, shape[order[0]], max(elements // (num_warps * lanes), 1))
+    for dim in order:
+        threads[dim] = min(lanes, max(shape[dim] // size[dim], 1))
+        lanes //= threads[dim]
+        warps[dim] = min(num_warps, max(shape[dim] // (size[dim] * threads[dim]), 1))
+        num_warps //= warps[dim]
+    threads[order[-1]] *= lanes
+    warps[order[-1]] *= num_warps
+    return gl.BlockedLayout(size, threads, warps, order)
+'''

@@ -1,0 +1,86 @@
+"""What analysis hands to rewriting: every edit of a file, by place, with nothing left to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Position = tuple[int, int, int, int]
+"""An expression or statement: first line (from 1) and column (from 0, UTF-8 bytes), last line and column."""
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Edits of expressions, by position. Layouts are Gluon source.
+
+    `creations`: the layout that a creating call takes. `converts`: the layout that a value is converted to.
+    `expansions`: how many dimensions a value gains on the left, and its rank before. `fills`: a scalar that becomes a full tile
+    (extents then
+    dtype, and layout). `reads`, `targets`: the name that a variable is read or defined under. `arguments`: layouts
+    passed to a helper.
+    """
+
+    creations: Mapping[Position, str] = field(default_factory=dict)
+    converts: Mapping[Position, str] = field(default_factory=dict)
+    expansions: Mapping[Position, tuple[int, int]] = field(default_factory=dict)
+    fills: Mapping[Position, tuple[tuple[str, ...], str]] = field(default_factory=dict)
+    reads: Mapping[Position, str] = field(default_factory=dict)
+    targets: Mapping[Position, str] = field(default_factory=dict)
+    arguments: Mapping[Position, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """`target = convert_layout(source, layout)`, right after a statement."""
+
+    target: str
+    source: str
+    layout: str
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A layout named at the top of a kernel; `comment` says what it serves."""
+
+    name: str
+    source: str
+    comment: str
+
+
+@dataclass(frozen=True)
+class FunctionPlan:
+    """All edits of one jit function. `line` is that of its `def` in the author's file.
+
+    `copies`: statements that stand several times, each time with other edits.
+    """
+
+    path: str
+    line: int
+    is_kernel: bool
+    parameters: tuple[str, ...] = ()
+    declarations: tuple[Declaration, ...] = ()
+    edits: Edits = field(default_factory=Edits)
+    copies: Mapping[Position, tuple[Edits, ...]] = field(default_factory=dict)
+    conversions: Mapping[Position, tuple[Conversion, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class KeptFunction:
+    """A kernel that stays Triton: the comment that says why is put above it. `line` is that of its `def`."""
+
+    line: int
+    comment: str
+
+
+@dataclass(frozen=True)
+class FilePlan:
+    """All edits of one file.
+
+    `twins`: helpers that kept kernels need as they were, by the line of their `def`: the converted one stands
+    beside the original under the name given.
+    """
+
+    functions: tuple[FunctionPlan, ...]
+    kept: tuple[KeptFunction, ...]
+    lanes: int
+    twins: Mapping[int, str] = field(default_factory=dict)

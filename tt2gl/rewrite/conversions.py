@@ -1,0 +1,23 @@
+"""Rule `conversions`: a value that is needed in another layout is converted, where it stands or right after it is made.
+
+    gl.store(out_ptrs, y)                                       # before
+    gl.store(out_ptrs, gl.convert_layout(y, out_layout))        # after
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tt2gl.plan import Conversion
+from tt2gl.rewrite.build import call, expression
+
+
+def converted(value: cst.BaseExpression, layout: str) -> cst.BaseExpression:
+    """The value in a layout."""
+    return call("gl.convert_layout", value, expression(layout))
+
+
+def conversion_line(step: Conversion) -> cst.SimpleStatementLine:
+    """The statement that converts a name after its definition."""
+    value = call("gl.convert_layout", cst.Name(step.source), expression(step.layout))
+    return cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(step.target))], value)])

@@ -1,0 +1,54 @@
+"""Rule `creations`: a call that makes a tensor says its layout.
+
+    cols = gl.arange(0, BLOCK)                        # before
+    cols = gl.arange(0, BLOCK, layout=row_layout)     # after
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from tt2gl.rewrite.build import expression
+
+
+def with_layout(call: cst.BaseExpression, layout: str) -> cst.BaseExpression:
+    """The creating call with its layout."""
+    return with_keywords(call, [("layout", layout)])
+
+
+def with_keywords(call: cst.BaseExpression, keywords: Iterable[tuple[str, str]]) -> cst.BaseExpression:
+    """A call with keyword arguments added, in the way its own arguments are laid out."""
+    if not isinstance(call, cst.Call):
+        return call
+    args = list(call.args)
+    for keyword, value in keywords:
+        if any(arg.keyword is not None and arg.keyword.value == keyword for arg in args):
+            continue
+        trailing: cst.Comma | cst.MaybeSentinel = cst.MaybeSentinel.DEFAULT
+        if args:
+            trailing = args[-1].comma
+            between: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
+            if len(args) > 1 and isinstance(args[0].comma, cst.Comma):
+                between = args[0].comma.whitespace_after
+            args[-1] = args[-1].with_changes(comma=cst.Comma(whitespace_after=between))
+            if isinstance(trailing, cst.MaybeSentinel):
+                # A last argument on a line of its own keeps the closing bracket where it was.
+                last = call.args[-1].whitespace_after_arg
+                args[-1] = args[-1].with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))
+                tail = last
+            else:
+                tail = cst.SimpleWhitespace("")
+        else:
+            tail = cst.SimpleWhitespace("")
+        args.append(
+            cst.Arg(
+                expression(value),
+                keyword=cst.Name(keyword),
+                equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
+                comma=trailing,
+                whitespace_after_arg=tail,
+            )
+        )
+    return call.with_changes(args=args)

@@ -1,0 +1,144 @@
+"""Applies the expression rules to a function's statements, each at the places that the plan names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import libcst as cst
+
+from tt2gl.plan import Conversion, Edits, Position
+from tt2gl.rewrite.conversions import conversion_line, converted
+from tt2gl.rewrite.creations import with_keywords, with_layout
+from tt2gl.rewrite.expansions import expanded
+from tt2gl.rewrite.fills import filled
+from tt2gl.rewrite.names import rewrite_name
+
+Locate = Callable[[cst.CSTNode], Position | None]
+Qualify = Callable[[cst.CSTNode], Collection[str]]
+
+
+class Expressions(cst.CSTTransformer):
+    """Edits one statement, or one function, by one set of edits."""
+
+    def __init__(self, edits: Edits, locate: Locate, qualify: Qualify, twins: Mapping[str, str]) -> None:
+        super().__init__()
+        self.edits, self.locate, self.qualify, self.twins = edits, locate, qualify, twins
+
+    def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> object:  # type: ignore[override]
+        """Apply every expression rule at the node's place, innermost first."""
+        left = super().on_leave(original_node, updated_node)
+        if not isinstance(original_node, cst.BaseExpression) or not isinstance(left, cst.BaseExpression):
+            return left
+        position = self.locate(original_node)
+        if position is None:
+            return left
+        return self._edited(original_node, left, position)
+
+    def _edited(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
+        edits = self.edits
+        if isinstance(original, cst.Name):
+            name = edits.reads.get(at) or edits.targets.get(at) or self.twins.get(original.value)
+            if name is not None:
+                node = cst.Name(name, lpar=original.lpar, rpar=original.rpar)
+        if isinstance(original, (cst.Name, cst.Attribute)):
+            node = rewrite_name(node, set(self.qualify(original)), "gl")
+        if isinstance(original, cst.Call):
+            if at in edits.arguments:
+                node = with_keywords(node, edits.arguments[at])
+            if at in edits.creations:
+                node = with_layout(node, edits.creations[at])
+        if at in edits.converts:
+            node = converted(node, edits.converts[at])
+        if at in edits.expansions:
+            missing, rank = edits.expansions[at]
+            node = expanded(node, missing, rank)
+        if at in edits.fills:
+            extents, layout = edits.fills[at]
+            node = filled(node, extents, layout)
+        return node
+
+    def leave_AugAssign(self, original_node: cst.AugAssign, updated_node: cst.AugAssign) -> cst.BaseSmallStatement:
+        """`x += y` becomes `x = ...` where its result is converted or named anew."""
+        target, at = original_node.target, self.locate(original_node.target)
+        whole = self.locate(original_node)
+        if not isinstance(target, cst.Name) or at is None:
+            return updated_node
+        read = self.edits.reads.get(at, target.value)
+        written = self.edits.targets.get(at, target.value)
+        layout = self.edits.converts.get(whole) if whole is not None else None
+        if read == written and layout is None:
+            return updated_node.with_changes(target=cst.Name(written))
+        operator = _BINARY[type(original_node.operator)]()
+        right = updated_node.value
+        if not isinstance(right, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)):
+            right = right if right.lpar else right.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+        value: cst.BaseExpression = cst.BinaryOperation(cst.Name(read), operator, right)
+        if layout is not None:
+            value = converted(value, layout)
+        return cst.Assign([cst.AssignTarget(cst.Name(written))], value)
+
+
+_BINARY: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
+    cst.AddAssign: cst.Add,
+    cst.SubtractAssign: cst.Subtract,
+    cst.MultiplyAssign: cst.Multiply,
+    cst.DivideAssign: cst.Divide,
+    cst.FloorDivideAssign: cst.FloorDivide,
+    cst.ModuloAssign: cst.Modulo,
+    cst.BitAndAssign: cst.BitAnd,
+    cst.BitOrAssign: cst.BitOr,
+    cst.BitXorAssign: cst.BitXor,
+    cst.LeftShiftAssign: cst.LeftShift,
+    cst.RightShiftAssign: cst.RightShift,
+    cst.PowerAssign: cst.Power,
+}
+
+
+class FunctionBody(Expressions):
+    """Edits a whole function: statements that stand once, those that stand several times, and conversions."""
+
+    def __init__(
+        self,
+        edits: Edits,
+        copies: Mapping[Position, Sequence[Edits]],
+        conversions: Mapping[Position, Sequence[Conversion]],
+        locate: Locate,
+        qualify: Qualify,
+        twins: Mapping[str, str],
+    ) -> None:
+        super().__init__(edits, locate, qualify, twins)
+        self.copies, self.conversions = copies, conversions
+
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement]:
+        """One line, or the copies that the plan asks for, each followed by its conversions."""
+        places = [self.locate(statement) for statement in original_node.body]
+        if not any(place in self.copies or place in self.conversions for place in places):
+            return updated_node
+        lines: list[cst.BaseStatement] = []
+        for original, updated, place in zip(original_node.body, updated_node.body, places, strict=True):
+            for statement in self._copies(original, updated, place):
+                lines.append(cst.SimpleStatementLine([statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]))
+            if place is not None:
+                lines.extend(conversion_line(step) for step in self.conversions.get(place, ()))
+        lines[0] = lines[0].with_changes(leading_lines=updated_node.leading_lines)
+        lines[-1] = lines[-1].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
+        if len(original_node.body) == 1 and len(lines) > 1:
+            # A comment at the end of the line speaks of the author's statement: the first.
+            plain = cst.TrailingWhitespace()
+            lines[-1] = lines[-1].with_changes(trailing_whitespace=plain)
+            lines[0] = lines[0].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
+        return cst.FlattenSentinel(lines)
+
+    def _copies(
+        self, original: cst.BaseSmallStatement, updated: cst.BaseSmallStatement, place: Position | None
+    ) -> list[cst.BaseSmallStatement]:
+        if place is None or place not in self.copies:
+            return [updated]
+        made: list[cst.BaseSmallStatement] = []
+        for edits in self.copies[place]:
+            copy = original.visit(Expressions(edits, self.locate, self.qualify, self.twins))
+            assert isinstance(copy, cst.BaseSmallStatement)
+            made.append(copy)
+        return made

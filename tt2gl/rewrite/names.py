@@ -1,0 +1,39 @@
+"""Rule `names`: `tl.*` becomes `gl.*` where Gluon has it; other functions of Triton can be called as they are.
+
+    tl.load(x_ptr + cols).to(tl.float32)      # before
+    gl.load(x_ptr + cols).to(gl.float32)      # after
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+GLUON = frozenset(
+    """
+    abs add arange associative_scan assume atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg
+    atomic_xor bfloat16 cast cdiv ceil constexpr cos device_assert device_print div_rn dtype erf exp exp2 expand_dims
+    fdiv float16 float32 float64 float8e4b15 float8e4b8 float8e4nv float8e5 float8e5b16 floor fma full gather histogram
+    inline_asm_elementwise int1 int16 int32 int64 int8 join load log log2 map_elementwise max max_constancy
+    max_contiguous maximum min minimum mul multiple_of num_programs permute pointer_type program_id ravel reduce
+    reduce_or reshape rsqrt sin split sqrt sqrt_rn static_assert static_print static_range store sub sum tensor uint16
+    uint32 uint64 uint8 umulhi where xor_sum zeros zeros_like
+    """.split()
+)
+"""Names that `triton.language` and `gluon.language` share on every supported Triton."""
+
+_MODULE = "triton.language."
+
+
+def gluon_name(qualified: str) -> str | None:
+    """The name in Gluon of a qualified name of Triton's, or None where it stays."""
+    short = qualified.removeprefix(_MODULE)
+    return short if qualified.startswith(_MODULE) and short in GLUON else None
+
+
+def rewrite_name(updated: cst.BaseExpression, qualified: set[str], alias: str) -> cst.BaseExpression:
+    """`updated` under Gluon's module, where all that it can mean is there."""
+    names = {gluon_name(name) for name in qualified}
+    if len(names) != 1 or (name := names.pop()) is None:
+        return updated
+    lpar, rpar = getattr(updated, "lpar", ()), getattr(updated, "rpar", ())
+    return cst.Attribute(cst.Name(alias), cst.Name(name), lpar=lpar, rpar=rpar)

@@ -1,0 +1,83 @@
+"""Rule `signatures`: a converted function is `@gluon.jit`, takes the layouts it needs, and names its own on top.
+
+    @triton.jit                                       # before
+    def kernel(x_ptr, BLOCK: tl.constexpr):
+
+    @gluon.jit                                        # after
+    def kernel(x_ptr, BLOCK: gl.constexpr):
+        # coalesced access to x_ptr
+        layout: gl.constexpr = coalesced([BLOCK], [0], x_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import libcst as cst
+from libcst.helpers import ensure_type
+
+from tt2gl.plan import Declaration, FunctionPlan
+
+IsJit = Callable[[cst.Decorator], bool]
+
+
+def gluon_decorator(decorator: cst.Decorator) -> cst.Decorator:
+    """`@gluon.jit` for `@triton.jit`, with the same arguments."""
+    jit = cst.Attribute(cst.Name("gluon"), cst.Name("jit"))
+    if isinstance(decorator.decorator, cst.Call):
+        return decorator.with_changes(decorator=decorator.decorator.with_changes(func=jit))
+    return decorator.with_changes(decorator=jit)
+
+
+def with_parameters(function: cst.FunctionDef, names: Sequence[str]) -> cst.FunctionDef:
+    """The function with constexpr parameters for layouts at its end."""
+    params = function.params
+    optional = any(param.default is not None for param in params.params)
+    made = list(params.params)
+    for name in names:
+        annotation = cst.Annotation(cst.parse_expression("gl.constexpr"))
+        default = cst.Name("None") if optional else None
+        if made:
+            comma = made[-1].comma
+            space = made[0].comma.whitespace_after if isinstance(made[0].comma, cst.Comma) else cst.SimpleWhitespace(" ")
+            made[-1] = made[-1].with_changes(comma=cst.Comma(whitespace_after=space))
+        else:
+            comma = cst.MaybeSentinel.DEFAULT
+        made.append(cst.Param(cst.Name(name), annotation, default=default, comma=comma))
+    return function.with_changes(params=params.with_changes(params=made))
+
+
+def with_declarations(function: cst.FunctionDef, declarations: Sequence[Declaration]) -> cst.FunctionDef:
+    """The function with its layouts named after its docstring."""
+    if not declarations or not isinstance(function.body, cst.IndentedBlock):
+        return function
+    body = list(function.body.body)
+    start = 1 if function.get_docstring() is not None else 0
+    lines: list[cst.BaseStatement] = []
+    for place, declaration in enumerate(declarations):
+        line = ensure_type(
+            cst.parse_statement(f"{declaration.name}: gl.constexpr = {declaration.source}"), cst.SimpleStatementLine
+        )
+        leading = [cst.EmptyLine(indent=False)] if start and place == 0 else []
+        if declaration.comment:
+            leading.append(cst.EmptyLine(comment=cst.Comment(f"# {declaration.comment}")))
+        lines.append(line.with_changes(leading_lines=leading))
+    rest = body[start:]
+    if rest and not _starts_blank(rest[0]):
+        rest[0] = rest[0].with_changes(leading_lines=[cst.EmptyLine(indent=False), *rest[0].leading_lines])
+    return function.with_changes(body=function.body.with_changes(body=[*body[:start], *lines, *rest]))
+
+
+def _starts_blank(statement: cst.CSTNode) -> bool:
+    lines = getattr(statement, "leading_lines", None)
+    return lines is None or bool(lines) and lines[0].comment is None
+
+
+def with_signature(function: cst.FunctionDef, plan: FunctionPlan, is_jit: Sequence[bool]) -> cst.FunctionDef:
+    """Decorator, parameters and declarations of one converted function; `is_jit`: which decorators are Triton's."""
+    decorators = [
+        gluon_decorator(decorator) if jit else decorator
+        for decorator, jit in zip(function.decorators, is_jit, strict=True)
+    ]
+    function = function.with_changes(decorators=decorators)
+    return with_declarations(with_parameters(function, plan.parameters), plan.declarations)
