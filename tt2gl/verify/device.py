@@ -62,7 +62,8 @@ class DeviceJob:
 class DeviceRun:
     """What a job found: `reason` says what differs; `noise` is how far two timings of the original lie apart.
 
-    `noise` is relative: 0.01 means that a ratio within 1% of 1 says nothing. `bytes` is the size of all tensors.
+    `noise` is relative: 0.01 means that a ratio within 1% of 1 says nothing. `bytes` is the size of all tensors,
+    each counted once.
     """
 
     result: DeviceResult
@@ -141,7 +142,7 @@ def run_job(job: DeviceJob) -> DeviceRun:
         reason=equality.reason,
         noise=abs(statistics.median(again_ms) / triton - 1),
         repeats=len(triton_ms),
-        bytes=sum(buffer.last - buffer.first for buffer in inputs.buffers.values()),
+        bytes=sum(min(buffer.last - buffer.first, buffer.view.nbytes) for buffer in inputs.buffers.values()),
     )
 
 

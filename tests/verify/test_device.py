@@ -1,0 +1,181 @@
+"""What of a GPU run can be tested without one: which arguments a launch gets, the timing's plan, what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tt2gl.isolate import Outcome
+from tt2gl.launches import DtypeValue, Launch, Options, TensorArg
+from tt2gl.results import DeviceResult
+from tt2gl.slicing import Slice, slice_kernel
+from tt2gl.source import read_source
+from tt2gl.verify import device
+from tt2gl.verify.device import (
+    DeviceJob,
+    DeviceRun,
+    FileKernel,
+    Participant,
+    call_arguments,
+    choose_repeats,
+    device_diagnostics,
+    interleave,
+    load_kernel,
+    run_on_device,
+)
+from tt2gl.verify.inputs import Inputs
+
+LAUNCH = Launch(
+    file="k.py",
+    kernel="k",
+    signature={"x": "*fp32", "n": "i32", "BLOCK": "constexpr", "DTYPE": "constexpr"},
+    constexprs={"BLOCK": 64, "DTYPE": DtypeValue("fp16")},
+    options=Options(num_warps=8, num_stages=2, extra={"maxnreg": 128, "waves_per_eu": 2}),
+    grid=(1, 1, 1),
+    args={"x": TensorArg("float32", (64,), (1,)), "n": 64},
+)
+CUDA_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})
+
+
+def function(*names: str) -> Any:
+    return SimpleNamespace(arg_names=list(names), __globals__={}, is_gluon=lambda: False)
+
+
+def inputs() -> Inputs:
+    view: Any = "the tensor"
+    return Inputs({"x": SimpleNamespace(view=view)}, {"n": 64}, {})  # type: ignore[dict-item]
+
+
+def test_a_launch_gets_tensors_scalars_constexprs_and_the_options_its_backend_knows() -> None:
+    import triton.language as tl
+
+    assert call_arguments(function("x", "n", "BLOCK", "DTYPE"), LAUNCH, inputs(), CUDA_OPTIONS) == {
+        "num_warps": 8,
+        "num_stages": 2,
+        "num_ctas": 1,
+        "maxnreg": 128,
+        "x": "the tensor",
+        "n": 64,
+        "BLOCK": 64,
+        "DTYPE": tl.float16,
+    }
+
+
+def test_a_parameter_of_the_port_alone_keeps_its_default() -> None:
+    assert "NUM_BUFFERS" not in call_arguments(function("x", "n", "NUM_BUFFERS"), LAUNCH, inputs(), CUDA_OPTIONS)
+
+
+def test_a_parameter_called_like_an_option_is_no_option() -> None:
+    launch = replace(LAUNCH, constexprs={"num_stages": 5})
+    arguments = call_arguments(function("x", "n", "num_stages"), launch, inputs(), CUDA_OPTIONS)
+    assert arguments["num_stages"] == 5
+
+
+KERNEL = """
+import triton
+
+
+@triton.jit
+def k(x):
+    pass
+"""
+
+
+def cut(tmp_path: Path) -> Slice:
+    path = tmp_path / "k.py"
+    path.write_text(KERNEL)
+    return slice_kernel(read_source(path), "k")
+
+
+def test_kernels_load_from_slices_and_from_files(tmp_path: Path) -> None:
+    kernel = cut(tmp_path)
+    assert load_kernel(kernel, tmp_path / "loaded").arg_names == ["x"]
+    assert load_kernel(FileKernel(str(tmp_path / "k.py"), "k"), tmp_path).arg_names == ["x"]
+
+
+# -------------------------------------------------------------------------------------------------------- timing
+
+
+@dataclass
+class Clock:
+    """Stands in for the GPU: every run takes what it says, and is noted."""
+
+    order: list[str] = field(default_factory=list)
+
+    def run(self, name: str) -> Callable[[], object]:
+        return lambda: self.order.append(name)
+
+    def timed(self, run: Callable[[], object]) -> tuple[Any, Any]:
+        run()
+        name = self.order[-1]
+        return SimpleNamespace(elapsed_time=lambda end: {"a": 1.0, "b": 2.0, "c": 3.0}[name]), None
+
+
+def test_timing_interleaves_and_rotates_the_order() -> None:
+    clock = Clock()
+    times = interleave([clock.run("a"), clock.run("b"), clock.run("c")], clock.timed, lambda: None, repeats=3)
+    assert "".join(clock.order) == "abcbcacab"
+    assert times == [[1.0] * 3, [2.0] * 3, [3.0] * 3]
+
+
+@pytest.mark.parametrize(("seconds", "repeats"), [(1e-6, 300), (0.01, 60), (10.0, 20), (0.0, 300)])
+def test_repeats_fill_the_time_within_bounds(seconds: float, repeats: int) -> None:
+    assert choose_repeats(seconds) == repeats
+
+
+@pytest.mark.parametrize(
+    ("host", "flush", "count"), [(10e-6, 100e-6, 1), (200e-6, 100e-6, 3), (1.0, 1e-6, 64), (1e-6, 0.0, 2)]
+)
+def test_the_cache_is_flushed_until_the_launch_is_queued(host: float, flush: float, count: int) -> None:
+    assert device._flushes_to_hide(host, flush) >= 1
+    if flush:
+        assert device._flushes_to_hide(host, flush) == count
+
+
+# ---------------------------------------------------------------------------------------------- what is told
+
+
+def run(*, equal: bool) -> DeviceRun:
+    return DeviceRun(DeviceResult("GPU", equal, equal, 0.0, 1.0, 1.0), "" if equal else "y: element 3", 0.0, 20, 1)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "words"),
+    [
+        (Outcome("ok", run(equal=False)), "TTG412", "y: element 3"),
+        (Outcome("error", error="UnknownInputsError: the launch has no grid recorded"), "TTG411", "no grid"),
+        (Outcome("error", error="RunError: the Gluon kernel failed: X"), "TTG410", "failed: the Gluon kernel failed"),
+        (Outcome("crash", error="SIGSEGV"), "TTG410", "SIGSEGV"),
+        (Outcome("timeout", error="took longer than 9 s"), "TTG410", "longer than 9 s"),
+    ],
+)
+def test_every_outcome_but_equality_is_a_diagnostic(outcome: Outcome[DeviceRun], code: str, words: str) -> None:
+    (diagnostic,) = device_diagnostics(outcome, "k.py", 5)
+    assert (diagnostic.code, diagnostic.line) == (code, 5)
+    assert words in diagnostic.message
+    assert diagnostic.hint
+
+
+def test_equality_needs_no_diagnostic() -> None:
+    assert device_diagnostics(Outcome("ok", run(equal=True)), "k.py") == ()
+
+
+@pytest.mark.parametrize("unknown", [{"args": None}, {"grid": None}, {"origin": "guessed"}])
+def test_what_is_not_known_well_enough_is_not_run(unknown: dict[str, Any], tmp_path: Path) -> None:
+    participant = Participant(cut(tmp_path), replace(LAUNCH, **unknown))
+    outcome = run_on_device(DeviceJob(participant, participant))
+    assert outcome.error.startswith("UnknownInputsError: the launch ")
+
+
+def test_without_a_gpu_the_run_says_so(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    participant = Participant(cut(tmp_path), LAUNCH)
+    outcome = run_on_device(DeviceJob(participant, participant))
+    assert (outcome.kind, outcome.error) == ("error", "RunError: torch finds no GPU")
