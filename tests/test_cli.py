@@ -143,7 +143,7 @@ def test_a_missing_package_is_no_internal_error(
 
     monkeypatch.setattr(sys.modules["tt2gl.convert"], "convert", fake)
     assert main(["convert", "good.py"]) == 2
-    assert capsys.readouterr().err.startswith("good.py: TTG011 The Python package triton is missing")
+    assert capsys.readouterr().err.startswith("good.py: TTG012 The Python package triton is missing")
 
 
 def test_ctrl_c(convert: Calls, capsys: Captured) -> None:
@@ -197,6 +197,7 @@ def test_configuration_stands_in_for_options(convert: Calls) -> None:
         pytest.param(["convert", "good.py", "--only", "a", "--no", "b"], id="only and no"),
         pytest.param(["convert", "good.py", "-o", "good.py"], id="output is the input"),
         pytest.param(["convert", "good.py", "--target", "sm99"], id="unknown target"),
+        pytest.param(["convert", "good.py", "--timeout", "-1"], id="negative time limit"),
         pytest.param(["verify", "good.py", "--run", "hopefully"], id="unknown way to run"),
     ],
 )

@@ -98,7 +98,7 @@ class _Run:
                 return
             message = f"The Python package {package} is missing, or too old: there is no {error.name}."
             hint = "See `tt2gl doctor` for what to install."
-            self._tell(Diagnostic("TTG011", Severity.ERROR, file, 0, 0, message, hint), ExitCode.UNKNOWN, error)
+            self._tell(Diagnostic("TTG012", Severity.ERROR, file, 0, 0, message, hint), ExitCode.UNKNOWN, error)
         except Exception as error:  # noqa: BLE001 - the one place where a bug turns into a message
             self._tell(_internal(file, error), os.EX_SOFTWARE, error)
 
@@ -139,6 +139,7 @@ def _convert(arguments: argparse.Namespace, run: _Run) -> None:
             "target": target,
             "launches": launches,
             "root": root,
+            "timeout": arguments.timeout,
             "only": arguments.only,
             "without": arguments.no if arguments.only or arguments.no else config.no,
         }
@@ -203,6 +204,7 @@ def _verify(arguments: argparse.Namespace, run: _Run) -> None:
                 launches=launches,
                 root=root,
                 run=arguments.run,
+                timeout=arguments.timeout,
                 on_progress=advance,
             )
         run.kernels.extend(reports)
@@ -302,6 +304,8 @@ def _parser() -> argparse.ArgumentParser:
     launched = argparse.ArgumentParser(add_help=False)
     launched.add_argument("--launches", type=Path, metavar="L.json", help="launches (default: found in the file)")
     launched.add_argument("--root", type=Path, metavar="DIR", help="folder that `file` in L.json is relative to")
+    limit_help = "seconds that a kernel may take the compiler under one launch (default: 60)"
+    launched.add_argument("--timeout", type=_seconds, default=60.0, metavar="S", help=limit_help)
 
     parser = _Parser(
         prog="tt2gl",
@@ -346,6 +350,13 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", action="append", default=[], metavar="T", help=target_help)
     run_help = "also run both: on the GPU present, or in the simulator (default: none)"
     parser.add_argument("--run", choices=("none", "simulate", "gpu"), default="none", help=run_help)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError
+    return seconds
 
 
 def _names(text: str) -> tuple[str, ...]:

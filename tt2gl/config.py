@@ -64,7 +64,9 @@ def _check(path: Path, text: str, key: str, value: Any) -> None:
         (n for n, line in enumerate(text.splitlines(), 1) if re.match(rf'\s*"?{re.escape(key)}"?\s*=', line)), 0
     )
     if key not in ("target", "launches", "root", "no"):
-        raise _error(path, line, f"There is no key {key!r} in [tool.tt2gl].", "The keys are target, launches, root and no.")
+        raise _error(
+            path, line, f"There is no key {key!r} in [tool.tt2gl].", "The keys are target, launches, root and no."
+        )
     if key == "no":
         if not isinstance(value, list) or not all(isinstance(rule, str) for rule in value):
             raise _error(path, line, "The key no must be a list of rule names.", 'For example no = ["row_cache"].')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tt2gl.convert import convert
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
@@ -42,13 +42,15 @@ def verify(
     launches: Sequence[Launch] | None = None,
     root: Path | None = None,
     run: Literal["none", "simulate", "gpu"] = "none",
+    timeout: float = 60.0,
     on_progress: Progress | None = None,
 ) -> tuple[KernelReport, ...]:
     """Compile the kernels of `path` and their Gluon for `targets`, and say what is worse; `run` both where asked.
 
     Without `gluon_path`, `path` is converted for each target first; nothing is written. Without `targets`, the one of
-    the GPU present, else sm90. Without `launches`, those found in the file. Raises DiagnosticError for input that
-    cannot be read, an unknown target, launches that do not fit, and for simulation, which there is not yet.
+    the GPU present, else sm90. Without `launches`, those found in the file. `timeout` is in seconds, a compilation.
+    Raises DiagnosticError for input that cannot be read, an unknown target, launches that do not fit, and for
+    simulation, which there is not yet.
     """
     if run == "simulate":
         message = "Simulation is not available yet in this version."
@@ -59,13 +61,13 @@ def verify(
     cases: list[_Case] = []
     for target in names:
         if gluon_path is None:
-            cases += _converted_cases(source, target, launches, root)
+            cases += _converted_cases(source, target, launches, root, timeout)
         else:
             cases += _given_cases(source, read_source(gluon_path), target, launches, root)
     ready = [case for case in cases if case.port is not None]
     runs = len(ready) if run == "gpu" else 0
     progress = _Counter(2 * len(ready) + runs, on_progress)
-    reports = dict(zip(map(id, ready), _compiled(ready, progress), strict=True))
+    reports = dict(zip(map(id, ready), _compiled(ready, timeout, progress), strict=True))
     if run == "gpu":
         here = default_target().name if present_architecture() is not None else None
         for case in ready:
@@ -100,9 +102,10 @@ def _launches_of(
 
 
 def _converted_cases(
-    source: SourceFile, target: str, launches: Sequence[Launch] | None, root: Path | None
+    source: SourceFile, target: str, launches: Sequence[Launch] | None, root: Path | None, timeout: float
 ) -> Iterator[_Case]:
-    conversion = convert(source.path, target=target, launches=launches, root=root)
+    options: dict[str, Any] = {"launches": launches, "root": root, "compile": False, "timeout": timeout}
+    conversion = convert(source.path, target=target, **options)
     # Sliced as if it lay beside the original: relative imports must lead where they led before.
     port = read_source(source.path.with_name(f"{source.path.stem}_gluon.py"), conversion.text)
     for report in conversion.kernels:
@@ -151,7 +154,7 @@ def _sliced(
 # ------------------------------------------------------------------------------------------ compiling and running
 
 
-def _compiled(cases: Sequence[_Case], progress: _Counter) -> Iterator[KernelReport]:
+def _compiled(cases: Sequence[_Case], timeout: float, progress: _Counter) -> Iterator[KernelReport]:
     """The report of each case with what both compilers made of it; every compilation runs beside the others."""
     jobs = [
         CompileJob(kernel, case.launch, case.report.target)
@@ -159,7 +162,7 @@ def _compiled(cases: Sequence[_Case], progress: _Counter) -> Iterator[KernelRepo
         for kernel in (case.original, case.port)
         if kernel is not None and case.launch is not None
     ]
-    results = compile_many(jobs, on_done=progress.step)
+    results = compile_many(jobs, timeout=timeout, on_done=progress.step)
     for case, triton, gluon in zip(cases, results[::2], results[1::2], strict=True):
         found = tuple(_findings(case, triton, gluon))
         status = case.report.status if gluon.ok else "failed"

@@ -1,0 +1,309 @@
+"""The real command, from the shell's side: real kernels, bad input, interrupts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tt2gl
+
+ADD = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    # one block of elements a program
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
+"""
+
+# LLVM ends the process over an unknown constraint of inline assembly.
+ABORTS = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def aborting_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets)
+    y = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=Z,q", [x], dtype=tl.int32, is_pure=True, pack=1)
+    tl.store(out_ptr + offsets, y)
+"""
+
+# Triton's frontend unrolls this for hours.
+HANGS = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def hanging_kernel(x_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    for i in tl.static_range(1 << 30):
+        tl.store(x_ptr + offsets, i)
+"""
+
+
+def launch(file: str, kernel: str, **signature: str) -> dict[str, Any]:
+    return {
+        "file": file,
+        "kernel": kernel,
+        "signature": {**signature, "BLOCK": "constexpr"},
+        "constexprs": {"BLOCK": 1024},
+        "divisible_by_16": [],
+        "options": {},
+    }
+
+
+ADD_SIGNATURE = {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def names(folder: Path | str = ".") -> list[str]:
+    """What lies in a folder."""
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    root = str(Path(tt2gl.__file__).parent.parent)
+    environment = {name: value for name, value in os.environ.items() if name != "TT2GL_DEBUG"} | {"PYTHONPATH": root}
+    return subprocess.Popen(
+        [sys.executable, "-m", "tt2gl", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command that must never show a traceback."""
+    process = start(*arguments)
+    out, err = process.communicate(timeout=300)
+    assert "Traceback" not in err
+    return process.returncode, out, err
+
+
+def write_launches(*launches: dict[str, Any]) -> None:
+    Path("launches.json").write_text(json.dumps({"version": 1, "launches": list(launches)}))
+
+
+# --------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "place"),
+    [
+        pytest.param(b"x = 1\n", "TTG004", "k.py", id="no kernel"),
+        pytest.param(b"", "TTG004", "k.py", id="empty"),
+        pytest.param(b"def f(:\n", "TTG003", "k.py:1:6", id="syntax error"),
+        pytest.param(b"\x7fELF\x00\x01", "TTG002", "k.py", id="binary"),
+        pytest.param(b"# \xe9\n", "TTG002", "k.py:1:0", id="Latin-1"),
+    ],
+)
+def test_bad_sources(folder: Path, content: bytes, code: str, place: str) -> None:
+    Path("k.py").write_bytes(content)
+    exit_code, out, err = run("convert", "k.py")
+    assert exit_code == 65
+    assert out == ""
+    assert err.startswith(f"{place}: {code} ")
+    assert len(err.splitlines()) == 1
+    assert names() == ["k.py"]
+
+
+def test_missing_file(folder: Path) -> None:
+    exit_code, _, err = run("convert", "k.py")
+    assert exit_code == 66
+    assert err.startswith("k.py: TTG001 ")
+    assert names() == []
+
+
+def test_missing_launches_file(folder: Path) -> None:
+    Path("k.py").write_text(ADD)
+    exit_code, _, err = run("convert", "k.py", "--launches", "launches.json")
+    assert exit_code == 66
+    assert err.startswith("launches.json: TTG201 ")
+
+
+def test_unknown_target(folder: Path) -> None:
+    Path("k.py").write_text(ADD)
+    exit_code, _, err = run("convert", "k.py", "--target", "sm99")
+    assert exit_code == 64
+    assert "TTG010" in err
+    assert names() == ["k.py"]
+
+
+def test_unwritable_output(folder: Path) -> None:
+    Path("k.py").write_text(ADD)
+    exit_code, _, err = run("convert", "k.py", "-o", "k.py/out.py")
+    assert exit_code == 73
+    assert err.startswith("k.py/out.py: TTG005 ")
+    assert names() == ["k.py"]
+
+
+def test_full_disk(folder: Path) -> None:
+    Path("k.py").write_text(ADD)
+    exit_code, _, err = run("convert", "k.py", "-o", "/dev/full")
+    assert exit_code == 73
+    assert "No space left on device" in err
+
+
+@pytest.mark.parametrize(
+    ("signature", "word"),
+    [
+        pytest.param(ADD_SIGNATURE | {"m": "i32"}, "'m'", id="unknown parameter"),
+        pytest.param({"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, "'out_ptr'", id="missing parameter"),
+    ],
+)
+def test_launches_that_do_not_fit(folder: Path, signature: dict[str, str], word: str) -> None:
+    Path("k.py").write_text(ADD)
+    write_launches(launch("k.py", "add_kernel", **signature))
+    exit_code, _, err = run("convert", "k.py", "--launches", "launches.json")
+    assert exit_code == 64
+    assert err.startswith("k.py:6:0: TTG202 ")
+    assert word in err
+    assert names() == ["k.py", "launches.json"]
+
+
+def test_a_kernel_that_aborts_the_compiler(folder: Path) -> None:
+    Path("k.py").write_text(ABORTS + ADD[ADD.index("\n\n@") :])
+    write_launches(
+        launch("k.py", "aborting_kernel", x_ptr="*i32", out_ptr="*i32"),
+        launch("k.py", "add_kernel", **ADD_SIGNATURE),
+    )
+    exit_code, out, err = run("verify", "k.py", "--target", "sm90", "--launches", "launches.json", "--json")
+    assert exit_code == 2
+    assert err == ""
+    aborting, add = json.loads(out)["kernels"]
+    assert not aborting["compile"]["triton"]["ok"]
+    assert "constraint" in aborting["compile"]["triton"]["error"]
+    assert "TTG401" in [each["code"] for each in aborting["diagnostics"]]
+    assert add["compile"]["gluon"]["ok"]
+
+
+def test_a_kernel_that_hangs_the_compiler(folder: Path) -> None:
+    Path("k.py").write_text(HANGS + ADD[ADD.index("\n\n@") :])
+    write_launches(launch("k.py", "hanging_kernel", x_ptr="*i32"), launch("k.py", "add_kernel", **ADD_SIGNATURE))
+    command = ("convert", "k.py", "--target", "sm90", "--launches", "launches.json", "--timeout", "5")
+    exit_code, _, err = run(*command)
+    assert exit_code == 2
+    told, summary = err.splitlines()
+    assert told.startswith("k.py:6:0: TTG401 ")
+    assert "5 s" in told
+    assert summary == "k.py: sm90: 1 converted, 1 kept as Triton; wrote k_gluon.py"
+
+
+def test_ctrl_c_while_a_kernel_hangs_the_compiler(folder: Path) -> None:
+    Path("k.py").write_text(HANGS)
+    write_launches(launch("k.py", "hanging_kernel", x_ptr="*i32"))
+    process = start("convert", "k.py", "--target", "sm90", "--launches", "launches.json")
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 30
+    while not (found := children.read_text().split()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    assert names() == ["k.py", "launches.json"]
+    assert not any(Path(f"/proc/{pid}").exists() for pid in found)
+
+
+# -------------------------------------------------------------------------------------------------- good input
+
+
+def test_convert_check_diff(folder: Path) -> None:
+    Path("k.py").write_text(ADD)
+    assert run("convert", "k.py", "--target", "sm90", "--check")[0] == 1
+    exit_code, diff, _ = run("convert", "k.py", "--target", "sm90", "--diff")
+    assert exit_code == 0
+    assert names() == ["k.py"]
+    assert run("convert", "k.py", "--target", "sm90") == (0, "", "k.py: sm90: 1 converted; wrote k_gluon.py\n")
+    assert run("convert", "k.py", "--target", "sm90", "--check")[0] == 0
+    text = Path("k_gluon.py").read_text()
+    assert "@gluon.jit" in text
+    assert "# one block of elements a program" in text
+    assert "tt2gl" not in [line.split()[1] for line in text.splitlines() if line.startswith(("import ", "from "))]
+    assert "+@gluon.jit\n" in diff
+    compile(text, "k_gluon.py", "exec")
+
+
+def test_verify_compares_both_compiled(folder: Path) -> None:
+    Path("k.py").write_text(ADD)
+    write_launches(launch("k.py", "add_kernel", **ADD_SIGNATURE))
+    assert run("convert", "k.py", "--target", "sm90", "--launches", "launches.json")[0] == 0
+    targets = ("--target", "sm90", "--target", "gfx942")
+    exit_code, out, _ = run("verify", "k.py", "k_gluon.py", *targets, "--launches", "launches.json", "--json")
+    assert exit_code == 0
+    entries = json.loads(out)["kernels"]
+    assert [(entry["target"], entry["launch"]) for entry in entries] == [("sm90", 0), ("gfx942", 0)]
+    assert all(entry["compile"]["triton"]["ok"] and entry["compile"]["gluon"]["ok"] for entry in entries)
+
+
+def test_verify_says_that_it_cannot_simulate(folder: Path) -> None:
+    Path("k.py").write_text(ADD)
+    exit_code, out, err = run("verify", "k.py", "--run", "simulate")
+    assert exit_code == 2
+    assert out == ""
+    assert err.startswith("k.py: TTG430 Simulation is not available yet")
+
+
+def test_convert_takes_under_a_second_and_a_half_beyond_triton(folder: Path) -> None:
+    Path("k.py").write_text(ADD)
+
+    def seconds(*command: str) -> float:
+        best = float("inf")
+        for _ in range(3):
+            started = time.monotonic()
+            process = subprocess.run([sys.executable, *command], capture_output=True, check=False, env=environment)
+            assert process.returncode == 0
+            best = min(best, time.monotonic() - started)
+        return best
+
+    environment = os.environ | {"PYTHONPATH": str(Path(tt2gl.__file__).parent.parent)}
+    beyond = seconds("-m", "tt2gl", "convert", "k.py", "--target", "sm90") - seconds("-c", "import triton")
+    assert beyond < 1.5
+
+
+# ------------------------------------------------------------------------------------------------- the library
+
+
+def test_the_library_is_cheap_to_import() -> None:
+    script = "import sys, tt2gl; sys.exit(any(name in sys.modules for name in ('triton', 'libcst', 'rich')))"
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(tt2gl.__file__).parent.parent)
+
+
+def test_the_library_offers_what_it_lists() -> None:
+    for name in tt2gl.__all__:
+        assert callable(getattr(tt2gl, name)), name
+    with pytest.raises(AttributeError):
+        tt2gl.nothing  # noqa: B018
+
+
+def test_convert_from_a_program(folder: Path) -> None:
+    Path("k.py").write_text(ADD)
+    conversion = tt2gl.convert("k.py", target="sm90")
+    assert conversion.changed
+    assert [(report.kernel, report.status) for report in conversion.kernels] == [("add_kernel", "converted")]
+    assert names() == ["k.py"]
