@@ -150,6 +150,18 @@ def test_an_interrupt_kills_the_children_and_is_raised(tmp_path: Path) -> None:
     assert all(_ended(int((tmp_path / name).read_text())) for name in "ab")
 
 
+def test_jobs_within_a_job_end_with_it(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+
+    def inner() -> None:
+        (tmp_path / "partial").write_text(str(os.getpid()))
+        (tmp_path / "partial").rename(note)
+        time.sleep(60)
+
+    assert run_isolated(lambda: run_isolated(inner), timeout=2).kind == "timeout"
+    assert _ended(int(note.read_text()))
+
+
 def test_a_fresh_interpreter_returns_the_value() -> None:
     assert run_spawned(divmod, 7, 2).value == (3, 1)
 

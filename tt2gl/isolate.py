@@ -7,6 +7,7 @@ costs milliseconds, and needs neither a picklable function nor picklable argumen
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pickle
 import resource
@@ -31,6 +32,7 @@ Kind = Literal["ok", "error", "crash", "timeout"]
 
 _HEADER = struct.Struct("<Q")
 _DETAIL_CHARACTERS = 8000
+_PR_SET_PDEATHSIG = 1
 # How often a child that died without closing its pipe (a process of its own still holds it) is looked for.
 _POLL_SECONDS = 0.2
 
@@ -235,7 +237,7 @@ class _Child:
         """Take what the pipe holds; complete once the whole result, or the end of the pipe, is here."""
         chunk = os.read(self.pipe, 1 << 20)
         self._received += chunk
-        self.complete = not chunk or self._message() is not None
+        self.complete = not chunk or self._whole()
 
     def died(self) -> bool:
         """Whether the process ended without a result on its way."""
@@ -269,11 +271,13 @@ class _Child:
         return Outcome("crash", error=_describe_death(self._status, printed), detail=printed)
 
     def _message(self) -> bytes | None:
+        return bytes(self._received[_HEADER.size :]) if self._whole() else None
+
+    def _whole(self) -> bool:
         if len(self._received) < _HEADER.size:
-            return None
+            return False
         (size,) = _HEADER.unpack_from(self._received)
-        body = self._received[_HEADER.size :]
-        return bytes(body) if len(body) >= size else None
+        return len(self._received) >= _HEADER.size + int(size)
 
 
 def _readable(descriptor: int) -> bool:
@@ -307,6 +311,7 @@ def _run_in_child(function: Callable[..., Any], args: tuple[Any, ...], write_end
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _die_with_parent()
         _redirect_output(folder)
         # What a killed compiler leaves behind goes away with the folder.
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
@@ -318,6 +323,12 @@ def _run_in_child(function: Callable[..., Any], args: tuple[Any, ...], write_end
             view = view[os.write(write_end, view) :]
     finally:
         os._exit(0)
+
+
+def _die_with_parent() -> None:
+    """Linux: be killed when the parent is, so that jobs within jobs leave nothing behind."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _redirect_output(folder: Path) -> None:

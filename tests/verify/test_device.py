@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -179,3 +180,85 @@ def test_without_a_gpu_the_run_says_so(tmp_path: Path) -> None:
     participant = Participant(cut(tmp_path), LAUNCH)
     outcome = run_on_device(DeviceJob(participant, participant))
     assert (outcome.kind, outcome.error) == ("error", "RunError: torch finds no GPU")
+
+
+# ------------------------------------------------------------- a whole job, with the CPU in place of the GPU
+
+
+class FakeKernel:
+    """Launched like a JITFunction; does its work with torch."""
+
+    arg_names = ("x", "n", "BLOCK", "DTYPE")
+    __globals__: dict[str, Any] = {}  # noqa: RUF012 (as functions have it)
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+        self.launches = 0
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
+        assert grid == (1, 1, 1)
+        return self.launch
+
+    def launch(self, x: Any, n: int, **others: Any) -> None:
+        assert (n, others["BLOCK"], others["num_warps"]) == (64, 64, 8)
+        self.launches += 1
+        x.mul_(self.factor)
+
+
+class FakeEvent:
+    def __init__(self, enable_timing: bool) -> None:
+        assert enable_timing
+
+    def record(self) -> None:
+        self.time = time.perf_counter()
+
+    def elapsed_time(self, end: FakeEvent) -> float:
+        return 1000 * (end.time - self.time)
+
+
+@pytest.fixture
+def cpu(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeKernel]:
+    torch = pytest.importorskip("torch")
+    kernels = {"triton": FakeKernel(2.0), "gluon": FakeKernel(2.0)}
+    monkeypatch.setattr(device, "_DEVICE", "cpu")
+    monkeypatch.setattr(device, "load_kernel", lambda kernel, folder: kernels[kernel.name])
+    monkeypatch.setattr(device, "known_options", lambda: CUDA_OPTIONS)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "CPU")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: SimpleNamespace(L2_cache_size=1))
+    monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
+    monkeypatch.setattr(device, "_FLUSH_BYTES", 1 << 16)
+    monkeypatch.setattr(device, "_TIMING_SECONDS", 0.01)
+    return kernels
+
+
+JOB = DeviceJob(Participant(FileKernel("", "triton"), LAUNCH), Participant(FileKernel("", "gluon"), LAUNCH))
+
+
+def test_a_job_of_equal_kernels(cpu: dict[str, FakeKernel]) -> None:
+    found = device.run_job(JOB)
+    assert (found.result.equal, found.result.bitwise, found.result.max_error) == (True, True, 0.0)
+    assert found.result.triton_ms > 0
+    assert found.result.gluon_ms > 0
+    assert found.repeats >= 20
+    assert found.bytes == 256
+    assert cpu["gluon"].launches > found.repeats
+
+
+def test_a_job_of_different_kernels(cpu: dict[str, FakeKernel]) -> None:
+    cpu["gluon"].factor = 2.1
+    found = device.run_job(JOB)
+    assert not found.result.equal
+    assert found.result.max_error == pytest.approx(0.05, rel=0.01)
+    assert found.reason.startswith("x: element")
+
+
+def test_a_kernel_that_fails_is_named(cpu: dict[str, FakeKernel], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(**_: Any) -> None:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered\n")
+
+    monkeypatch.setattr(cpu["gluon"], "launch", fail)
+    with pytest.raises(device.RunError, match="the Gluon kernel failed: RuntimeError: CUDA error: an illegal memory"):
+        device.run_job(JOB)

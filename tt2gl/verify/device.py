@@ -26,6 +26,9 @@ from tt2gl.verify.inputs import Inputs, UnknownInputsError, make_inputs
 
 DEFAULT_SEEDS = (0, 1, 2)
 
+# torch's name of the GPU, for AMD's too.
+_DEVICE = "cuda"
+
 _WARM_UP_SECONDS = 0.1
 _TIMING_SECONDS = 0.6
 _FEWEST_REPEATS, _MOST_REPEATS = 20, 300
@@ -130,7 +133,7 @@ def run_job(job: DeviceJob) -> DeviceRun:
     port = Kernel("the Gluon kernel", job.port, launch, folder / "port")
 
     def make(seed: int) -> Inputs:
-        return make_inputs(launch, seed, "cuda")
+        return make_inputs(launch, seed, _DEVICE)
 
     equality = check_equality(original, port, make, job.seeds)
     torch.cuda.empty_cache()
@@ -152,7 +155,7 @@ def _provide_scratch_memory() -> None:
     import triton
 
     def allocate(size: int, _alignment: int, _stream: int | None) -> Any:
-        return torch.empty(size, device="cuda", dtype=torch.int8)
+        return torch.empty(size, device=_DEVICE, dtype=torch.int8)
 
     triton.set_allocator(allocate)
 
@@ -255,7 +258,7 @@ def _time(original: Kernel, port: Kernel, before: Inputs) -> tuple[list[float], 
     original(work)
     changed = written(before, work)
     cache = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
-    flushed = torch.empty(max(_FLUSH_BYTES, 4 * cache), dtype=torch.int8, device="cuda")
+    flushed = torch.empty(max(_FLUSH_BYTES, 4 * cache), dtype=torch.int8, device=_DEVICE)
     runs = [original.bind(work), original.bind(work), port.bind(work)]
 
     def prepare() -> None:
