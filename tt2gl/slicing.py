@@ -21,8 +21,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.hostfacts import Version
-from tt2gl.hostvalues import (
+from tt2gl.host.calls import PURE_MODULES
+from tt2gl.host.evaluator import Evaluator, open_module
+from tt2gl.host.facts import Version
+from tt2gl.host.scopes import Module, Scope, all_arguments
+from tt2gl.host.triton_names import decorator_kind
+from tt2gl.host.values import (
     Builtin,
     Cause,
     Class,
@@ -37,10 +41,7 @@ from tt2gl.hostvalues import (
     Undecided,
     Unknown,
 )
-from tt2gl.purecalls import PURE_MODULES
-from tt2gl.scopes import Module, Scope, all_arguments
-from tt2gl.source import SourceFile, decorator_kind
-from tt2gl.static import Evaluator, open_module
+from tt2gl.source import SourceFile
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,13 @@ def inert(name, **attributes):
 
 
 def stub(name, **attributes):
+    def missing(attribute):
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return inert(f"{name}.{attribute}")
+
     module = types.ModuleType(name)
-    module.__getattr__ = lambda attribute: inert(f"{name}.{attribute}")
+    module.__getattr__ = missing
     vars(module).update(attributes)
     return module
 

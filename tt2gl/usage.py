@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tt2gl.scopes import all_arguments
+from tt2gl.host.scopes import all_arguments
 
 _ACCESSES = {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_and",
              "atomic_or", "atomic_xor", "buffer_load", "buffer_store", "async_copy_global_to_shared"}  # fmt: skip

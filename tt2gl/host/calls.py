@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from tt2gl import hostfacts
-from tt2gl.hostvalues import (
+from tt2gl.host import facts
+from tt2gl.host.values import (
     Cause,
     Class,
     Constexpr,
@@ -35,7 +35,7 @@ from tt2gl.hostvalues import (
 )
 
 if TYPE_CHECKING:
-    from tt2gl.static import Evaluator
+    from tt2gl.host.evaluator import Evaluator
 
 _SIZE = 100_000
 _BITS = 4096
@@ -132,10 +132,10 @@ def binary(op: type[ast.operator], left: Any, right: Any) -> Any:
 
 def compare(op: type[ast.cmpop], left: Any, right: Any) -> Any:
     """An ordering of plain data; a version compares with its text too."""
-    if isinstance(left, hostfacts.Version) and isinstance(right, str):
-        right = guarded(lambda: hostfacts.Version(right), "the version")
-    elif isinstance(right, hostfacts.Version) and isinstance(left, str):
-        left = guarded(lambda: hostfacts.Version(left), "the version")
+    if isinstance(left, facts.Version) and isinstance(right, str):
+        right = guarded(lambda: facts.Version(right), "the version")
+    elif isinstance(right, facts.Version) and isinstance(left, str):
+        left = guarded(lambda: facts.Version(left), "the version")
     return guarded(lambda: _COMPARE[op](left, right), "the comparison")
 
 
@@ -212,7 +212,7 @@ def _hasattr(evaluator: Evaluator, value: Any, name: str) -> bool:
 
 
 def _external_has(value: External, name: str) -> bool:
-    present = hostfacts.has_name(value.dotted, name)
+    present = facts.has_name(value.dotted, name)
     if present is not None:
         return present
     dotted = f"{value.dotted}.{name}"
@@ -331,26 +331,26 @@ def next_power_of_2(value: int) -> int:
 def _find_spec(evaluator: Evaluator, name: Any, *rest: Any) -> Any:
     if not isinstance(name, str):
         raise unknown("the module's name is not known")
-    return SimpleNamespace(name=name, origin=None) if hostfacts.importable(name) else None
+    return SimpleNamespace(name=name, origin=None) if facts.importable(name) else None
 
 
 def _import_module(evaluator: Evaluator, name: Any, *rest: Any) -> Any:
     if not isinstance(name, str) or name.startswith("."):
         raise unknown("the module's name is not known")
-    if not hostfacts.importable(name):
+    if not facts.importable(name):
         raise HostRaise("ModuleNotFoundError", name)
     return External(name, module=True)
 
 
 def _version(evaluator: Evaluator, name: Any) -> str:
-    found = hostfacts.installed_version(str(name))
+    found = facts.installed_version(str(name))
     if found is None:
         raise HostRaise("PackageNotFoundError", str(name))
     return found
 
 
-def _make_version(evaluator: Evaluator, text: Any) -> hostfacts.Version:
-    return hostfacts.Version(str(text))
+def _make_version(evaluator: Evaluator, text: Any) -> facts.Version:
+    return facts.Version(str(text))
 
 
 def _regex(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from tt2gl import hostfacts
+from tt2gl.host import facts
 
 Statement = ast.stmt
 
@@ -230,10 +230,10 @@ class World:
                     return found
         if top == "torch" and not dotted.startswith("torch._inductor"):
             return None
-        origin = hostfacts.top_level_origin(top)
+        origin = facts.top_level_origin(top)
         if origin is None:
             return None
-        found = hostfacts.submodule(origin, rest) if rest else origin
+        found = facts.submodule(origin, rest) if rest else origin
         return found if found is not None and found.suffix == ".py" else None
 
     def relative(self, level: int, dotted: str | None, importer: Path) -> Path | None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from tt2gl.hostfacts import Version
-from tt2gl.scopes import Module, Scope
+from tt2gl.host.facts import Version
+from tt2gl.host.scopes import Module, Scope
 
 
 @dataclass(frozen=True)

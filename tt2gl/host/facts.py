@@ -222,7 +222,7 @@ class Version:
 def attributes(target: str) -> Mapping[str, Any]:
     """External attributes whose value the target or the installed packages fix, by dotted name."""
     gpu = device(target)
-    facts: dict[str, Any] = {
+    known: dict[str, Any] = {
         "torch.version.hip": "7.0.0" if gpu.hip else None,
         "torch.version.cuda": None if gpu.hip else "12.8",
         "torch.version.xpu": None,
@@ -242,7 +242,7 @@ def attributes(target: str) -> Mapping[str, Any]:
         "numpy.pi": 3.141592653589793,
         "numpy.e": 2.718281828459045,
     }
-    return facts
+    return known
 
 
 def calls(target: str) -> Mapping[str, Any]:

@@ -1,0 +1,184 @@
+"""Conditions: the tests of `if` and the outcomes of `try` around a binding, decided or declared undecidable."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from tt2gl.host import facts
+from tt2gl.host.names import SYNONYMS, Names
+from tt2gl.host.scopes import Binding, Guard, Module, Scope
+from tt2gl.host.values import (
+    External,
+    Frame,
+    HostRaise,
+    Undecided,
+)
+
+_EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
+    "ModuleNotFoundError": ("ModuleNotFoundError", "ImportError"),
+    "KeyError": ("KeyError", "LookupError"),
+    "IndexError": ("IndexError", "LookupError"),
+    "NotImplementedError": ("NotImplementedError", "RuntimeError"),
+    "ZeroDivisionError": ("ZeroDivisionError", "ArithmeticError"),
+    "FileNotFoundError": ("FileNotFoundError", "OSError"),
+    "PackageNotFoundError": ("PackageNotFoundError", "ModuleNotFoundError", "ImportError"),
+}
+
+
+class Conditions(Names):
+    """Decides whether a statement runs."""
+
+    def holds(self, scope: Scope, binding: Binding) -> bool:
+        """Whether the conditions around a binding let it happen."""
+        return all(self._guard(scope, guard, binding.node) for guard in binding.guards)
+
+    def _guard(self, scope: Scope, guard: Guard, node: ast.AST) -> bool:
+        match guard.kind, guard.node:
+            case (("then" | "else"), ast.If() as statement):
+                return self.decide(statement.test, Frame(scope)) == (guard.kind == "then")
+            case (("try" | "except"), ast.Try() as statement):
+                outcome = self._outcome(scope, statement)
+                if guard.kind == "except":
+                    return outcome is not None and self.caught(statement, outcome[1], scope) == guard.handler
+                if outcome is None:
+                    return True
+                index = next((i for i, child in enumerate(statement.body) if node in set(ast.walk(child))), None)
+                return index is not None and index < outcome[0]
+        if isinstance(guard.node, ast.With | ast.AsyncWith):
+            raise self.undecided(scope, guard.node, "a context manager decides it")
+        raise self.undecided(scope, guard.node, "a loop binds it")
+
+    def decide(self, test: ast.expr, frame: Frame) -> bool:
+        """The truth of a condition. Raises Undecided at the condition itself."""
+        cached = self.tests.get(test)
+        if cached is None:
+            if test in self.busy:
+                raise self.undecided(frame.scope, test, "the condition depends on itself")
+            self.busy.add(test)
+            self.refill()
+            try:
+                cached = self.truth(self.evaluate(test, frame), test, frame)
+            except Undecided as error:
+                text = f"the condition `{ast.unparse(test)}` cannot be decided ({error.cause.text})"
+                cached = self.undecided(frame.scope, test, text)
+            except HostRaise as error:
+                text = f"the condition `{ast.unparse(test)}` raises {error}"
+                cached = self.undecided(frame.scope, test, text)
+            finally:
+                self.busy.discard(test)
+            if frame.locals is None:
+                self.tests[test] = cached
+        if isinstance(cached, Undecided):
+            raise cached
+        return cached
+
+    def _outcome(self, scope: Scope, node: ast.Try) -> tuple[int, HostRaise] | None:
+        """Which statement of a `try` block raises what; None where it runs through."""
+        if node not in self.outcomes:
+            self.outcomes[node] = None  # a block that asks about itself has not raised so far
+            try:
+                self.outcomes[node] = self._try_block(scope, node)
+            except Undecided as error:
+                self.outcomes[node] = error
+        outcome = self.outcomes[node]
+        if isinstance(outcome, Undecided):
+            raise outcome
+        return outcome
+
+    def _try_block(self, scope: Scope, node: ast.Try) -> tuple[int, HostRaise] | None:
+        imports_only = all(
+            handler.type is not None
+            and {name.id for name in ast.walk(handler.type) if isinstance(name, ast.Name)}
+            <= {"ImportError", "ModuleNotFoundError"}
+            for handler in node.handlers
+        )
+        for index, statement in enumerate(node.body):
+            try:
+                self._attempt(scope, statement)
+            except HostRaise as error:
+                return index, error
+            except Undecided:
+                # Only an import raises ImportError, and imports are decided.
+                if not imports_only:
+                    raise
+        return None
+
+    def _attempt(self, scope: Scope, statement: ast.stmt) -> None:
+        """Raise HostRaise where a statement of a module's level would raise."""
+        frame = Frame(scope)
+        match statement:
+            case ast.Import(names=aliases):
+                for alias in aliases:
+                    self.check_import(alias.name, scope.module)
+            case ast.ImportFrom(names=aliases) as node:
+                for alias in aliases:
+                    self.check_import_from(scope.module, node, alias.name)
+            case ast.Assign(value=value) | ast.Expr(value=value):
+                if not isinstance(value, ast.Constant):
+                    self.refill()
+                    self.evaluate(value, frame)
+            case ast.AnnAssign(value=ast.expr() as value):
+                self.evaluate(value, frame)
+            case ast.If() as node:
+                for child in node.body if self.decide(node.test, frame) else node.orelse:
+                    self._attempt(scope, child)
+            case ast.Try() as node:
+                outcome = self._outcome(scope, node)
+                if outcome is not None:
+                    handler = self.caught(node, outcome[1], scope)
+                    if handler is None:
+                        raise outcome[1]
+                    for child in node.handlers[handler].body:
+                        self._attempt(scope, child)
+            case ast.With(body=body):
+                for child in body:
+                    self._attempt(scope, child)
+            case ast.Raise() as node:
+                raise HostRaise(self.exception_name(node.exc))
+            case ast.Assert(test=test):
+                if not self.decide(test, frame):
+                    raise HostRaise("AssertionError")
+
+    def check_import(self, dotted: str, importer: Module) -> None:
+        """Raise HostRaise where `import dotted` would fail."""
+        value = self.module(dotted, importer)
+        if isinstance(value, External) and not facts.importable(dotted):
+            raise HostRaise("ModuleNotFoundError", dotted)
+
+    def check_import_from(self, importer: Module, node: ast.ImportFrom, name: str) -> None:
+        """Raise HostRaise where `from ... import name` would fail."""
+        base = self.imported_module(importer, node)
+        if isinstance(base, External):
+            dotted = base.dotted
+            if dotted not in SYNONYMS.values() and not facts.importable(dotted):
+                raise HostRaise("ModuleNotFoundError", dotted)
+            if f"{dotted}.{name}" in facts.ABSENT or (name != "*" and facts.has_name(dotted, name) is False):
+                raise HostRaise("ImportError", f"{dotted}.{name}")
+        elif name != "*":
+            try:
+                self.import_from(importer, node, name)
+            except Undecided:
+                pass  # bound, to something that reading cannot tell
+
+    def caught(self, node: ast.Try, error: HostRaise, scope: Scope) -> int | None:
+        """Which handler of a `try` catches an exception, None where none does."""
+        kinds = {*_EXCEPTIONS.get(error.kind, (error.kind,)), "Exception", "BaseException"}
+        for index, handler in enumerate(node.handlers):
+            if handler.type is None:
+                return index
+            names = {n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)}
+            names |= {n.attr for n in ast.walk(handler.type) if isinstance(n, ast.Attribute)}
+            if names & kinds:
+                return index
+        return None
+
+    @staticmethod
+    def exception_name(node: ast.expr | None) -> str:
+        """The class name of what `raise` raises."""
+        if isinstance(node, ast.Call):
+            node = node.func
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                return name
+        return "Exception"
