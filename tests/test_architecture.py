@@ -1,0 +1,92 @@
+"""Imports go down the floors of the house: the table here is the one in docs/architecture.md."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+FLOORS = (
+    ("__main__",),
+    ("cli",),
+    ("verify.api", "doctor"),
+    ("convert",),
+    ("analysis", "verify"),
+    ("compiler", "infer", "rewrite"),
+    ("launches", "slicing", "usage"),
+    ("plan",),
+    ("layouts", "source"),
+    ("host", "targets", "report"),
+    ("files", "config", "results"),
+    ("diagnostics", "isolate"),
+)
+"""From the top: a module imports modules of floors below its own, or of its own package."""
+
+PACKAGE = ROOT / "tt2gl"
+# The package itself offers names of every floor, imported on use.
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room(module: str) -> str:
+    """The entry of the table that a module belongs to; the longest that fits."""
+    names = [name for floor in FLOORS for name in floor if f"{module}.".startswith(f"{name}.")]
+    assert names, f"tt2gl.{module} has no floor"
+    return max(names, key=len)
+
+
+def floor(module: str) -> int:
+    return next(index for index, names in enumerate(FLOORS) if room(module) in names)
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Modules of tt2gl that a file imports, wherever in it and whatever for."""
+    known = {module_name(other) for other in MODULES}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.removeprefix("tt2gl.") for alias in node.names if alias.name.startswith("tt2gl."))
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "tt2gl":
+            base = node.module.removeprefix("tt2gl").removeprefix(".")
+            for alias in node.names:
+                inner = f"{base}.{alias.name}".removeprefix(".")
+                if inner in known or base:
+                    yield inner if inner in known else base
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_down(path: Path) -> None:
+    module = module_name(path)
+    abroad = [other for other in imports(path) if room(other) != room(module)]
+    assert [other for other in abroad if floor(other) <= floor(module)] == []
+
+
+def test_analysis_and_rewrite_meet_in_the_plan_alone() -> None:
+    met = {(module_name(path), other) for path in MODULES for other in imports(path)}
+    assert {pair for pair in met if {room(pair[0]), room(pair[1])} == {"analysis", "rewrite"}} == set()
+
+
+def test_every_room_of_the_table_is_there() -> None:
+    assert {name for names in FLOORS for name in names} - {room(module_name(path)) for path in MODULES} == set()
+
+
+def test_the_table_is_the_documented_one() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    table = page.split("<!-- floors -->")[1].split("<!-- /floors -->")[0]
+    rows = [line.split("|")[1:-1] for line in table.strip().splitlines()[2:]]
+    documented = tuple(tuple(name.strip(" `") for name in row[0].split(",")) for row in rows)
+    assert documented == FLOORS
+
+
+def test_the_package_imports_nothing_heavy() -> None:
+    for path in (ROOT / "tt2gl" / "__init__.py", ROOT / "tt2gl" / "cli.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        named = {node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module}
+        assert not {name for name in named if name.split(".")[0] in ("triton", "libcst", "rich")}
