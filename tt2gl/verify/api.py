@@ -182,7 +182,9 @@ def _findings(case: _Case, triton: CompileResult, gluon: CompileResult) -> Itera
         hint = "Convert again for this target; if that does not help, please report it."
         yield Diagnostic("TTG402", Severity.ERROR, report.file, case.line, 0, message, hint)
     elif triton.metrics is not None and gluon.metrics is not None:
-        yield from compare(triton.metrics, gluon.metrics, file=report.file, line=case.line)
+        where = f" ({report.target}, launch {report.launch})."
+        for worse in compare(triton.metrics, gluon.metrics, file=report.file, line=case.line):
+            yield replace(worse, message=worse.message.removesuffix(".") + where)
 
 
 def _sentence(error: str | None) -> str:
