@@ -14,7 +14,8 @@ from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.infer import infer_launches
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.launches import Launch, check_launch, launches_for
-from tt2gl.plan import FilePlan, KeptFunction
+from tt2gl.layouts import PAIRED_SOURCE, coalesced_source
+from tt2gl.plan import FilePlan, FunctionPlan, KeptFunction
 from tt2gl.results import CompileResult, Conversion, KernelReport
 from tt2gl.rewrite.file import rewrite
 from tt2gl.slicing import Slice, slice_kernel
@@ -157,6 +158,8 @@ def _analyse(kernel: _Kernel, target: Target) -> None:
     except Unsupported as unsupported:
         file, line, column = unsupported.site
         hint = "The kernel stays Triton; see the page of this code."
+        if _same_file(file, kernel.function):
+            file = ""
         kernel.keep(unsupported.code, f"It uses {unsupported.what}.", hint, line, column, file)
 
 
@@ -184,9 +187,10 @@ def _plan(source: SourceFile, kernels: Sequence[_Kernel], target: Target) -> Fil
         users = [kernel for kernel in converted if _reaches(kernel, conflict.function)] or converted
         hint = "The kernel stays Triton; a launch less, or a helper of its own, may help."
         message = "Its launches or callers want different layouts at one place."
-        users[0].keep("TTG310", message, hint, conflict.position[0], conflict.position[1], conflict.function[0])
+        file = "" if _same_file(conflict.function[0], users[0].function) else conflict.function[0]
+        users[0].keep("TTG310", message, hint, conflict.position[0], conflict.position[1], file)
         return None
-    elsewhere = next((function for function in functions if function.path != str(source.path)), None)
+    elsewhere = next((f for f in functions if not _same_file(f.path, kernels[0].function)), None)
     if elsewhere is not None:
         for kernel in converted:
             if _reaches(kernel, (elsewhere.path, elsewhere.line)):
@@ -203,7 +207,19 @@ def _plan(source: SourceFile, kernels: Sequence[_Kernel], target: Target) -> Fil
         for function in functions
         if not function.is_kernel and names[function.line] in shared
     }
-    return FilePlan(tuple(functions), tuple(comments), target.warp_size, twins)
+    return FilePlan(tuple(functions), tuple(comments), _layout_helpers(functions, target), twins)
+
+
+def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[str, ...]:
+    """The layout functions that the plans' layouts call."""
+    said = [text for function in functions for text in function.layouts()]
+    helpers = {"coalesced(": coalesced_source(target.warp_size), "paired(": PAIRED_SOURCE}
+    return tuple(source for name, source in helpers.items() if any(name in text for text in said))
+
+
+def _same_file(path: str, function: JitFunction) -> bool:
+    """Whether a path as analysis has it (resolved) is that of a function as the user named it."""
+    return Path(path).resolve() == Path(function.path).resolve()
 
 
 def _reaches(kernel: _Kernel, function: tuple[str, int]) -> bool:

@@ -64,3 +64,16 @@ def coalesced(shape, order, bits, num_warps, lanes={lanes}):
     warps[order[-1]] *= num_warps
     return gl.BlockedLayout(size, threads, warps, order)
 '''
+
+
+PAIRED_SOURCE = '''@gluon.constexpr_function
+def paired(layout):
+    """The layout with a last dimension of two elements, both in one thread: what `join` gives and `split` takes."""
+    return gl.BlockedLayout(
+        [*layout.size_per_thread, 2],
+        [*layout.threads_per_warp, 1],
+        [*layout.warps_per_cta, 1],
+        [len(layout.order), *layout.order],
+    )
+'''
+"""`Pair` as a Gluon helper. Triton's join puts the new dimension first in the order (inferJoinOpEncoding)."""

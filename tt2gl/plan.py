@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 Position = tuple[int, int, int, int]
@@ -63,6 +63,15 @@ class FunctionPlan:
     copies: Mapping[Position, tuple[Edits, ...]] = field(default_factory=dict)
     conversions: Mapping[Position, tuple[Conversion, ...]] = field(default_factory=dict)
 
+    def layouts(self) -> Iterator[str]:
+        """Every layout that the function's text spells."""
+        yield from (declaration.source for declaration in self.declarations)
+        for edits in (self.edits, *(copy for copies in self.copies.values() for copy in copies)):
+            yield from (*edits.creations.values(), *edits.converts.values())
+            yield from (layout for _, layout in edits.fills.values())
+            yield from (layout for pairs in edits.arguments.values() for _, layout in pairs)
+        yield from (step.layout for steps in self.conversions.values() for step in steps)
+
 
 @dataclass(frozen=True)
 class KeptFunction:
@@ -76,11 +85,11 @@ class KeptFunction:
 class FilePlan:
     """All edits of one file.
 
-    `twins`: helpers that kept kernels need as they were, by the line of their `def`: the converted one stands
+    `helpers`: source of the layout functions that the file is to carry. `twins`: jit helpers that kept kernels need as they were, by the line of their `def`: the converted one stands
     beside the original under the name given.
     """
 
     functions: tuple[FunctionPlan, ...]
     kept: tuple[KeptFunction, ...]
-    lanes: int
+    helpers: tuple[str, ...] = ()
     twins: Mapping[int, str] = field(default_factory=dict)

@@ -67,7 +67,7 @@ class Builder:
         function = self.functions[entry.path, entry.line]
         frame = Frame((entry.path, entry.line), entry, self.globals[entry.path])
         for parameter in _parameters(function):
-            frame.env[parameter.arg] = Static(parameter.arg)
+            frame.env[parameter.arg] = Static(parameter.arg, pointer=parameter.arg)
         self.body(function.body, frame)
         return self.graph
 
@@ -254,14 +254,19 @@ class Builder:
         tensors = [value for value in operands if isinstance(value, Node)]
         if isinstance(fact, TensorFact) and not fact.shape or not tensors:
             self.effect(*tensors)
-            return Static(None, fact)
+            is_address = isinstance(fact, TensorFact) and fact.is_pointer and isinstance(node, ast.expr)
+            return Static(None, fact, self.calls.pointer(node, frame) if is_address else None)
         if fact is None or not isinstance(fact, TensorFact):
             shape = max((t.shape for t in tensors), key=lambda s: (len(s), s))
             for tensor in tensors:
                 if len(tensor.shape) == len(shape):
                     shape = tuple(map(max, shape, tensor.shape))
             fact = TensorFact(shape, f"int{max(t.bits for t in tensors)}")
-        return self.node("elementwise", node, fact, tensors, frame)
+        made = self.node("elementwise", node, fact, tensors, frame)
+        if fact.is_pointer:
+            base = node.target if isinstance(node, ast.AugAssign) else node
+            made.pointer = self.calls.pointer(base, frame)
+        return made
 
     def subscript(self, node: ast.Subscript, frame: Frame, fact: Fact | None) -> Value:
         """`x[:, None]` expands, `pair[0]` takes an element."""

@@ -101,8 +101,17 @@ class CallReader:
             if isinstance(shape, ast.Tuple | ast.List):
                 made.dims = tuple(self.text(part, frame) for part in shape.elts)
             return made
+        if name in ("join", "split"):
+            made = self.spread(node, tensors, frame, fact, name)
+            for value in made if isinstance(made, tuple) else (made,):
+                if isinstance(value, Node):
+                    value.dims = (*tensors[0].dims, "2") if name == "join" else tensors[0].dims[:-1]
+            return made
         if name in OPAQUE:
-            return self.spread(node, tensors, frame, fact, "opaque", name)
+            made = self.spread(node, tensors, frame, fact, "opaque", name)
+            if isinstance(made, Node):
+                made.dims = self.reshaped(name, made, arguments, tensors[0], frame)
+            return made
         if name in ELEMENTWISE or is_extern_math(qualified):
             return self.spread(node, tensors, frame, fact, "elementwise")
         if name in IGNORED or not _tensors_in(fact):
@@ -132,6 +141,19 @@ class CallReader:
             if isinstance(value, Node):
                 value.several = True
         return tuple(made)
+
+    def reshaped(
+        self, name: str, made: Node, arguments: Arguments, operand: Node, frame: Frame
+    ) -> tuple[str | None, ...]:
+        """Extents of a reshaped value, as the author wrote them."""
+        shape = arguments.get("shape", 1)
+        if name in ("reshape", "view") and shape is not None:
+            parts = shape.elts if isinstance(shape, ast.Tuple | ast.List) else arguments.places[1:]
+            if len(parts) == len(made.shape):
+                return tuple(self.text(part, frame) for part in parts)
+        if name == "trans" and len(arguments.places) == 1 and not arguments.keywords:
+            return (*operand.dims[:-2], operand.dims[-1], operand.dims[-2])
+        return tuple(None for _ in made.shape)
 
     def create(self, name: str, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Value:
         """`arange`, `zeros`, `full`: extents are named as the author named them."""
@@ -206,7 +228,7 @@ class CallReader:
             # A store takes a scalar as it is; an atomic wants a tile.
             names = [("val", 1), ("mask", 2)] if "cas" not in ast.unparse(node.func) else [("cmp", 1), ("val", 2)]
             given = [(name, arguments.get(name, place)) for name, place in names]
-            element = "gl.int1", f"{made.pointer}.dtype.element_ty"
+            element = "gl.int1", f"{self.spelled_pointer(arguments.get('pointer', 0))}.dtype.element_ty"
             made.scalars = tuple(
                 (position_of(argument), element[name != "mask"])
                 for name, argument in given
@@ -225,11 +247,23 @@ class CallReader:
         return [self.builder.evaluate(argument, frame) for argument in given if argument is not None]
 
     def pointer(self, argument: ast.expr | None, frame: Frame) -> str | None:
-        """The name at the base of an address: `x_ptr` in `x_ptr + row * stride + cols`."""
+        """The kernel's parameter at the base of an address: `x_ptr` in `x_ptr + row * stride + cols`."""
         while isinstance(argument, ast.BinOp):
             left = frame.facts.expressions.get(position_of(argument.left))
             argument = argument.left if isinstance(left, TensorFact) and left.is_pointer else argument.right
-        return argument.id if isinstance(argument, ast.Name) else None
+        if not isinstance(argument, ast.Name):
+            return None
+        bound = frame.env.get(argument.id)
+        if isinstance(bound, Web):
+            made = bound.find().definitions
+            return made[0].node.pointer if made else None
+        return bound.pointer if isinstance(bound, Static) else None
+
+    def spelled_pointer(self, argument: ast.expr | None) -> str:
+        """A name in the author's address that has its dtype."""
+        while isinstance(argument, ast.BinOp):
+            argument = argument.left
+        return argument.id if isinstance(argument, ast.Name) else "pointer"
 
     def reduce(
         self, name: str, node: ast.Call, arguments: Arguments, tensors: list[Node], frame: Frame, fact: Fact | None

@@ -25,7 +25,9 @@ Kind = Literal[
     "atomic",
     "reduce",  # over axis; None: all of them
     "scan",  # result has the operand's layout
-    "opaque",  # result's layout is the compiler's to infer: reshape, permute, join, split, gather
+    "join",  # two values, side by side in a last dimension of two
+    "split",  # the reverse
+    "opaque",  # result's layout is the compiler's to infer: reshape, permute, gather
     "call",  # the value that an inlined helper returned
     "argument",  # a value passed to a helper
 ]

@@ -20,7 +20,7 @@ ATOMIC = {
     "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor",
 }  # fmt: skip
 BROADCAST = {"broadcast_to"}
-OPAQUE = {"reshape", "view", "ravel", "trans", "permute", "T", "join", "split", "interleave", "gather"}
+OPAQUE = {"reshape", "view", "ravel", "trans", "permute", "T", "interleave", "gather"}
 """The compiler infers the result's layout from the operand's."""
 
 IGNORED = {

@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.graph import Definition, FunctionKey, Node, Site, Web
 from tt2gl.analysis.memory import Classes, Scene
-from tt2gl.analysis.terms import Cut, Root, Term
+from tt2gl.analysis.terms import Cut, Pair, Root, Term
 
 Clone = Term | None
 """Which copy of a statement an expression is in: by the layout of the name it defines; None outside definitions."""
+
+
+_DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class Propagation:
                     web.cheap, changed = False, True
 
     def _is_cheap(self, node: Node) -> bool:
-        if node.kind in ("store", "atomic", "reduce", "scan", "opaque", "call") or node.anchored or node.several:
+        if node.kind in _DEAR or node.anchored or node.several:
             return False
         if node.web is not None and not node.web.find().cheap:
             return False
@@ -150,11 +153,26 @@ class Propagation:
                 return self._reduced(node, node.operands[0].natural)
             case "scan":
                 return node.operands[0].natural
+            case "join":
+                return self._paired(node.operands[0])
+            case "split":
+                operand = node.operands[0].natural
+                whole = operand if isinstance(operand, Pair) else Pair(self.default(node))
+                return Cut(len(node.shape), whole)
             case "read":
                 return node.web.find().natural if node.web else None
             case "call" | "argument":
                 return node.value.natural if node.value else None
         return None
+
+    def _paired(self, operand: Node) -> Term:
+        """The layout of two such values joined: one of them with a last dimension of two, or what was split before."""
+        match operand.natural:
+            case Cut(dim=dim, parent=Pair() as whole) if dim == len(operand.shape):
+                return whole
+            case Root() as known:
+                return Pair(known)
+        return Pair(self.default(operand))
 
     def _strongest(self, node: Node) -> Term | None:
         """The layout of the largest operand: it would cost most to convert. Of equal ones, the first."""
@@ -276,8 +294,18 @@ class Propagation:
                 operand = self._operand_term(node)
                 self._operands(node, operand, clone)
                 self._convert(node, operand, term, spot)
+            case "join":
+                own = node.natural if node.natural is not None else self._paired(node.operands[0])
+                halves = node.operands[0].natural
+                split_before = isinstance(halves, Cut) and halves.parent == own
+                for operand in node.operands:
+                    self.resolve(operand, halves if split_before and halves else own.parent, clone)  # type: ignore[union-attr]
+                self._convert(node, own, term, spot)
+            case "split":
+                assert isinstance(node.natural, Cut)
+                self.resolve(node.operands[0], node.natural.parent, clone)
             case "opaque":
-                shared = self._operand_term(node) if node.function in ("join", "interleave") else None
+                shared = self._operand_term(node) if node.function == "interleave" else None
                 for operand in node.operands:
                     self.resolve(operand, shared, clone) if shared else self.settle(operand, clone)
                 if not node.several:

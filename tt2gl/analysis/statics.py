@@ -14,10 +14,14 @@ _PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unar
 
 @dataclass(frozen=True)
 class Static:
-    """A value without a layout: `text` spells it in the kernel's own parameters and globals, or is None."""
+    """A value without a layout: `text` spells it in the kernel's own parameters and globals, or is None.
+
+    `pointer` names the kernel's parameter that an address starts from.
+    """
 
     text: str | None = None
     fact: Fact | None = None
+    pointer: str | None = None
 
     @property
     def integer(self) -> int | None:

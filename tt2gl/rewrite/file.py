@@ -7,7 +7,6 @@ from collections.abc import Collection
 import libcst as cst
 from libcst.metadata import PositionProvider, QualifiedNameProvider
 
-from tt2gl.layouts import coalesced_source
 from tt2gl.plan import FilePlan, FunctionPlan, Position
 from tt2gl.rewrite.expressions import FunctionBody
 from tt2gl.rewrite.imports import top_level_index, with_gluon
@@ -22,8 +21,7 @@ def rewrite(source: SourceFile, plan: FilePlan) -> str:
     if plan.functions:
         converted = {id(node) for node in editor.edited}
         first = top_level_index(source.wrapper.module, lambda node: id(node) in converted)
-        uses = any("coalesced(" in d.source for function in plan.functions for d in function.declarations)
-        module = with_gluon(module, coalesced_source(plan.lanes) if uses else "", first)
+        module = with_gluon(module, plan.helpers, first)
     return module.code
 
 
@@ -35,7 +33,7 @@ class _FileEditor(cst.CSTTransformer):
         self.qualified = source.wrapper.resolve(QualifiedNameProvider)
         self.lines = source.text.splitlines()
         self.by_node = {id(function.node): function for function in source.functions}
-        self.plans = {function.line: function for function in plan.functions if function.path == str(source.path)}
+        self.plans = {function.line: function for function in plan.functions}
         self.comments = {kept.line: kept.comment for kept in plan.kept}
         names = {function.line: function.name for function in source.functions}
         self.twins = {names[line]: name for line, name in plan.twins.items()}

@@ -36,26 +36,23 @@ def _imports_triton(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bo
     return False
 
 
-def with_gluon(module: cst.Module, helper: str, first: int) -> cst.Module:
-    """The module with Gluon imported and `helper` (source, may be empty) above top-level statement `first`."""
+def with_gluon(module: cst.Module, helpers: Sequence[str], first: int) -> cst.Module:
+    """The module with Gluon imported, and `helpers` (sources of functions) above top-level statement `first`."""
     body = list(module.body)
     code = module.code
-    wanted = [line for line in GLUON_IMPORTS if line not in code]
+    imports = [cst.parse_statement(line) for line in GLUON_IMPORTS if line not in code]
     after = max((place + 1 for place in range(first) if _imports_triton(body[place])), default=None)
-    new_lines = [cst.parse_statement(line) for line in wanted]
-    helpers: list[cst.SimpleStatementLine | cst.BaseCompoundStatement] = []
-    if helper and "\ndef coalesced(" not in code:
-        helpers = [
-            cst.ensure_type(cst.parse_statement(helper), cst.FunctionDef).with_changes(
-                leading_lines=[cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
-            )
-        ]
+    blank = cst.EmptyLine(indent=False)
+    added = [
+        cst.ensure_type(cst.parse_statement(helper), cst.FunctionDef).with_changes(leading_lines=[blank, blank])
+        for helper in helpers
+        if helper.partition("(")[0].rpartition("\n")[2] + "(" not in code
+    ]
     if after is None:
         after = first
-        if new_lines and first > 0:
-            new_lines[0] = new_lines[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
-    body = [*body[:after], *new_lines, *body[after:first], *helpers, *body[first:]]
-    return module.with_changes(body=body)
+        if imports and first > 0:
+            imports[0] = imports[0].with_changes(leading_lines=[blank])
+    return module.with_changes(body=[*body[:after], *imports, *body[after:first], *added, *body[first:]])
 
 
 def top_level_index(module: cst.Module, contains: Callable[[cst.CSTNode], bool]) -> int:

@@ -26,7 +26,7 @@ _MODULE = "triton.language."
 
 def gluon_name(qualified: str) -> str | None:
     """The name in Gluon of a qualified name of Triton's, or None where it stays."""
-    short = qualified.removeprefix(_MODULE)
+    short = qualified.removeprefix(_MODULE).removeprefix("math.")
     return short if qualified.startswith(_MODULE) and short in GLUON else None
 
 

@@ -46,7 +46,7 @@ def read_metrics(asm: Mapping[str, Any], shared_bytes: int) -> Metrics:
         registers=registers,
         spills=spills,
         code_bytes=code,
-        convert_layouts=len(re.findall(r"\bttg\.convert_layout\b", asm["ttgir"])),
+        convert_layouts=count_conversions(asm["ttgir"]),
         global_loads=_by_width(counts.loads),
         global_stores=_by_width(counts.stores),
         shared_accesses=counts.shared_accesses,
@@ -54,6 +54,12 @@ def read_metrics(asm: Mapping[str, Any], shared_bytes: int) -> Metrics:
         mma=dict(sorted(counts.mma.items())),
         barriers=counts.barriers,
     )
+
+
+def count_conversions(ttgir: str) -> int:
+    """Layout conversions that can move data: one between equal layouts compiles to nothing and does not count."""
+    types = re.findall(r"ttg\.convert_layout [^:\n]*: (tensor<.*?>) -> (tensor<.*?>)(?: loc\(|$)", ttgir, re.MULTILINE)
+    return sum(before != after for before, after in types)
 
 
 class Counts:
