@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tt2gl.analysis.builder import Unsupported
+from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.facts import LaunchFacts
-from tt2gl.analysis.kernel import analyse, observe_job
+from tt2gl.analysis.kernel import analyse, observe_job, parsed
 from tt2gl.analysis.planner import Conflict, KernelAnalysis, Planner
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.infer import infer_launches
@@ -18,6 +19,7 @@ from tt2gl.layouts import PAIRED_SOURCE, coalesced_source
 from tt2gl.plan import FilePlan, FunctionPlan, KeptFunction
 from tt2gl.results import CompileResult, Conversion, KernelReport
 from tt2gl.rewrite.file import rewrite
+from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.slicing import Slice, slice_kernel
 from tt2gl.source import JitFunction, SourceFile, read_source
 from tt2gl.targets import Target, default_target, get_target
@@ -35,6 +37,7 @@ class _Kernel:
     slice: Slice | None = None
     launches: tuple[Launch, ...] = ()
     facts: dict[int, LaunchFacts] = field(default_factory=dict)
+    variants: list[tuple[Launch, LaunchFacts]] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     failed: dict[int, Diagnostic] = field(default_factory=dict)
     analysis: KernelAnalysis | None = None
@@ -76,6 +79,7 @@ def convert(
         _find_launches(kernel, source, launches, root)
         _slice(kernel, source, chosen, root)
     _observe(kernels, chosen, timeout)
+    _explore(kernels, chosen, timeout)
     for kernel in kernels:
         _analyse(kernel, chosen)
     text = _write(source, kernels, chosen, root, compile, timeout)
@@ -149,18 +153,47 @@ def _observe(kernels: Sequence[_Kernel], target: Target, timeout: float) -> None
             kernel.kept = first
 
 
+def _explore(kernels: Sequence[_Kernel], target: Target, timeout: float) -> None:
+    """Facts of branches that no launch takes, by turning the flags that they ask; what fails is left out."""
+    jobs: list[tuple[_Kernel, Launch]] = []
+    for kernel in kernels:
+        if kernel.kept is None and kernel.slice is not None:
+            known = [kernel.launches[index] for index in kernel.facts]
+            branches = unreached(parsed(kernel.slice), list(kernel.facts.values()))
+            jobs.extend((kernel, launch) for launch in variants(known, branches) if launch not in known)
+    outcomes = map_isolated(observe_job, [(kernel.slice, launch, target.name) for kernel, launch in jobs], timeout=timeout)
+    for (kernel, launch), outcome in zip(jobs, outcomes, strict=True):
+        if outcome.value is not None:
+            kernel.variants.append((launch, outcome.value))
+
+
 def _analyse(kernel: _Kernel, target: Target) -> None:
+    """Decide layouts, with what turned flags showed where that can be decided too."""
     if kernel.kept is not None or kernel.slice is None:
         return
     launches = [kernel.launches[index] for index in kernel.facts]
+    facts = list(kernel.facts.values())
+    more = [launch for launch, _ in kernel.variants], [seen for _, seen in kernel.variants]
+    name = kernel.function.name
     try:
-        kernel.analysis = analyse(kernel.slice, kernel.function.name, launches, list(kernel.facts.values()), target)
+        try:
+            kernel.analysis = analyse(kernel.slice, name, [*launches, *more[0]], [*facts, *more[1]], target)
+            Planner([kernel.analysis]).plans()
+        except (Unsupported, Conflict):
+            kernel.analysis = analyse(kernel.slice, name, launches, facts, target)
+            kernel.variants.clear()
     except Unsupported as unsupported:
         file, line, column = unsupported.site
         hint = "The kernel stays Triton; see the page of this code."
         if _same_file(file, kernel.function):
             file = ""
         kernel.keep(unsupported.code, f"It uses {unsupported.what}.", hint, line, column, file)
+        return
+    for (file, _), places in kernel.analysis.unreached.items():
+        where = (file if not _same_file(file, kernel.function) else str(kernel.function.path), *places[0][:2])
+        message = "No launch reaches this code: it is converted unverified, and makes its tensors in `AutoLayout`."
+        hint = "Give a launch that takes this branch with --launches."
+        kernel.diagnostics.append(Diagnostic("TTG330", Severity.NOTE, *where, message, hint))
 
 
 def _write(
@@ -213,8 +246,11 @@ def _plan(source: SourceFile, kernels: Sequence[_Kernel], target: Target) -> Fil
 def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[str, ...]:
     """The layout functions that the plans' layouts call."""
     said = [text for function in functions for text in function.layouts()]
-    helpers = {"coalesced(": coalesced_source(target.warp_size), "paired(": PAIRED_SOURCE}
-    return tuple(source for name, source in helpers.items() if any(name in text for text in said))
+    helpers = {"coalesced(": (coalesced_source(target.warp_size),), "paired(": (PAIRED_SOURCE,)}
+    for name in ("max", "min"):
+        helpers[f"{name}_with_index("] = (*combine_sources(name), helper_source(name))
+    needed = [sources for name, sources in helpers.items() if any(name in text for text in said)]
+    return tuple(source for sources in needed for source in sources)
 
 
 def _same_file(path: str, function: JitFunction) -> bool:

@@ -14,7 +14,7 @@ class Edits:
     """Edits of expressions, by position. Layouts are Gluon source.
 
     `creations`: the layout that a creating call takes. `converts`: the layout that a value is converted to.
-    `expansions`: how many dimensions a value gains on the left, and its rank before. `fills`: a scalar that becomes a full tile
+    `indexed`: a reduction that also gives indices, or gives only those (`max index`). `expansions`: how many dimensions a value gains on the left, and its rank before. `fills`: a scalar that becomes a full tile
     (extents then
     dtype, and layout). `reads`, `targets`: the name that a variable is read or defined under. `arguments`: layouts
     passed to a helper.
@@ -23,6 +23,7 @@ class Edits:
     creations: Mapping[Position, str] = field(default_factory=dict)
     converts: Mapping[Position, str] = field(default_factory=dict)
     expansions: Mapping[Position, tuple[int, int]] = field(default_factory=dict)
+    indexed: Mapping[Position, str] = field(default_factory=dict)
     fills: Mapping[Position, tuple[tuple[str, ...], str]] = field(default_factory=dict)
     reads: Mapping[Position, str] = field(default_factory=dict)
     targets: Mapping[Position, str] = field(default_factory=dict)
@@ -64,12 +65,13 @@ class FunctionPlan:
     conversions: Mapping[Position, tuple[Conversion, ...]] = field(default_factory=dict)
 
     def layouts(self) -> Iterator[str]:
-        """Every layout that the function's text spells."""
+        """Every layout that the function's text spells, and every helper that it calls."""
         yield from (declaration.source for declaration in self.declarations)
         for edits in (self.edits, *(copy for copies in self.copies.values() for copy in copies)):
             yield from (*edits.creations.values(), *edits.converts.values())
             yield from (layout for _, layout in edits.fills.values())
             yield from (layout for pairs in edits.arguments.values() for _, layout in pairs)
+        yield from (f"{what.split()[0]}_with_index(" for what in self.edits.indexed.values())
         yield from (step.layout for steps in self.conversions.values() for step in steps)
 
 

@@ -159,9 +159,14 @@ class CallReader:
         """`arange`, `zeros`, `full`: extents are named as the author named them."""
         if not isinstance(fact, TensorFact) or not fact.shape:
             return Static(None, fact)
-        if name.endswith("_like"):
-            value = self.builder.evaluate(arguments.places[0], frame)
-            return self.builder.node("create", node, fact, [value], frame, function=name)
+        if name.endswith("_like") or name == "histogram":
+            given = arguments.places[:1] if name.endswith("_like") else arguments.all()
+            values = [self.builder.evaluate(argument, frame) for argument in given]
+            made = self.builder.node("create", node, fact, values, frame, function=name)
+            if name == "histogram":
+                bins = arguments.get("num_bins", 1)
+                made.dims, made.cheap = (self.text(bins, frame) if bins is not None else None,), False
+            return made
         made = self.builder.node("create", node, fact, [], frame, function=name)
         if name == "arange":
             start, end = arguments.get("start", 0), arguments.get("end", 1)
@@ -269,8 +274,12 @@ class CallReader:
         self, name: str, node: ast.Call, arguments: Arguments, tensors: list[Node], frame: Frame, fact: Fact | None
     ) -> Value:
         """A reduction; to a scalar it has no layout, but its operand must have one."""
-        if _constant(arguments.keywords.get("return_indices"), frame):
-            raise self.unsupported("TTG301", f"`{name}` with `return_indices`", node, frame)
+        both = bool(_constant(arguments.keywords.get("return_indices"), frame))
+        indexed = name.removeprefix("arg") if both or name.startswith("arg") else ""
+        if indexed and len(tensors[0].shape) > 2:
+            raise self.unsupported("TTG301", f"`{name}` with indices of a tensor of rank over two", node, frame)
+        if both:
+            tensors = [tensors[0], tensors[0]]
         axis = _integer(arguments.get("axis", 1), frame)
         keep = bool(_constant(arguments.keywords.get("keep_dims"), frame))
         rank = len(tensors[0].shape)
@@ -279,6 +288,7 @@ class CallReader:
         for item, tensor in zip(facts, tensors, strict=False):
             shape = item.shape if isinstance(item, TensorFact) else ()
             result = self.builder.node("reduce", node, TensorFact(shape, f"int{tensor.bits}"), tensors, frame)
+            result.function = f"{indexed}{'' if both else ' index'}" if indexed else ""
             result.axis, result.keep_dims, result.cheap = (None if axis is None else axis % rank), keep, False
             if shape and result.axis is not None:
                 kept = ("1",) if keep else ()

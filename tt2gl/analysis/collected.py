@@ -38,6 +38,7 @@ class Function:
     variables: dict[Position, str] = field(default_factory=dict)
     dims: dict[Position, tuple[str, ...]] = field(default_factory=dict)
     ranks: dict[Position, tuple[int, int]] = field(default_factory=dict)
+    indexed: dict[Position, str] = field(default_factory=dict)
     webs: list[tuple[Context, NamedWeb]] = field(default_factory=list)
     after: dict[tuple[Position, str], list[tuple[Context, Term, Term]]] = field(default_factory=dict)
 
@@ -49,7 +50,7 @@ class Function:
     @property
     def edited(self) -> bool:
         """Whether any text changes."""
-        return bool(self.layouts() or self.ranks)
+        return bool(self.layouts() or self.ranks or self.indexed)
 
 
 def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, decisions: Decisions) -> None:
@@ -80,6 +81,8 @@ def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, de
             put(kind, spot, spot.site.position, term).variables[spot.site.position] = name
     for spot, rank in decisions.expansions.items():
         functions.setdefault(spot.site.function, Function()).ranks[spot.site.position] = rank
+    for spot, what in decisions.indexed.items():
+        functions.setdefault(spot.site.function, Function()).indexed[spot.site.position] = what
     for (key, statement), steps in decisions.after.items():
         made = functions.setdefault(key, Function()).after
         for name, source, target in steps:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tt2gl.analysis.builder import Builder
+from tt2gl.analysis.coverage import unreached_creations
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.frontend import observe
 from tt2gl.analysis.memory import Classes, Scene
@@ -25,11 +26,16 @@ def observe_job(kernel: Slice, launch: Launch, target: str) -> LaunchFacts:
         return observe(kernel, launch, target, Path(directory))
 
 
+def parsed(kernel: Slice) -> dict[str, ast.Module]:
+    """The slice's modules as trees, by the author's file; positions are the author's."""
+    return {str(module.path): ast.parse(module.text) for module in kernel.modules}
+
+
 def analyse(
     kernel: Slice, name: str, launches: Sequence[Launch], facts: Sequence[LaunchFacts], target: Target
 ) -> KernelAnalysis:
     """Decide the layouts of a kernel. Raises `Unsupported` for a construct that stays Triton."""
-    trees = {str(module.path): ast.parse(module.text) for module in kernel.modules}
+    trees = parsed(kernel)
     scenes = [
         Scene(launch, seen, Builder(seen, trees).build(), target.warp_size)
         for launch, seen in zip(launches, facts, strict=True)
@@ -40,4 +46,5 @@ def analyse(
     tree = trees[entry.path]
     taken = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
     taken |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    return KernelAnalysis((entry.path, entry.line), name, scenes, classes, decisions, taken)
+    left_out = unreached_creations(trees, facts)
+    return KernelAnalysis((entry.path, entry.line), name, scenes, classes, decisions, taken, unreached=left_out)

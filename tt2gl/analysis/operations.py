@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-CREATE = {"arange", "full", "zeros", "zeros_like", "full_like"}
+CREATE = {"arange", "full", "zeros", "zeros_like", "full_like", "histogram"}
 """Make a tensor from nothing; a layout must be said."""
 
 ELEMENTWISE = {
@@ -14,7 +14,7 @@ ELEMENTWISE = {
 }  # fmt: skip
 """Element by element: operands and result share one layout."""
 
-REDUCE = {"sum", "max", "min", "xor_sum", "reduce", "reduce_or"}
+REDUCE = {"sum", "max", "min", "xor_sum", "reduce", "reduce_or", "argmax", "argmin"}
 SCAN = {"cumsum", "cumprod", "associative_scan"}
 ATOMIC = {
     "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor",

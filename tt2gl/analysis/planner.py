@@ -38,6 +38,7 @@ class KernelAnalysis:
     decisions: Sequence[Decisions]
     taken: frozenset[str]
     names: dict[str, str] = field(default_factory=dict)
+    unreached: dict[FunctionKey, list[Position]] = field(default_factory=dict)
 
 
 class Planner:
@@ -174,10 +175,12 @@ class Planner:
                 for (caller, position), names in self.passed.items()
                 if caller == key and (statement is None or _within(position, statement))
             ]
+            out_of_reach = self._out_of_reach(key) if statement is None else {}
             return Edits(
-                creations=spelled("creation"),
+                creations={**out_of_reach, **spelled("creation")},
                 converts=spelled("convert"),
                 expansions={p: rank for p, rank in function.ranks.items() if statement is None or _within(p, statement)},
+                indexed={p: what for p, what in function.indexed.items() if statement is None or _within(p, statement)},
                 fills={p: (function.dims[p], layout) for p, layout in spelled("fill").items()},
                 reads=labelled("read"),
                 targets=labelled("target"),
@@ -189,6 +192,16 @@ class Planner:
 
         copies = {s: tuple(edits(s, copy) for copy in range(len(every))) for s, every in labels.copies.items()}
         return edits(None, 0), copies
+
+    def _out_of_reach(self, key: FunctionKey) -> dict[Position, str]:
+        """Creating calls that no launch of any kernel reaches: the compiler is left to infer their layout."""
+        places = [set(analysis.unreached.get(key, ())) for analysis in self.analyses if self._reaches(analysis, key)]
+        return dict.fromkeys(set.intersection(*places), "gl.AutoLayout()") if places else {}
+
+    @staticmethod
+    def _reaches(analysis: KernelAnalysis, key: FunctionKey) -> bool:
+        functions = (f for scene in analysis.scenes for f in scene.facts.functions.values())
+        return any((function.path, function.line) == key for function in functions)
 
     def _label(self, key: FunctionKey, variable: str, wanted: Wanted, position: Position, labels: Labels) -> str:
         """A variable's name at a place; empty where its own stands."""

@@ -57,6 +57,7 @@ class Decisions:
     fills: dict[tuple[Spot, Position], tuple[tuple[str, ...], Term]] = field(default_factory=dict)
     reads: dict[Spot, tuple[str, Term]] = field(default_factory=dict)
     targets: dict[Spot, tuple[str, Term]] = field(default_factory=dict)
+    indexed: dict[Spot, str] = field(default_factory=dict)
     webs: list[NamedWeb] = field(default_factory=list)
     after: dict[tuple[FunctionKey, Position], list[tuple[str, Term, Term]]] = field(default_factory=dict)
 
@@ -268,8 +269,12 @@ class Propagation:
                 self._read(node, term, spot)
             case "create":
                 self.decisions.creations[spot] = term
+                together = [o for o in node.operands if o.natural is not None] if node.function == "histogram" else []
                 for operand in node.operands:
-                    self.settle(operand, clone)
+                    if together and together[0].natural is not None:
+                        self.resolve(operand, together[0].natural, clone)
+                    else:
+                        self.settle(operand, clone)
             case "expand":
                 self.resolve(node.operands[0], Cut(node.axis or 0, term), clone)
             case "elementwise" | "load":
@@ -287,6 +292,8 @@ class Propagation:
             case "reduce":
                 operand = self._operand_term(node)
                 self._operands(node, operand, clone)
+                if node.function:
+                    self.decisions.indexed[spot] = node.function
                 own_reduced = self._reduced(node, operand)
                 if own_reduced is not None:
                     self._convert(node, own_reduced, term, spot)

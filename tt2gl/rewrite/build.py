@@ -1,13 +1,37 @@
-"""Small builders of LibCST nodes that several rules share."""
+"""Builders of the nodes that rules add. Names of ours carry a mark until it is known which the author has taken."""
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
+
+MARK = "_tt2gl_"
+"""Stands before an added name from its making to the end of the conversion (rule `collisions`)."""
+
+ADDED = ("gluon", "gl", "coalesced", "paired", "max_with_index", "min_with_index") + tuple(
+    f"_{which}_{what}" for which in ("first", "any") for what in ("max", "min")
+)
+"""Every module-level name that a conversion can add."""
+
+_ADDED = re.compile(rf"(?<![\w.])({'|'.join(ADDED)})(?=[.(,])")
+
+
+def marked(source: str) -> str:
+    """Source of ours with its names marked."""
+    return _ADDED.sub(rf"{MARK}\1", source)
 
 
 def expression(source: str) -> cst.BaseExpression:
-    """A parsed expression."""
-    return cst.parse_expression(source)
+    """An expression of ours."""
+    return cst.parse_expression(marked(source))
+
+
+def statement(source: str) -> cst.BaseStatement:
+    """A statement of ours."""
+    made = cst.parse_statement(marked(source))
+    assert isinstance(made, cst.BaseStatement)
+    return made
 
 
 def bare(node: cst.BaseExpression) -> cst.BaseExpression:

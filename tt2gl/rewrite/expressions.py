@@ -11,6 +11,7 @@ from tt2gl.rewrite.conversions import conversion_line, converted
 from tt2gl.rewrite.creations import with_keywords, with_layout
 from tt2gl.rewrite.expansions import expanded
 from tt2gl.rewrite.fills import filled
+from tt2gl.rewrite.index_reductions import with_helper
 from tt2gl.rewrite.names import rewrite_name
 
 Locate = Callable[[cst.CSTNode], Position | None]
@@ -41,10 +42,12 @@ class Expressions(cst.CSTTransformer):
             if name is not None:
                 node = cst.Name(name, lpar=original.lpar, rpar=original.rpar)
         if isinstance(original, (cst.Name, cst.Attribute)):
-            node = rewrite_name(node, set(self.qualify(original)), "gl")
+            node = rewrite_name(node, set(self.qualify(original)))
         if isinstance(original, cst.Call):
             if at in edits.arguments:
                 node = with_keywords(node, edits.arguments[at])
+            if at in edits.indexed:
+                node = with_helper(node, self.is_method(original), edits.indexed[at])
             if at in edits.creations:
                 node = with_layout(node, edits.creations[at])
         if at in edits.converts:
@@ -56,6 +59,10 @@ class Expressions(cst.CSTTransformer):
             extents, layout = edits.fills[at]
             node = filled(node, extents, layout)
         return node
+
+    def is_method(self, call: cst.Call) -> bool:
+        """Whether a call is of a tensor's method, not of a module's function."""
+        return isinstance(call.func, cst.Attribute) and not any("triton" in name for name in self.qualify(call.func))
 
     def leave_AugAssign(self, original_node: cst.AugAssign, updated_node: cst.AugAssign) -> cst.BaseSmallStatement:
         """`x += y` becomes `x = ...` where its result is converted or named anew."""

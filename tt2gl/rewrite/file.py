@@ -8,20 +8,28 @@ import libcst as cst
 from libcst.metadata import PositionProvider, QualifiedNameProvider
 
 from tt2gl.plan import FilePlan, FunctionPlan, Position
+from tt2gl.rewrite.build import MARK, statement
+from tt2gl.rewrite.collisions import Unmarked, collisions
 from tt2gl.rewrite.expressions import FunctionBody
-from tt2gl.rewrite.imports import top_level_index, with_gluon
+from tt2gl.rewrite.imports import IMPORTED, top_level_index, with_gluon
 from tt2gl.rewrite.signatures import with_signature
 from tt2gl.source import SourceFile
 
 
 def rewrite(source: SourceFile, plan: FilePlan) -> str:
     """The file's text under a plan."""
+    author = source.wrapper.module
     editor = _FileEditor(source, plan)
-    module = source.wrapper.module.visit(editor)
+    module = author.visit(editor)
     if plan.functions:
         converted = {id(node) for node in editor.edited}
-        first = top_level_index(source.wrapper.module, lambda node: id(node) in converted)
-        module = with_gluon(module, plan.helpers, first)
+        first = top_level_index(author, lambda node: id(node) in converted)
+        helpers = [cst.ensure_type(statement(helper), cst.FunctionDef) for helper in plan.helpers]
+        ours = [helper.name.value.removeprefix(MARK) for helper in helpers]
+        names = collisions(author, [*editor.added_modules(), *ours])
+        unmarked = Unmarked(names)
+        helpers = [cst.ensure_type(helper.visit(unmarked), cst.FunctionDef) for helper in helpers]
+        module = with_gluon(module.visit(unmarked), helpers, first, names)
     return module.code
 
 
@@ -59,6 +67,12 @@ class _FileEditor(cst.CSTTransformer):
         """What a name or an attribute can mean, by its imports."""
         found = self.qualified.get(node, ())
         return {name.name for name in (found() if callable(found) else found)}
+
+    def added_modules(self) -> list[str]:
+        """The module names that converted code needs and the file does not have under that meaning already."""
+        meanings = [name for found in self.qualified.values() for name in (found() if callable(found) else found)]
+        known = {qualified.name for qualified in meanings}
+        return [name for name, module in IMPORTED.items() if module not in known]
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         """A converted function is edited whole, in `leave_FunctionDef`."""

@@ -11,14 +11,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import libcst as cst
 
-GLUON_IMPORTS = (
-    "from triton.experimental import gluon",
-    "from triton.experimental.gluon import language as gl",
-)
+IMPORTED = {"gluon": "triton.experimental.gluon", "gl": "triton.experimental.gluon.language"}
+"""The names that converted code uses, and the modules they stand for."""
+
+
+def import_lines(names: Mapping[str, str]) -> tuple[str, str]:
+    """The two import statements; `names` says what a name of `IMPORTED` is called where the file has taken it."""
+    gluon, gl = (names.get(name, name) for name in IMPORTED)
+    aliased = "" if gluon == "gluon" else f" as {gluon}"
+    return (
+        f"from triton.experimental import gluon{aliased}",
+        f"from triton.experimental.gluon import language as {gl}",
+    )
 
 
 def _imports_triton(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bool:
@@ -36,18 +44,16 @@ def _imports_triton(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bo
     return False
 
 
-def with_gluon(module: cst.Module, helpers: Sequence[str], first: int) -> cst.Module:
-    """The module with Gluon imported, and `helpers` (sources of functions) above top-level statement `first`."""
+def with_gluon(
+    module: cst.Module, helpers: Sequence[cst.FunctionDef], first: int, names: Mapping[str, str]
+) -> cst.Module:
+    """The module with Gluon imported, and `helpers` above top-level statement `first`."""
     body = list(module.body)
     code = module.code
-    imports = [cst.parse_statement(line) for line in GLUON_IMPORTS if line not in code]
+    imports = [cst.parse_statement(line) for line in import_lines(names) if line not in code]
     after = max((place + 1 for place in range(first) if _imports_triton(body[place])), default=None)
     blank = cst.EmptyLine(indent=False)
-    added = [
-        cst.ensure_type(cst.parse_statement(helper), cst.FunctionDef).with_changes(leading_lines=[blank, blank])
-        for helper in helpers
-        if helper.partition("(")[0].rpartition("\n")[2] + "(" not in code
-    ]
+    added = [helper.with_changes(leading_lines=[blank, blank]) for helper in helpers]
     if after is None:
         after = first
         if imports and first > 0:
@@ -72,5 +78,3 @@ def top_level_index(module: cst.Module, contains: Callable[[cst.CSTNode], bool])
             return place
     return len(module.body)
 
-
-__all__: Sequence[str] = ("GLUON_IMPORTS", "top_level_index", "with_gluon")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tt2gl.rewrite.build import expression
+
 GLUON = frozenset(
     """
     abs add arange associative_scan assume atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg
@@ -30,10 +32,10 @@ def gluon_name(qualified: str) -> str | None:
     return short if qualified.startswith(_MODULE) and short in GLUON else None
 
 
-def rewrite_name(updated: cst.BaseExpression, qualified: set[str], alias: str) -> cst.BaseExpression:
+def rewrite_name(updated: cst.BaseExpression, qualified: set[str]) -> cst.BaseExpression:
     """`updated` under Gluon's module, where all that it can mean is there."""
     names = {gluon_name(name) for name in qualified}
     if len(names) != 1 or (name := names.pop()) is None:
         return updated
     lpar, rpar = getattr(updated, "lpar", ()), getattr(updated, "rpar", ())
-    return cst.Attribute(cst.Name(alias), cst.Name(name), lpar=lpar, rpar=rpar)
+    return expression(f"gl.{name}").with_changes(lpar=lpar, rpar=rpar)

@@ -11,19 +11,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
-from libcst.helpers import ensure_type
+from libcst import ensure_type
 
 from tt2gl.plan import Declaration, FunctionPlan
+from tt2gl.rewrite.build import expression, statement
 
-IsJit = Callable[[cst.Decorator], bool]
+# Room for a statement in a function's body, in lines of 120 columns.
+_WIDTH = 116
 
 
 def gluon_decorator(decorator: cst.Decorator) -> cst.Decorator:
     """`@gluon.jit` for `@triton.jit`, with the same arguments."""
-    jit = cst.Attribute(cst.Name("gluon"), cst.Name("jit"))
+    jit = expression("gluon.jit")
     if isinstance(decorator.decorator, cst.Call):
         return decorator.with_changes(decorator=decorator.decorator.with_changes(func=jit))
     return decorator.with_changes(decorator=jit)
@@ -35,7 +37,7 @@ def with_parameters(function: cst.FunctionDef, names: Sequence[str]) -> cst.Func
     optional = any(param.default is not None for param in params.params)
     made = list(params.params)
     for name in names:
-        annotation = cst.Annotation(cst.parse_expression("gl.constexpr"))
+        annotation = cst.Annotation(expression("gl.constexpr"))
         default = cst.Name("None") if optional else None
         if made:
             comma = made[-1].comma
@@ -55,9 +57,11 @@ def with_declarations(function: cst.FunctionDef, declarations: Sequence[Declarat
     start = 1 if function.get_docstring() is not None else 0
     lines: list[cst.BaseStatement] = []
     for place, declaration in enumerate(declarations):
-        line = ensure_type(
-            cst.parse_statement(f"{declaration.name}: gl.constexpr = {declaration.source}"), cst.SimpleStatementLine
-        )
+        text = f"{declaration.name}: gl.constexpr = {declaration.source}"
+        if len(text) > _WIDTH and text.endswith(")"):
+            head, _, arguments = text[:-1].partition("(")
+            text = f"{head}(\n    {arguments}\n)"
+        line = ensure_type(statement(text), cst.SimpleStatementLine)
         leading = [cst.EmptyLine(indent=False)] if start and place == 0 else []
         if declaration.comment:
             leading.append(cst.EmptyLine(comment=cst.Comment(f"# {declaration.comment}")))
