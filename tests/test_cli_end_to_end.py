@@ -285,23 +285,20 @@ def test_verify_says_that_it_cannot_simulate(folder: Path) -> None:
     assert err.startswith("k.py: TTG430 Simulation is not available yet")
 
 
-@pytest.mark.slow  # on a busy machine it takes many tries
 def test_convert_takes_under_a_second_and_a_half_beyond_triton(folder: Path) -> None:
     Path("k.py").write_text(ADD)
-
     environment = os.environ | {"PYTHONPATH": str(Path(tt2gl.__file__).parent.parent)}
 
     def seconds(*command: str) -> float:
-        started = time.monotonic()
-        process = subprocess.run([sys.executable, *command], capture_output=True, check=False, env=environment)
+        # Processor time, of children too: what the command takes on an idle machine, however busy this one is.
+        process = subprocess.Popen([sys.executable, *command], stderr=subprocess.DEVNULL, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0
-        return time.monotonic() - started
+        return usage.ru_utime + usage.ru_stime
 
-    def beyond() -> float:
-        return seconds("-m", "tt2gl", "convert", "k.py", "--target", "sm90") - seconds("-c", "import triton")
-
-    # Neighbours on a busy machine may slow some tries, not all.
-    assert any(beyond() < 1.5 for _ in range(8))
+    beyond = seconds("-m", "tt2gl", "convert", "k.py", "--target", "sm90") - seconds("-c", "import triton")
+    assert beyond < 1.5
 
 
 # ------------------------------------------------------------------------------------------------- the library
