@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a program of a table stays on one line
 """Slicing: what a kernel reaches is kept where it was, what it names is decided by reading, and nothing is run."""
 
 from __future__ import annotations
@@ -101,7 +102,11 @@ def test_lines_and_columns_stay(write: Write) -> None:
     path = write("a.py", HEADER + "import os\n\n\ndef host():\n    return os.getpid()\n\n" + KERNEL.format(body="x"))
     before, after = ast.parse(path.read_text()), ast.parse(sliced_text(path))
     where = [
-        [(n.lineno, n.col_offset, n.end_lineno) for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "kernel"]
+        [
+            (n.lineno, n.col_offset, n.end_lineno)
+            for n in ast.walk(tree)
+            if isinstance(n, ast.FunctionDef) and n.name == "kernel"
+        ]
         for tree in (before, after)
     ]
     assert where[0] == where[1]
@@ -179,6 +184,8 @@ CONSTANTS = {
     "enum": "import enum\nclass Mode(enum.IntEnum):\n    A = 1\n    B = 7\nC = tl.constexpr(Mode.B.value / 2)\n",
     "dict": "TABLE = {'a': 1.0, 'b': 3.5}\nC = tl.constexpr(TABLE['b'])\n",
     "walrus_free_loop": "def total():\n    s = 0.0\n    for i in range(7):\n        s += 0.5\n    return s\nC = tl.constexpr(total())\n",
+    "version_of_another_package": "from absent_package import Version\nC = tl.constexpr(3.5 if Version(triton.__version__) >= Version('3.0.0') else 1.0)\n",
+    "template": "T = '{a}00000.5'\nC = tl.constexpr(float(T.format(a=3)) - 300000.5 + 3.5)\n",
     "compare_version": "import importlib, operator\nfrom packaging.version import Version\ndef compare_version(package, op, target):\n    try:\n        pkg = importlib.import_module(package)\n    except ImportError:\n        return False\n    return op(Version(pkg.__version__), Version(target))\nC = tl.constexpr(3.5 if compare_version('triton', operator.ge, '3.0.0') else 1.0)\n",
 }  # fmt: skip
 
@@ -294,7 +301,9 @@ def test_two_files_that_reach_each_other(write: Write, tmp_path: Path) -> None:
     write("pkg/b.py", HEADER + "from .a import leaf\n@triton.jit\ndef helper(x):\n    return leaf(x)\n")
     path = write(
         "pkg/a.py",
-        HEADER + "from .b import helper\n@triton.jit\ndef leaf(x):\n    return x * 2.0\n" + KERNEL.format(body="helper(x)"),
+        HEADER
+        + "from .b import helper\n@triton.jit\ndef leaf(x):\n    return x * 2.0\n"
+        + KERNEL.format(body="helper(x)"),
     )
     assert "arith.mulf" in ir_of(path, tmp_path)
 
@@ -322,17 +331,36 @@ def test_other_decorators_are_dropped(write: Write, tmp_path: Path, decorators: 
 
 
 def test_a_kernel_inside_a_class(write: Write, tmp_path: Path) -> None:
-    text = HEADER + "class Op:\n    '''Text.'''\n    @staticmethod\n" + textwrap.indent(KERNEL.format(body="x * 2.0").strip(), "    ")
+    text = (
+        HEADER
+        + "class Op:\n    '''Text.'''\n    @staticmethod\n"
+        + textwrap.indent(KERNEL.format(body="x * 2.0").strip(), "    ")
+    )
     assert "arith.mulf" in ir_of(write("a.py", text + "\n"), tmp_path)
 
 
 def test_a_kernel_inside_a_function_sees_its_locals(write: Write, tmp_path: Path) -> None:
-    text = HEADER + "def make():\n    C = tl.constexpr(3.5)\n" + textwrap.indent(KERNEL.format(body="x * C").strip(), "    ")
+    text = (
+        HEADER
+        + "def make():\n    C = tl.constexpr(3.5)\n"
+        + textwrap.indent(KERNEL.format(body="x * C").strip(), "    ")
+    )
     assert "3.5" in ir_of(write("a.py", text + "\n    return kernel\n"), tmp_path)
 
 
+def test_conditions_around_a_kernel_hold(write: Write, tmp_path: Path) -> None:
+    text = "_kernel = None\ndef get():\n    global _kernel\n    if _kernel is None:\n        import triton\n        import triton.language as tl\n"
+    text += (
+        textwrap.indent(KERNEL.format(body="x * 2.0").strip(), " " * 8)
+        + "\n        _kernel = kernel\n    return _kernel\n"
+    )
+    assert "arith.mulf" in ir_of(write("a.py", text), tmp_path)
+
+
 def test_annotations_become_inert(write: Write, tmp_path: Path) -> None:
-    text = (HEADER + "import torch\n" + KERNEL.format(body="x")).replace("x_ptr, n,", "x_ptr: torch.Tensor, n: torch.nn.Module,")
+    text = (HEADER + "import torch\n" + KERNEL.format(body="x")).replace(
+        "x_ptr, n,", "x_ptr: torch.Tensor, n: torch.nn.Module,"
+    )
     assert "tt.store" in ir_of(write("a.py", text), tmp_path)
 
 
@@ -342,7 +370,9 @@ def test_a_torch_constant_in_a_body(write: Write, tmp_path: Path) -> None:
 
 
 def test_defaults_are_bound(write: Write, tmp_path: Path) -> None:
-    text = (HEADER + "SIZE = 2 ** 6\n" + KERNEL.format(body="x")).replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr = SIZE")
+    text = (HEADER + "SIZE = 2 ** 6\n" + KERNEL.format(body="x")).replace(
+        "BLOCK: tl.constexpr", "BLOCK: tl.constexpr = SIZE"
+    )
     assert "tt.store" in ir_of(write("a.py", text), tmp_path)
 
 

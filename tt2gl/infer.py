@@ -30,10 +30,15 @@ _DTYPES: Mapping[str, str] = {
     "float8e4b8": "fp8e4b8", "float8_e4m3fnuz": "fp8e4b8", "pi32_t": "*i32",
 }  # fmt: skip
 
-_FLOAT_NAME = re.compile(r"(^|_)(eps|epsilon|scale|sm_scale|alpha|beta|gamma|momentum|lr|dropout|p|temperature|softcap|"
-                         r"logit_scale|smoothing|decay|rate|prob|theta|factor|threshold|limit|lse_square_scale)(_|$)", re.I)  # fmt: skip
-_SIZE_NAME = re.compile(r"(^|_)([MNKTSDHBLCVE]|n|n_?(rows|cols|elements|heads|tokens|groups)|numel|size|dim|len(gth)?|"
-                        r"(row|col|seq|head|batch|hidden|vocab|num|total)\w*|\w*(size|dim|len|cols|rows|elements))(_|$)")  # fmt: skip
+_FLOAT_NAME = re.compile(
+    r"(^|_)(eps|epsilon|scale|sm_scale|alpha|beta|gamma|momentum|lr|dropout|p|temperature|softcap|logit_scale|"
+    r"smoothing|decay|rate|prob|theta|factor|threshold|limit|sign|lse_square_scale)(_|$)",
+    re.I,
+)
+_SIZE_NAME = re.compile(
+    r"(^|_)([MNKTSDHBLCVE]|n|n_?(rows|cols|elements|heads|tokens|groups)|numel|size|dim|len(gth)?|"
+    r"(row|col|seq|head|batch|hidden|vocab|num|total)\w*|\w*(size|dim|len|cols|rows|elements))(_|$)"
+)
 _STRIDE_NAME = re.compile(r"stride", re.I)
 _LABEL_NAME = re.compile(r"(target|label|token_ids?|input_ids?|indices|index|idx|ids|positions?|y_ptr$)", re.I)
 _OFFSET_NAME = re.compile(
@@ -41,7 +46,7 @@ _OFFSET_NAME = re.compile(
 )
 _MASK_NAME = re.compile(r"(^|_)(mask|keep|flag|valid)", re.I)
 _FLAG_NAME = re.compile(
-    r"^(is|has|use|do|with|apply|causal|compute|store|return|fuse|add|enable|even|inplace|reverse|output|even)(_|$)|_flag$",
+    r"^(is|has|use|do|with|apply|causal|compute|store|return|fuse|add|enable|even|inplace|reverse|output)(_|$)|_flag$",
     re.I,
 )
 
@@ -79,7 +84,7 @@ def infer_launches(
             if launch not in launches:
                 launches.append(launch)
             notes.update(dict.fromkeys(guessed))
-    diagnostics = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     if notes:
         message = f"The launch of {fn.name} is partly guessed: {', '.join(notes)}."
         hint = "Give real ones with --launches; `tt2gl record` makes them."
@@ -182,12 +187,15 @@ class _Guess:
             if (node.lineno, column) in wanted:
                 yield self._launch_call(node, self._scope_of(node))
 
-    def _scope_of(self, node: ast.AST) -> Scope:
+    def _scope_of(self, node: ast.expr) -> Scope:
         best: tuple[int, Scope] = (0, self.module.scope)
         for definition, outer in self.module.scopes.items():
-            if isinstance(definition, ast.FunctionDef) and definition.lineno > best[0]:
-                if definition.lineno <= node.lineno <= (definition.end_lineno or 0):  # type: ignore[attr-defined]
-                    best = (definition.lineno, Scope(self.module, definition.body, outer, definition))
+            if (
+                isinstance(definition, ast.FunctionDef)
+                and definition.lineno > best[0]
+                and definition.lineno <= node.lineno <= (definition.end_lineno or 0)
+            ):
+                best = (definition.lineno, Scope(self.module, definition.body, outer, definition))
         return best[1]
 
     def _launch_call(self, node: ast.Call, scope: Scope) -> _Known:

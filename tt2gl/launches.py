@@ -1,7 +1,8 @@
 """Launches: what a kernel is called with. One JSON format, made by hand, by `tt2gl record`, or found in the file.
 
-What JSON lacks is tagged (`{"dtype": "fp16"}`, `{"float": "-inf"}`, `{"tuple": [...]}`, `{"jit": "package.module:name"}`,
-`{"descriptor": {...}}`) and is decoded to the small frozen values below; writing what was read gives the same JSON.
+What JSON lacks is tagged (`{"dtype": "fp16"}`, `{"float": "-inf"}`, `{"tuple": [...]}`,
+`{"jit": "package.module:name"}`, `{"descriptor": {...}}`) and is decoded to the small frozen values below;
+writing what was read gives the same JSON.
 """
 
 from __future__ import annotations
@@ -172,13 +173,13 @@ def _ints(value: Any) -> tuple[int, ...]:
     return tuple(value)
 
 
-def _dtype(content: Any, where: str) -> DtypeValue:
+def _dtype(content: Any, _: str) -> DtypeValue:
     if not isinstance(content, str):
         raise ValueError("a dtype is a name")
     return DtypeValue(content)
 
 
-def _float(content: Any, where: str) -> float:
+def _float(content: Any, _: str) -> float:
     return float(content)
 
 
@@ -188,13 +189,13 @@ def _tuple(content: Any, where: str) -> tuple[Any, ...]:
     return tuple(decode(item, f"{where}[{index}]") for index, item in enumerate(content))
 
 
-def _jit(content: Any, where: str) -> JitValue:
+def _jit(content: Any, _: str) -> JitValue:
     if not isinstance(content, str) or not re.fullmatch(r"[\w.]+:\w+(\.\w+)*", content):
         raise ValueError("write package.module:name")
     return JitValue(content)
 
 
-def _descriptor(content: Any, where: str) -> DescriptorArg:
+def _descriptor(content: Any, _: str) -> DescriptorArg:
     return DescriptorArg(
         str(content["dtype"]),
         _ints(content["shape"]),
@@ -397,8 +398,8 @@ def write_launches(path: Path | str, launches: Iterable[Launch]) -> None:
         # mkstemp makes a private file; the launches are for whoever may read what lies beside them.
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

@@ -15,7 +15,7 @@ import linecache
 import math
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -194,12 +194,10 @@ class _Uses:
     """The free names of a definition, each with the attribute chains read from it."""
 
     chains: dict[tuple[str, Context], set[tuple[str, ...]]] = field(default_factory=dict)
-    nodes: dict[str, ast.AST] = field(default_factory=dict)
 
-    def add(self, name: str, context: Context, chain: tuple[str, ...], node: ast.AST) -> None:
+    def add(self, name: str, context: Context, chain: tuple[str, ...]) -> None:
         """Note one use."""
         self.chains.setdefault((name, context), set()).add(chain)
-        self.nodes.setdefault(name, node)
 
 
 def _chain(node: ast.AST) -> tuple[str, tuple[str, ...]] | None:
@@ -210,7 +208,7 @@ def _chain(node: ast.AST) -> tuple[str, tuple[str, ...]] | None:
     return (node.id, tuple(reversed(attributes))) if isinstance(node, ast.Name) else None
 
 
-def _read_names(nodes: list[ast.AST], context: Context, local: frozenset[str], uses: _Uses) -> None:
+def _read_names(nodes: Iterable[ast.AST], context: Context, local: frozenset[str], uses: _Uses) -> None:
     stack = list(nodes)
     while stack:
         node = stack.pop()
@@ -218,7 +216,7 @@ def _read_names(nodes: list[ast.AST], context: Context, local: frozenset[str], u
         if chain is not None:
             name, attributes = chain
             if name not in local and not isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
-                uses.add(name, context, attributes, node)
+                uses.add(name, context, attributes)
             continue
         stack.extend(ast.iter_child_nodes(node))
 
@@ -277,10 +275,9 @@ class _Slicer:
             kept.decorators[decorator.lineno] = self._decorator(part, kind, dialect, decorator, function)
         elif kind == "jit":
             kept.decorators = {}
-        uses = free_names(node)
-        for (name, context), chains in sorted(uses.chains.items()):
-            scope = function.frame.scope
-            self.bind(part, scope, name, chains, context, uses.nodes[name], compile_time=kind != "jit")
+        self.evaluator.assume(function.frame.scope, node)
+        for (name, context), chains in sorted(free_names(node).chains.items()):
+            self.bind(part, function.frame.scope, name, chains, context)
         return kind
 
     def kind(self, function: Function) -> tuple[Kind, Literal["triton", "gluon"], ast.expr | None]:
@@ -360,7 +357,11 @@ class _Slicer:
             for (name, context), chains in free_names(method).chains.items():
                 if name != value.node.name:
                     uses.chains.setdefault((name, context), set()).update(chains)
-        outside = [*value.node.bases, *value.node.decorator_list, *(keyword.value for keyword in value.node.keywords)]
+        outside: list[ast.AST] = [
+            *value.node.bases,
+            *value.node.decorator_list,
+            *(keyword.value for keyword in value.node.keywords),
+        ]
         for item in value.node.body:
             if isinstance(item, ast.FunctionDef):
                 outside += item.decorator_list
@@ -368,7 +369,7 @@ class _Slicer:
                 outside.append(item)
         _read_names(outside, "default", stored, uses)
         for (name, context), chains in sorted(uses.chains.items()):
-            self.bind(part, value.frame.scope, name, chains, context, value.node, compile_time=True)
+            self.bind(part, value.frame.scope, name, chains, context)
 
     # ------------------------------------------------------------------------------------------------ binding
 
@@ -379,9 +380,6 @@ class _Slicer:
         name: str,
         chains: set[tuple[str, ...]],
         context: Context,
-        node: ast.AST,
-        *,
-        compile_time: bool = False,
     ) -> None:
         """Bind a name that a kept definition reads."""
         try:
@@ -396,7 +394,7 @@ class _Slicer:
             else:
                 self._undecided(name, error.cause)
             return
-        self.emit(part, name, value, chains, context, compile_time=compile_time)
+        self.emit(part, name, value, chains, context)
 
     def emit(
         self,
@@ -405,8 +403,6 @@ class _Slicer:
         value: Any,
         chains: set[tuple[str, ...]],
         context: Context,
-        *,
-        compile_time: bool = False,
     ) -> None:
         """Write the binding of a name to its value into a part."""
         match value:
@@ -417,9 +413,9 @@ class _Slicer:
                 self._place(part, name, f"import {other.name} as {name}", context)
                 for chain in chains:
                     if chain:
-                        self._need(other, chain, context, compile_time)
+                        self._need(other, chain, context)
             case Function():
-                self._emit_function(part, name, value, context, compile_time)
+                self._emit_function(part, name, value, context)
             case Class():
                 self._emit_class(part, name, value, chains, context)
             case External(dotted) if value.within("triton") or dotted.partition(".")[0] in PURE_MODULES:
@@ -436,7 +432,7 @@ class _Slicer:
                 elif context != "body":
                     part.early.setdefault(name, f"inert({name!r})")
 
-    def _need(self, part: _Part, chain: tuple[str, ...], context: Context, compile_time: bool) -> None:
+    def _need(self, part: _Part, chain: tuple[str, ...], context: Context) -> None:
         """Bind `chain` in the part of the module that it is read from."""
         try:
             value = self.evaluator.attribute(ModuleValue(part.module), chain[0])
@@ -446,7 +442,7 @@ class _Slicer:
             self._undecided(chain[0], error.cause)
             part.early.setdefault(chain[0], f"inert({chain[0]!r})")
             return
-        self.emit(part, chain[0], value, {chain[1:]}, context, compile_time=compile_time)
+        self.emit(part, chain[0], value, {chain[1:]}, context)
 
     def _constants(self, value: External, chains: set[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
         for chain in sorted(chains):
@@ -459,16 +455,16 @@ class _Slicer:
                     yield chain[0], text
 
     def _place(self, part: _Part, name: str, statement: str, context: Context) -> None:
-        """Bindings to other slices come after the last line, so that slices may reach each other; a default cannot wait."""
+        """Bindings to other slices come last, so that slices may reach each other; a default cannot wait."""
         if context == "default":
             part.late.pop(name, None)
             part.early[name] = f"!{statement}"
         elif name not in part.early:
             part.late.setdefault(name, statement)
 
-    def _emit_function(self, part: _Part, name: str, value: Function, context: Context, compile_time: bool) -> None:
+    def _emit_function(self, part: _Part, name: str, value: Function, context: Context) -> None:
         kind = self.kind(value)[0]
-        if kind == "host" and not compile_time:
+        if kind == "host":
             # Triton refuses host functions too; unbound, it does so where it reaches the name.
             return
         home = self.part(value.frame.scope.module)
@@ -505,7 +501,7 @@ class _Slicer:
             except (Undecided, HostRaise):
                 continue
             if isinstance(found, Function):
-                self._emit_function(part, chain[0], found, "body", False)
+                self._emit_function(part, chain[0], found, "body")
                 part.late[f"{name}.{chain[0]}"] = f"{name}.{chain[0]} = {chain[0]}"
             else:
                 text = self.spell(found)
@@ -672,14 +668,14 @@ def _prelude(part: _Part) -> list[str]:
     return statements
 
 
-def load_slice(slice: Slice, directory: Path) -> Any:
+def load_slice(sliced: Slice, directory: Path) -> Any:
     """Import a slice, in a child process only, and return the jit function that it was made for.
 
     The modules are written to `directory` as real files, since Triton reads a function's source from its file.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    for module in slice.modules:
+    for module in sliced.modules:
         file = directory / f"{module.name}.py"
         with file.open("w", encoding="utf-8", newline="") as stream:
             stream.write(module.text)
@@ -687,10 +683,10 @@ def load_slice(slice: Slice, directory: Path) -> Any:
     if str(directory) not in sys.path:
         sys.path.insert(0, str(directory))
     importlib.invalidate_caches()
-    entry = importlib.import_module(slice.modules[0].name)
-    return getattr(entry, slice.kernel)
+    entry = importlib.import_module(sliced.modules[0].name)
+    return getattr(entry, sliced.kernel)
 
 
-def names_of(slice: Slice) -> Mapping[str, Path]:
+def names_of(sliced: Slice) -> Mapping[str, Path]:
     """Private module name -> the author's file, to translate locations back."""
-    return {module.name: module.path for module in slice.modules}
+    return {module.name: module.path for module in sliced.modules}

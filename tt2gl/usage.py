@@ -14,8 +14,9 @@ from tt2gl.host.scopes import all_arguments
 
 _ACCESSES = {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_and",
              "atomic_or", "atomic_xor", "buffer_load", "buffer_store", "async_copy_global_to_shared"}  # fmt: skip
-_FLOAT_CALLS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sigmoid", "tanh", "sin", "cos", "erf", "div_rn",
-                "fdiv", "softmax", "dot", "rand", "randn", "log1p", "expm1", "pow", "floor", "ceil"}  # fmt: skip
+_FLOAT_CALLS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sigmoid", "tanh", "sin", "cos", "erf",
+                "div_rn", "fdiv", "softmax", "dot", "rand", "randn", "log1p", "expm1", "pow", "floor",
+                "ceil"}  # fmt: skip
 _INT_CALLS = {"program_id", "num_programs", "arange", "cdiv", "argmax", "argmin", "randint", "len"}
 _SHAPED = {"zeros": 0, "full": 0, "ones": 0, "reshape": 1, "view": 1, "broadcast_to": 1}
 _RANGES = {"range", "static_range"}

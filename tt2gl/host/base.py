@@ -35,6 +35,7 @@ class Base:
         self.busy: set[Any] = set()
         self.outcomes: dict[ast.Try, tuple[int, HostRaise] | Undecided | None] = {}
         self.tests: dict[ast.AST, bool | Undecided] = {}
+        self.assumed: set[tuple[str, ast.stmt]] = set()
         self.steps = STEPS
         self.depth = 0
 

@@ -13,6 +13,7 @@ import operator
 import os
 import platform
 import re
+import string
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,7 @@ def guarded(action: Callable[[], Any], what: str) -> Any:
         raise
     except RecursionError:
         raise unknown(f"{what} is nested too deeply") from None
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever Python raises on the data is what the host code raises
         raise HostRaise(type(error).__name__, str(error)) from None
 
 
@@ -143,6 +144,12 @@ def formatted(value: Any, specification: str) -> str:
     """`format(value, specification)`."""
     _check(re.search(r"\d{5}", specification) is None)
     return str(guarded(lambda: format(value, specification), "the text"))
+
+
+def _modest(template: str) -> bool:
+    """Whether the fields of a format string ask for no width beyond four digits."""
+    fields = guarded(lambda: list(string.Formatter().parse(template)), "the text")
+    return all(re.search(r"\d{5}|\{", specification or "") is None for _, _, specification, _ in fields)
 
 
 def listed(value: Any) -> list[Any]:
@@ -301,7 +308,7 @@ def call_builtin(evaluator: Evaluator, name: str, args: list[Any], kwargs: dict[
 
 def call_method(evaluator: Evaluator, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a method of plain data."""
-    plain = [_callable(evaluator, value) if not isinstance(value, Unknown) else value for value in args]
+    plain: list[Any] = [value if isinstance(value, Unknown) else _callable(evaluator, value) for value in args]
     named = {key: _callable(evaluator, _plain(value)) for key, value in kwargs.items()}
     if isinstance(owner, str | bytes):
         plain = [_plain(value) for value in plain]
@@ -309,9 +316,9 @@ def call_method(evaluator: Evaluator, owner: Any, name: str, args: list[Any], kw
         if name == "replace" and len(plain) > 1:
             _check((len(owner) + 1) * (len(plain[1]) + 1) <= _SIZE * 100)
         if name == "join" and plain:
-            _check((len(owner) + 1) * len(listed(plain[0])) <= _SIZE * 100)
+            _check((len(owner) + 1) * len(listed(_plain(plain[0]))) <= _SIZE * 100)
         if name in ("format", "format_map"):
-            _check(re.search(r"\d{5}|:\{", owner if isinstance(owner, str) else "") is None)
+            _check(not isinstance(owner, str) or _modest(owner))
     if isinstance(owner, list | dict | set):
         _check(len(owner) <= _SIZE)
     if name == "to_bytes":
@@ -413,6 +420,10 @@ _EXTERNAL: Mapping[str, Callable[..., Any]] = {
 }
 
 
+# Packages re-export the class under its own name.
+_VERSIONS = ("Version", "LooseVersion", "StrictVersion", "TorchVersion", "parse_version")
+
+
 def _product(*args: Any, **kwargs: Any) -> list[Any]:
     _check(math.prod(len(listed(items)) for items in args) ** int(kwargs.get("repeat", 1)) <= _SIZE)
     return list(itertools.product(*args, **kwargs))
@@ -439,6 +450,8 @@ def call_external(evaluator: Evaluator, dotted: str, args: list[Any], kwargs: di
             if name in ("lt", "le", "gt", "ge"):
                 return compare({"lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE}[name], *plain)
             return guarded(lambda: function(*plain), dotted)
+    if name in _VERSIONS and len(args) == 1 and isinstance(args[0], str):
+        return guarded(lambda: facts.Version(args[0]), dotted)
     if module.startswith("logging") or name in ("getLogger",):
         return None
     raise unknown(f"{dotted}() cannot be read")

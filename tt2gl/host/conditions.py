@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Mapping
 
 from tt2gl.host import facts
@@ -31,7 +32,22 @@ class Conditions(Names):
 
     def holds(self, scope: Scope, binding: Binding) -> bool:
         """Whether the conditions around a binding let it happen."""
-        return all(self._guard(scope, guard, binding.node) for guard in binding.guards)
+        return all(
+            (guard.kind, guard.node) in self.assumed or self._guard(scope, guard, binding.node)
+            for guard in binding.guards
+        )
+
+    def assume(self, scope: Scope, node: ast.AST) -> None:
+        """Take the conditions around a definition to hold: it is at hand, so they did."""
+        current: Scope | None = scope
+        inner: ast.AST = node
+        while current is not None:
+            for bindings in current.bindings.values():
+                for binding in bindings:
+                    if binding.node is inner:
+                        self.assumed.update((guard.kind, guard.node) for guard in binding.guards)
+            inner = current.owner or inner
+            current = current.parent
 
     def _guard(self, scope: Scope, guard: Guard, node: ast.AST) -> bool:
         match guard.kind, guard.node:
@@ -156,10 +172,9 @@ class Conditions(Names):
             if f"{dotted}.{name}" in facts.ABSENT or (name != "*" and facts.has_name(dotted, name) is False):
                 raise HostRaise("ImportError", f"{dotted}.{name}")
         elif name != "*":
-            try:
+            # Undecided is bound all the same, to something that reading cannot tell.
+            with contextlib.suppress(Undecided):
                 self.import_from(importer, node, name)
-            except Undecided:
-                pass  # bound, to something that reading cannot tell
 
     def caught(self, node: ast.Try, error: HostRaise, scope: Scope) -> int | None:
         """Which handler of a `try` catches an exception, None where none does."""

@@ -51,9 +51,10 @@ class _Continue(Exception):
 
 
 class Evaluator(Expressions):
-    """Evaluates names and expressions of a world of modules, as they would be on `target`; here: calls and statements."""
+    """Evaluates names and expressions of a world of modules, as they would be on `target`."""
 
     def call_node(self, node: ast.Call, frame: Frame) -> Any:
+        """The value of a call."""
         callee = self.evaluate(node.func, frame)
         args: list[Any] = []
         for argument in node.args:
@@ -248,10 +249,10 @@ class Evaluator(Expressions):
                 for alias in aliases:
                     self.check_import_from(frame.scope.module, statement, alias.name)
                     try:
-                        value = self.import_from(frame.scope.module, statement, alias.name)
+                        imported = self.import_from(frame.scope.module, statement, alias.name)
                     except Undecided as error:
-                        value = Unknown(error.cause)
-                    frame.locals[alias.asname or alias.name] = value
+                        imported = Unknown(error.cause)
+                    frame.locals[alias.asname or alias.name] = imported
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 frame.locals[statement.name] = Function(frame, statement)
             case ast.Break():

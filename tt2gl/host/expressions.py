@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -125,7 +126,7 @@ class Expressions(Attributes):
                 items.update(self.evaluate(value, frame))
             else:
                 found = self.evaluate(key, frame)
-                calls.guarded(lambda found=found: hash(found), "the key")
+                calls.guarded(functools.partial(hash, found), "the key")
                 items[found] = self.lenient(value, frame)
         return items
 
@@ -153,7 +154,7 @@ class Expressions(Attributes):
         plain = value.value if isinstance(value, Constexpr) else value
         if not is_data(plain):
             raise self.undecided(frame.scope, node, "its operand is not known")
-        operation = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(node.op)]
+        operation = _UNARY[type(node.op)]
         result = calls.guarded(lambda: operation(plain), "the operation")
         return Constexpr(result) if wrap else result
 
@@ -201,7 +202,8 @@ class Expressions(Attributes):
         if is_data(left) and is_data(right):
             if isinstance(left, facts.Version) != isinstance(right, facts.Version):
                 left, right = str(left), str(right)
-            return bool(left is right or (left == right and type(left) is type(right))) if identity else left == right
+            same = left is right or (left == right and (type(left) is type(right) or not identity))
+            return bool(same)
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Function | Class | ModuleValue | SimpleNamespace | Made | Member) and is_data(other):
                 return False
@@ -212,7 +214,7 @@ class Expressions(Attributes):
                 return True
             return False if left.dotted.split(".")[0] == right.dotted.split(".")[0] else None
         if type(left) is type(right) and isinstance(left, Function | Class | ModuleValue | Member):
-            return left == right
+            return bool(left == right)
         return None
 
     def _conditional(self, node: ast.IfExp, frame: Frame) -> Any:
@@ -231,7 +233,7 @@ class Expressions(Attributes):
                 )
                 if not is_data(value):
                     raise self.undecided(frame.scope, node, "a part of the text is not known")
-                value = {114: repr, 115: str, 97: ascii}.get(piece.conversion, lambda plain: plain)(value)
+                value = _CONVERSIONS.get(piece.conversion, _unchanged)(value)
                 parts.append(calls.formatted(value, specification))
         return "".join(parts)
 
@@ -300,8 +302,21 @@ class Expressions(Attributes):
                     calls.guarded(lambda: holder.__setitem__(key, value), "the item")
 
 
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+
+# What `!r`, `!s` and `!a` in an f-string call.
+_CONVERSIONS: Mapping[int, Callable[[Any], Any]] = {ord("r"): repr, ord("s"): str, ord("a"): ascii}
+
 _EXPRESSIONS: Mapping[type[ast.expr], Callable[..., Any]] = {
-    ast.Constant: lambda self, node, frame: node.value,
+    ast.Constant: lambda _, node, __: node.value,
     ast.Name: Expressions._name,
     ast.Attribute: Expressions._attribute_node,
     ast.Subscript: Expressions._subscript,

@@ -1,0 +1,170 @@
+"""Launches from a file alone: what it says is found, the rest is guessed and named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tt2gl.infer import infer_launches
+from tt2gl.launches import DtypeValue, Launch
+from tt2gl.source import read_source
+
+HEADER = "import torch\nimport triton\nimport triton.language as tl\n"
+
+
+def inferred(text: str, limit: int = 4) -> tuple[Launch, ...]:
+    source = read_source(Path("kernel.py"), HEADER + text)
+    return infer_launches(source, source.kernel("kernel"), limit=limit)[0]
+
+
+def guess(parameters: str, body: str) -> Launch:
+    lines = "\n    ".join(body.split("; "))
+    return inferred(f"@triton.jit\ndef kernel({parameters}):\n    {lines}\n")[0]
+
+
+FULL = '@triton.jit\ndef kernel(x: "*fp16", n: "i32", B: tl.constexpr = 64):\n    tl.store(x + n, 1)\n'
+
+
+def test_nothing_is_guessed_where_the_file_says_all() -> None:
+    source = read_source(Path("kernel.py"), HEADER + FULL)
+    launches, diagnostics = infer_launches(source, source.kernel("kernel"))
+    assert diagnostics == ()
+    assert launches[0].origin == "found"
+    assert launches[0].signature == {"x": "*fp16", "n": "i32", "B": "constexpr"}
+    assert launches[0].constexprs == {"B": 64}
+
+
+def test_a_guess_is_named() -> None:
+    source = read_source(Path("kernel.py"), HEADER + "@triton.jit\ndef kernel(x, n):\n    tl.store(x + n, 1)\n")
+    launches, (diagnostic,) = infer_launches(source, source.kernel("kernel"))
+    assert launches[0].origin == "guessed"
+    assert diagnostic.code == "TTG210"
+    assert "x: *fp32" in diagnostic.message
+
+
+AUTOTUNED = """\
+@triton.autotune(
+    configs=[triton.Config({"B": b}, num_warps=w, num_stages=2) for b in (32, 64) for w in (4, 8)], key=["n"]
+)
+@triton.jit
+def kernel(x, n, B: tl.constexpr):
+    tl.store(x + tl.arange(0, B), 1.0, mask=tl.arange(0, B) < n)
+"""
+
+
+def test_autotune_configs_are_launches() -> None:
+    launches = inferred(AUTOTUNED)
+    assert [(launch.constexprs["B"], launch.options.num_warps) for launch in launches] == [
+        (32, 4),
+        (32, 8),
+        (64, 4),
+        (64, 8),
+    ]
+    assert launches[0].options.num_stages == 2
+
+
+def test_no_more_launches_than_the_limit() -> None:
+    assert len(inferred(AUTOTUNED, limit=1)) == 1
+
+
+def test_launch_calls_say_constexprs_options_and_grid() -> None:
+    (launch,) = inferred(
+        "SIZE = 2 ** 7\n@triton.jit\ndef kernel(x, n, B: tl.constexpr):\n    tl.store(x + tl.arange(0, B), 1)\n"
+        "def host(x):\n    kernel[(8, 2)](x, 640, B=SIZE, num_warps=8)\n"
+    )
+    assert launch.constexprs == {"B": 128}
+    assert launch.options.num_warps == 8
+    assert launch.grid == (8, 2, 1)
+    assert launch.divisible_by_16 == ("x", "n")
+
+
+def test_what_a_launch_call_computes_from_its_arguments_is_guessed() -> None:
+    (launch,) = inferred(
+        "@triton.jit\ndef kernel(x, B: tl.constexpr):\n    tl.store(x + tl.arange(0, B), 1)\n"
+        "def host(x, n):\n    B = triton.next_power_of_2(n)\n    kernel[(1,)](x, B=B)\n"
+    )
+    assert launch.constexprs == {"B": 1024}
+    assert launch.origin == "guessed"
+
+
+def test_the_dtype_of_a_tensor_made_beside_the_call() -> None:
+    (launch,) = inferred(
+        "@triton.jit\ndef kernel(x, y):\n    tl.store(y, tl.load(x))\n"
+        "def host(x):\n    y = torch.empty(4, dtype=torch.bfloat16)\n    kernel[(1,)](x, y)\n"
+    )
+    assert launch.signature == {"x": "*fp32", "y": "*bf16"}
+
+
+def test_none_makes_a_parameter_constexpr() -> None:
+    (launch,) = inferred(
+        "@triton.jit\ndef kernel(x, bias):\n    if bias is not None:\n        tl.store(x, 1)\n"
+        "def host(x):\n    kernel[(1,)](x, None)\n"
+    )
+    assert launch.signature["bias"] == "constexpr"
+    assert launch.constexprs == {"bias": None}
+
+
+def test_addresses_are_pointers() -> None:
+    launch = guess(
+        "a, b, s, n", "o = tl.program_id(0) * s + tl.arange(0, 16); tl.store(b + o, tl.load(a + o, mask=o < n))"
+    )
+    assert launch.signature == {"a": "*fp32", "b": "*fp32", "s": "i32", "n": "i32"}
+
+
+def test_a_pointer_moved_in_a_variable_is_one() -> None:
+    launch = guess("a, s", "p = a; p += tl.program_id(0) * s; tl.store(p + tl.arange(0, 16), 0.0)")
+    assert launch.signature == {"a": "*fp32", "s": "i32"}
+
+
+def test_a_pointer_passed_to_a_helper_is_one() -> None:
+    (launch,) = inferred(
+        "@triton.jit\ndef get(p, i):\n    return tl.load(p + i)\n"
+        "@triton.jit\ndef kernel(a, b):\n    tl.store(b, get(a, 3))\n"
+    )
+    assert launch.signature == {"a": "*fp32", "b": "*fp32"}
+
+
+def test_loaded_indices_are_integers() -> None:
+    launch = guess("table, idx_ptr, out", "i = tl.load(idx_ptr); tl.store(out, tl.load(table + i * 8))")
+    assert launch.signature["idx_ptr"].startswith("*i")
+    assert launch.signature["table"] == "*fp32"
+
+
+def test_scalars_in_float_arithmetic_are_floats() -> None:
+    launch = guess("x, eps, factor", "v = tl.load(x) * factor; tl.store(x, tl.sqrt(v + eps))")
+    assert (launch.signature["eps"], launch.signature["factor"]) == ("fp32", "fp32")
+
+
+def test_row_strides_divide_by_16() -> None:
+    launch = guess("x, x_row_stride, flag_count", "tl.store(x + tl.program_id(0) * x_row_stride + flag_count, 0.0)")
+    assert launch.divisible_by_16 == ("x", "x_row_stride")
+
+
+def test_constexprs_are_guessed_by_use() -> None:
+    launch = guess(
+        "x, B: tl.constexpr, ACT: tl.constexpr, T: tl.constexpr, HEAD_DIM: tl.constexpr, IS_ON: tl.constexpr",
+        "v = tl.load(x + tl.arange(0, B)); v = v.to(T) if IS_ON else v; v = v * 2 if ACT == 'silu' else v",
+    )
+    assert launch.constexprs["ACT"] == "silu"
+    assert launch.constexprs["T"] == DtypeValue("fp32")
+    assert launch.constexprs["HEAD_DIM"] == 64
+    assert launch.constexprs["IS_ON"] is False
+
+
+def test_flags_are_tried_both_ways() -> None:
+    launches = inferred(
+        "@triton.jit\ndef kernel(x, USE_A: tl.constexpr):\n    if USE_A:\n        tl.store(x, 1)\n    tl.store(x, 2)\n"
+    )
+    assert [launch.constexprs["USE_A"] for launch in launches] == [False, True]
+
+
+def test_one_block_is_long_and_several_are_small() -> None:
+    one = guess("x, BLOCK: tl.constexpr", "tl.store(x + tl.arange(0, BLOCK), 0.0)")
+    body = "tl.store(x + tl.arange(0, BLOCK_M)[:, None] + tl.arange(0, BLOCK_K)[None, :], 0.0)"
+    two = guess("x, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr", body)
+    assert one.constexprs == {"BLOCK": 1024}
+    assert two.constexprs == {"BLOCK_M": 64, "BLOCK_K": 32}
+
+
+def test_operands_of_a_product_are_half_precision() -> None:
+    body = "o = tl.arange(0, 32); m = o[:, None] * 32 + o[None, :]; tl.store(c + m, tl.dot(tl.load(a + m), tl.load(b + m)))"  # noqa: E501
+    assert guess("a, b, c", body).signature == {"a": "*fp16", "b": "*fp16", "c": "*fp32"}
