@@ -254,8 +254,9 @@ class Builder:
         tensors = [value for value in operands if isinstance(value, Node)]
         if isinstance(fact, TensorFact) and not fact.shape or not tensors:
             self.effect(*tensors)
-            is_address = isinstance(fact, TensorFact) and fact.is_pointer and isinstance(node, ast.expr)
-            return Static(None, fact, self.calls.pointer(node, frame) if is_address else None)
+            base = node.target if isinstance(node, ast.AugAssign) else node
+            is_address = isinstance(fact, TensorFact) and fact.is_pointer
+            return Static(None, fact, self.calls.pointer(base, frame) if is_address else None)
         if fact is None or not isinstance(fact, TensorFact):
             shape = max((t.shape for t in tensors), key=lambda s: (len(s), s))
             for tensor in tensors:

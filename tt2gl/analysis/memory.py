@@ -60,7 +60,7 @@ class _Candidate:
     pointer: str | None
     accesses: dict[int, Access]
     shapes: dict[int, tuple[int, ...]]
-    anchored: bool
+    anchored: dict[int, bool]
 
 
 class Classes:
@@ -74,7 +74,8 @@ class Classes:
         for candidate in self._candidates():
             made = self._class_for(candidate)
             self.by_chain[candidate.chain] = made
-            if candidate.anchored:
+            if 2 * sum(candidate.anchored.values()) >= len(candidate.anchored):
+                # Small and large under different launches: what most of them are.
                 self.anchored.add(candidate.chain)
 
     def default(self, node: Node, index: int) -> LayoutClass:
@@ -94,9 +95,9 @@ class Classes:
                     continue
                 known = found.get(node.chain)
                 if known is None:
-                    known = found[node.chain] = _Candidate(node.chain, (), node.pointer, {}, {}, False)
+                    known = found[node.chain] = _Candidate(node.chain, (), node.pointer, {}, {}, {})
                 known.shapes[index] = node.shape
-                known.anchored |= node.elements >= scene.threads
+                known.anchored[index] = node.elements >= scene.threads
                 if (access := scene.facts.accesses.get(node.chain)) is not None:
                     known.accesses[index] = access
                 known.dims = named_dims(node, self.scenes, known.shapes)

@@ -50,11 +50,12 @@ def {name}_with_index(x, axis: gl.constexpr, tie_break_left: gl.constexpr = True
     """The {word} along `axis` and where it is; of equal ones the first, or with `tie_break_left=False` any."""
     if x.dtype == gl.bfloat16:
         x = x.to(gl.float32)
+    layout: gl.constexpr = x.type.layout
     if len(x.shape) == 1:
-        index = gl.arange(0, x.shape[0], layout=x.type.layout)
+        index = gl.arange(0, x.shape[0], layout=layout)
     else:
-        along = gl.arange(0, x.shape[axis], layout=gl.SliceLayout(1 - axis % 2, x.type.layout))
-        index = gl.zeros(x.shape, gl.int32, layout=x.type.layout) + gl.expand_dims(along, 1 - axis % 2)
+        along = gl.arange(0, x.shape[axis], layout=gl.SliceLayout(1 - axis % 2, layout))
+        index = gl.zeros(x.shape, gl.int32, layout=layout) + gl.expand_dims(along, 1 - axis % 2)
     if tie_break_left:
         return gl.reduce((x, index), axis, _first_{name}, keep_dims)
     else:

@@ -121,7 +121,12 @@ def _given_cases(
     source: SourceFile, port: SourceFile, target: str, launches: Sequence[Launch] | None, root: Path | None
 ) -> Iterator[_Case]:
     dialects = {function.name: function.dialect for function in port.functions}
-    for kernel in source.kernels:
+    kernels = [kernel for kernel in source.kernels if kernel.dialect == "triton"]
+    if not kernels:
+        hint = "Give the file that was converted first, and its port after it."
+        nothing = Diagnostic("TTG004", Severity.ERROR, str(source.path), 0, 0, "The file has no Triton kernel.", hint)
+        raise DiagnosticError(nothing, ExitCode.BAD_SOURCE)
+    for kernel in kernels:
         for index, launch in enumerate(_launches_of(source, kernel, launches, root)):
             report = KernelReport(str(source.path), kernel.name, target, index, "converted")
             if dialects.get(kernel.name) == "gluon":
