@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from tt2gl.analysis.builder import Unsupported
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.facts import LaunchFacts
+from tt2gl.analysis.hoisting import hoisted
 from tt2gl.analysis.kernel import analyse, observe_job, parsed
 from tt2gl.analysis.planner import Conflict, KernelAnalysis, Planner
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
@@ -25,8 +27,8 @@ from tt2gl.source import JitFunction, SourceFile, read_source
 from tt2gl.targets import Target, default_target, get_target
 from tt2gl.verify.compile import CompileJob, compile_many
 
-RULES = ("layouts",)
-"""Rules by name; `layouts` is the conversion itself."""
+RULES = ("hoist",)
+"""Optimising rules by name: each can be turned off."""
 
 
 @dataclass
@@ -43,6 +45,7 @@ class _Kernel:
     analysis: KernelAnalysis | None = None
     kept: Diagnostic | None = None
     compiled: dict[int, CompileResult] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
 
     def keep(self, code: str, message: str, hint: str, line: int = 0, column: int = 0, file: str = "") -> None:
         """Leave the kernel as it is, and say why."""
@@ -70,7 +73,7 @@ def convert(
     read (TTG001 to TTG003) or has no Triton kernel (TTG004), an unknown target or rule, and launches that do not fit.
     """
     chosen = get_target(target) if target else default_target()
-    _check_rules(path, only, without)
+    rules = _chosen_rules(path, only, without)
     source = read_source(path)
     kernels = [_Kernel(function) for function in source.kernels if function.dialect == "triton"]
     if not kernels:
@@ -82,16 +85,17 @@ def convert(
     _explore(kernels, chosen, timeout)
     for kernel in kernels:
         _analyse(kernel, chosen)
-    text = _write(source, kernels, chosen, root, compile, timeout)
+    text = _write(source, kernels, chosen, rules, root, compile, timeout)
     return Conversion(str(path), source.text, text, tuple(r for kernel in kernels for r in _reports(kernel, chosen)))
 
 
-def _check_rules(path: str | Path, only: Collection[str], without: Collection[str]) -> None:
+def _chosen_rules(path: str | Path, only: Collection[str], without: Collection[str]) -> tuple[str, ...]:
     for name in (*only, *without):
         if name not in RULES:
             message = f"There is no rule {name!r} (there are: {', '.join(RULES)})."
             diagnostic = Diagnostic("TTG011", Severity.ERROR, str(path), 0, 0, message, "Name a rule that exists.")
             raise DiagnosticError(diagnostic, ExitCode.USAGE)
+    return tuple(rule for rule in RULES if (rule in only or not only) and rule not in without)
 
 
 def _no_kernel(source: SourceFile) -> DiagnosticError:
@@ -103,9 +107,7 @@ def _no_kernel(source: SourceFile) -> DiagnosticError:
     )
 
 
-def _find_launches(
-    kernel: _Kernel, source: SourceFile, launches: Sequence[Launch] | None, root: Path | None
-) -> None:
+def _find_launches(kernel: _Kernel, source: SourceFile, launches: Sequence[Launch] | None, root: Path | None) -> None:
     if launches is not None:
         kernel.launches = launches_for(launches, source.path, kernel.function.name, root)
         for launch in kernel.launches:
@@ -161,7 +163,9 @@ def _explore(kernels: Sequence[_Kernel], target: Target, timeout: float) -> None
             known = [kernel.launches[index] for index in kernel.facts]
             branches = unreached(parsed(kernel.slice), list(kernel.facts.values()))
             jobs.extend((kernel, launch) for launch in variants(known, branches) if launch not in known)
-    outcomes = map_isolated(observe_job, [(kernel.slice, launch, target.name) for kernel, launch in jobs], timeout=timeout)
+    outcomes = map_isolated(
+        observe_job, [(kernel.slice, launch, target.name) for kernel, launch in jobs], timeout=timeout
+    )
     for (kernel, launch), outcome in zip(jobs, outcomes, strict=True):
         if outcome.value is not None:
             kernel.variants.append((launch, outcome.value))
@@ -197,11 +201,17 @@ def _analyse(kernel: _Kernel, target: Target) -> None:
 
 
 def _write(
-    source: SourceFile, kernels: Sequence[_Kernel], target: Target, root: Path | None, compile: bool, timeout: float
+    source: SourceFile,
+    kernels: Sequence[_Kernel],
+    target: Target,
+    rules: Collection[str],
+    root: Path | None,
+    compile: bool,
+    timeout: float,
 ) -> str:
     """The converted file; a kernel that cannot be written, or does not compile, is kept, and the rest written anew."""
     while True:
-        plan = _plan(source, kernels, target)
+        plan = _plan(source, kernels, target, rules)
         if plan is None:
             continue
         if not any(kernel.analysis for kernel in kernels):
@@ -211,7 +221,7 @@ def _write(
             return text
 
 
-def _plan(source: SourceFile, kernels: Sequence[_Kernel], target: Target) -> FilePlan | None:
+def _plan(source: SourceFile, kernels: Sequence[_Kernel], target: Target, rules: Collection[str]) -> FilePlan | None:
     """The file's plan; None where a kernel had to be kept, which changes the plans of others."""
     converted = [kernel for kernel in kernels if kernel.analysis is not None]
     try:
@@ -231,6 +241,11 @@ def _plan(source: SourceFile, kernels: Sequence[_Kernel], target: Target) -> Fil
                 kernel.keep("TTG311", message, "Copy the helper into the kernel's file.")
         return None
     kept = [kernel for kernel in kernels if kernel.analysis is None and kernel.kept is not None]
+    if "hoist" in rules:
+        functions = [hoisted(plan, _definition(converted, plan)) for plan in functions]
+        for kernel in converted:
+            own = (plan for plan in functions if plan.hoists and _reaches(kernel, (plan.path, plan.line)))
+            kernel.rules = ("hoist",) if any(own) else ()
     comments = [KeptFunction(kernel.function.line, _comment(kernel.kept)) for kernel in kept if kernel.kept]
     shared = {name for kernel in kept if kernel.slice for _, name in kernel.slice.functions}
     taken = {function.name for function in source.functions}
@@ -241,6 +256,19 @@ def _plan(source: SourceFile, kernels: Sequence[_Kernel], target: Target) -> Fil
         if not function.is_kernel and names[function.line] in shared
     }
     return FilePlan(tuple(functions), tuple(comments), _layout_helpers(functions, target), twins)
+
+
+def _definition(kernels: Sequence[_Kernel], plan: FunctionPlan) -> ast.FunctionDef:
+    """The function of a plan, as the slices of its kernels have it."""
+    return next(
+        node
+        for kernel in kernels
+        if kernel.slice is not None
+        for path, tree in parsed(kernel.slice).items()
+        if path == plan.path
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.lineno == plan.line
+    )
 
 
 def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[str, ...]:
@@ -259,7 +287,9 @@ def _same_file(path: str, function: JitFunction) -> bool:
 
 
 def _reaches(kernel: _Kernel, function: tuple[str, int]) -> bool:
-    return any((facts.path, facts.line) == function for seen in kernel.facts.values() for facts in seen.functions.values())
+    return any(
+        (facts.path, facts.line) == function for seen in kernel.facts.values() for facts in seen.functions.values()
+    )
 
 
 def _twin(name: str, taken: Collection[str]) -> str:
@@ -307,7 +337,12 @@ def _reports(kernel: _Kernel, target: Target) -> list[KernelReport]:
         replace(base, launch=index, status="failed", diagnostics=(*own, kernel.failed[index]))
         if index in kernel.failed
         else replace(
-            base, launch=index, status="converted", rules=RULES, diagnostics=own, gluon=kernel.compiled.get(index)
+            base,
+            launch=index,
+            status="converted",
+            rules=kernel.rules,
+            diagnostics=own,
+            gluon=kernel.compiled.get(index),
         )
         for index in range(len(kernel.launches))
     ]

@@ -345,7 +345,7 @@ class _Guess:
             return "fp32", False
         if re.search(r"(_ptr|_pointer)s?$|^ptr", parameter.name, re.I):
             return f"*{self._element(parameter.name, facts)}", False
-        return "i32", False
+        return ("i64" if facts.wide else "i32"), False
 
     def _pointer(self, element: str, facts: Facts) -> str:
         if facts.rank and not facts.address:
@@ -354,10 +354,16 @@ class _Guess:
         return f"*{element}"
 
     def _element(self, name: str, facts: Facts) -> str:
+        if facts.wide:
+            return "i64"
+        if facts.bits:
+            return _OF_BITS.get(facts.bits, "fp32")
         if facts.index:
             return "i64" if _LABEL_NAME.search(name) and not _OFFSET_NAME.search(name) else "i32"
         if facts.mask and not facts.dot:
             return "i1" if _MASK_NAME.search(name) else "i8"
+        if facts.whole and not facts.dot:
+            return "i32"
         if _OFFSET_NAME.search(name) and re.search("cu_?seq|seq_?len|block_table|indptr", name, re.I):
             return "i32"
         if (facts.dot or facts.rank) and not self.usage.plain_dot:
@@ -382,7 +388,7 @@ class _Guess:
         if facts.strings:
             return facts.strings[0], False
         if facts.dtype:
-            return DtypeValue("fp32"), False
+            return DtypeValue(_named_dtype(name)), False
         upper = name.upper()
         if not facts.integer and not facts.number and not facts.float:
             if facts.truth or _FLAG_NAME.search(name):
@@ -417,8 +423,10 @@ class _Guess:
         ]
         if any(facts.rank for facts in self.usage.facts.values()):
             return 64  # the block of a guessed descriptor
+        if self.usage.rank > 2:
+            return 16  # three dimensions and more: the product must stay a tile
         if len(tiles) <= 1 and not others:
-            return 1024
+            return 1024 if self.usage.rank == 1 else 64
         return 32 if re.search(r"_?B?K$", name.upper()) or len(tiles) > 2 else 64
 
     def _some_helper(self) -> Any:
@@ -441,6 +449,28 @@ _BY_NAME: tuple[tuple[str, Any], ...] = (
     (r"NUM_?SMS|NUM_?PROGRAMS", 132),
     (r"(NUM|N)_?\w*HEADS?", 8),
 )
+
+
+# The dtype of what is loaded and then reinterpreted as an integer of so many bits.
+_OF_BITS: Mapping[int, str] = {8: "fp8e4nv", 16: "bf16", 32: "fp32", 64: "fp64"}
+
+
+_DTYPE_NAMES: tuple[tuple[str, str], ...] = (
+    (r"FP8|F8|E4M3", "fp8e4nv"),
+    (r"BF16", "bf16"),
+    (r"FP16|F16|HALF", "fp16"),
+    (r"INT8|I8", "i8"),
+    (r"INT64|I64", "i64"),
+    (r"INT|I32|IDX|INDEX", "i32"),
+)
+
+
+def _named_dtype(name: str) -> str:
+    """The dtype that the name of a constexpr asks for (`FP8_DTYPE`)."""
+    for pattern, dtype in _DTYPE_NAMES:
+        if re.search(pattern, name.upper()):
+            return dtype
+    return "fp32"
 
 
 def _shown(value: Any) -> str:

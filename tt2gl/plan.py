@@ -14,7 +14,7 @@ class Edits:
     """Edits of expressions, by position. Layouts are Gluon source.
 
     `creations`: the layout that a creating call takes. `converts`: the layout that a value is converted to.
-    `indexed`: a reduction that also gives indices, or gives only those (`max index`). `expansions`: how many dimensions a value gains on the left, and its rank before. `fills`: a scalar that becomes a full tile
+    `replaced`: a name that stands for what was made before a loop. `indexed`: a reduction that also gives indices, or gives only those (`max index`). `expansions`: how many dimensions a value gains on the left, and its rank before. `fills`: a scalar that becomes a full tile
     (extents then
     dtype, and layout). `reads`, `targets`: the name that a variable is read or defined under. `arguments`: layouts
     passed to a helper.
@@ -23,6 +23,7 @@ class Edits:
     creations: Mapping[Position, str] = field(default_factory=dict)
     converts: Mapping[Position, str] = field(default_factory=dict)
     expansions: Mapping[Position, tuple[int, int]] = field(default_factory=dict)
+    replaced: Mapping[Position, str] = field(default_factory=dict)
     indexed: Mapping[Position, str] = field(default_factory=dict)
     fills: Mapping[Position, tuple[tuple[str, ...], str]] = field(default_factory=dict)
     reads: Mapping[Position, str] = field(default_factory=dict)
@@ -40,6 +41,14 @@ class Conversion:
 
 
 @dataclass(frozen=True)
+class Hoist:
+    """`name = source`, right before a loop."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Declaration:
     """A layout named at the top of a kernel; `comment` says what it serves."""
 
@@ -52,7 +61,7 @@ class Declaration:
 class FunctionPlan:
     """All edits of one jit function. `line` is that of its `def` in the author's file.
 
-    `copies`: statements that stand several times, each time with other edits.
+    `copies`: statements that stand several times, each time with other edits. `hoists`: by where the loop starts.
     """
 
     path: str
@@ -63,6 +72,7 @@ class FunctionPlan:
     edits: Edits = field(default_factory=Edits)
     copies: Mapping[Position, tuple[Edits, ...]] = field(default_factory=dict)
     conversions: Mapping[Position, tuple[Conversion, ...]] = field(default_factory=dict)
+    hoists: Mapping[tuple[int, int], tuple[Hoist, ...]] = field(default_factory=dict)
 
     def layouts(self) -> Iterator[str]:
         """Every layout that the function's text spells, and every helper that it calls."""

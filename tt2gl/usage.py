@@ -7,6 +7,7 @@ compared with an index, what multiplies a float. Helpers are followed with the a
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ _FLOAT_CALLS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sigmo
                 "ceil"}  # fmt: skip
 _INT_CALLS = {"program_id", "num_programs", "arange", "cdiv", "argmax", "argmin", "randint", "len"}
 _SHAPED = {"zeros": 0, "full": 0, "ones": 0, "reshape": 1, "view": 1, "broadcast_to": 1}
+_WHOLE = (ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
+_WORDS = {"eviction_policy": "", "cache_modifier": "", "sem": "relaxed", "scope": "gpu"}
 _RANGES = {"range", "static_range"}
 _THROUGH = {
     "multiple_of",
@@ -49,12 +52,18 @@ class Facts:
     dtype: bool = False
     none: bool = False
     called: bool = False
+    whole: bool = False
+    """It, or what is loaded through it, is divided with a remainder, shifted, or taken as bits."""
+    wide: bool = False
+    """Whole, and of 64 bits."""
     index: bool = False
     """Loaded values are indices or labels."""
     mask: bool = False
     """Loaded values are conditions."""
     dot: bool = False
     """Loaded values are operands of a matrix product."""
+    bits: int = 0
+    """Bits of a loaded value that is reinterpreted, 0 where none is."""
     rank: int = 0
     """Indices of a descriptor's `load`, 0 where it is no descriptor."""
     strings: list[str] = field(default_factory=list)
@@ -63,7 +72,7 @@ class Facts:
     @property
     def integer(self) -> bool:
         """Whether it is surely an integer."""
-        return self.offset or self.size or self.stride or self.tile
+        return self.offset or self.size or self.stride or self.tile or self.whole
 
     def merge(self, other: Facts) -> None:
         """Add another function's evidence for the same value."""
@@ -111,10 +120,14 @@ class Usage(ast.NodeVisitor):
         self.facts = {name: Facts() for name in self.names}
         self.casts: set[str] = set()
         self.plain_dot = False
+        self.rank = 1
+        """The most dimensions that an index range is spread over."""
         self._locals: dict[str, _Value] = {}
         self._accesses: list[_Value] = []
         self._beside: list[tuple[tuple[str, ...], frozenset[str]]] = []
         """Parameters that meet a loaded value in an operation: floats, unless what was loaded is an index."""
+        self._either: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+        """Parameters that one name stands for in turn: where one is an address, so is the other."""
         for _ in range(2):  # a loop's body reads what its end assigns
             self._body(node.body)
         self._settle()
@@ -152,11 +165,17 @@ class Usage(ast.NodeVisitor):
         match target:
             case ast.Name(id=name):
                 before = self._locals.get(name)
+                if before is not None:
+                    self._alternatives(before, value)
                 self._locals[name] = value if before is None else before | value
             case ast.Tuple(elts=targets):
                 values = source.elts if isinstance(source, ast.Tuple) and len(source.elts) == len(targets) else None
                 for index, element in enumerate(targets):
                     self._bind(element, self._value(values[index]) if values else _Value(kind=value.kind), None)
+
+    def _alternatives(self, one: _Value, other: _Value) -> None:
+        if one.bases and other.bases and not set(one.bases) & set(other.bases):
+            self._either.append((one.bases, other.bases))
 
     # ---------------------------------------------------------------------------------------- expressions
 
@@ -173,8 +192,8 @@ class Usage(ast.NodeVisitor):
                 return self._name(name)
             case ast.Constant(value=bool()):
                 return _Value()
-            case ast.Constant(value=int()):
-                return _Value(kind="int")
+            case ast.Constant(value=int(value)):
+                return _Value(kind="wide" if abs(value) >= 2**31 else "int")
             case ast.Constant(value=float()):
                 return _Value(kind="float")
             case ast.BinOp(left=left, op=op, right=right):
@@ -192,8 +211,12 @@ class Usage(ast.NodeVisitor):
                 return self._compare(node)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self._truth(test)
-                return self._value(body) | self._value(orelse)
-            case ast.Subscript(value=value):
+                one, other = self._value(body), self._value(orelse)
+                self._alternatives(one, other)
+                return one | other
+            case ast.Subscript(value=value, slice=places):
+                if isinstance(places, ast.Tuple) and any(_is_none(place) for place in places.elts):
+                    self.rank = max(self.rank, len(places.elts))
                 return self._value(value)
             case ast.Attribute(value=value, attr=attribute):
                 inner = self._value(value)
@@ -212,6 +235,8 @@ class Usage(ast.NodeVisitor):
 
     def _binary(self, op: ast.operator, left: _Value, right: _Value) -> _Value:
         result = left | right
+        if isinstance(op, _WHOLE) and "float" not in (left.kind, right.kind):
+            return self._whole(op, left, right)
         if isinstance(op, ast.Add | ast.Sub):
             for one, other in ((left, right), (right, left)):
                 if other.kind == "float" and len(one.origins) == 1:
@@ -229,6 +254,20 @@ class Usage(ast.NodeVisitor):
                 self._mark(one.bases, "stride")
         kind = "float" if isinstance(op, ast.Div) else result.kind
         return _Value((), result.origins, result.loaded, kind)
+
+    def _whole(self, op: ast.operator, left: _Value, right: _Value) -> _Value:
+        """`//`, `%`, shifts and bitwise operations; of two conditions `&` and `|` say nothing."""
+        for value, other in ((left, right), (right, left)):
+            if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor) and other.kind not in ("int", "wide"):
+                continue
+            marks = ["whole", "wide"] if other.kind == "wide" else ["whole"]
+            for mark in marks:
+                self._mark((*value.bases, *value.loaded), mark)
+            if not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
+                self._mark(value.bases, "number")
+                self._mark(value.bases, "multiplied")
+        kinds = [kind for kind in (left.kind, right.kind) if kind not in ("int", "wide")]
+        return _Value((), left.origins | right.origins, left.loaded | right.loaded, "int" if not kinds else kinds[0])
 
     def _compare(self, node: ast.Compare) -> _Value:
         operands = [node.left, *node.comparators]
@@ -320,6 +359,7 @@ class Usage(ast.NodeVisitor):
         if name == "where" and len(values) == 3:
             for loaded in values[0].loaded:
                 self.facts[loaded].mask = True
+            self._alternatives(values[1], values[2])
             return values[1] | values[2]
         if name in _INT_CALLS:
             return _Value(kind="int")
@@ -348,10 +388,17 @@ class Usage(ast.NodeVisitor):
         self._accesses.append(address)
         for argument in [*node.args[1:], *(value for key, value in keywords.items() if key != "pointer")]:
             value = self._value(argument)
+            self._word(keywords, argument)
             if argument is keywords.get("mask") or (name == "load" and node.args[1:] and argument is node.args[1]):
                 for loaded in value.loaded:
                     self.facts[loaded].mask = True
         return _Value((), frozenset(), frozenset(self._base(address)))
+
+    def _word(self, keywords: Mapping[str, ast.expr], argument: ast.expr) -> None:
+        """An option of an access that is a word (`eviction_policy=POLICY`): the word for none."""
+        for key, word in _WORDS.items():
+            if argument is keywords.get(key) and isinstance(argument, ast.Name) and argument.id in self.facts:
+                self.facts[argument.id].strings.append(word)
 
     def _block(self, values: list[_Value], named: Mapping[str, _Value]) -> _Value:
         order = ("base", "shape", "strides", "offsets", "block_shape")
@@ -379,8 +426,15 @@ class Usage(ast.NodeVisitor):
         kind = value.kind
         if isinstance(target, ast.Name) and target.id in self.facts:
             self.facts[target.id].dtype = True
+        if isinstance(target, ast.Call) and "pointer_type" in ast.dump(target.func):
+            for mark in ("whole", "wide"):
+                self._mark((*value.bases, *value.loaded), mark)
         if isinstance(target, ast.Attribute):
             self.casts.add(target.attr)
+            size = re.search(r"\d+", target.attr)
+            if size and any(word.arg == "bitcast" and _is_true(word.value) for word in node.keywords):
+                for name in value.loaded if not value.kind else ():
+                    self.facts[name].bits = int(size.group())
             if target.attr.startswith(("int", "uint")):
                 kind = "int"
                 # Casting what was loaded to an integer says nothing of a float's pointer; to int64, mostly of an index.
@@ -409,10 +463,14 @@ class Usage(ast.NodeVisitor):
                         kept.index |= found.index
                         kept.mask |= found.mask
                         kept.dot |= found.dot
+                        kept.whole |= found.whole
+                        kept.wide |= found.wide
+                        kept.bits = max(kept.bits, found.bits)
                 elif len(value.bases) == 1 and len(value.origins) == 1:
                     self.facts[value.bases[0]].merge(found)
             self.casts |= usage.casts
             self.plain_dot |= usage.plain_dot
+            self.rank = max(self.rank, usage.rank)
         loaded = frozenset[str]().union(*(value.loaded for value in values.values()))
         return _Value(loaded=loaded)
 
@@ -431,6 +489,22 @@ class Usage(ast.NodeVisitor):
             self._mark((name for name in address.origins if name not in base), "offset")
             for name in address.loaded:
                 self.facts[name].index = True
+        for _ in range(2):  # what stands for a name in turn may do so by way of a third
+            for pair in self._either:
+                for one, other in (pair, pair[::-1]):
+                    if any(self.facts[name].address for name in one) and not self._addressed(other):
+                        self._mark(self._base(_Value(other)), "address")
         for names, loaded in self._beside:
-            if not any(self.facts[name].index for name in loaded):
-                self._mark(names, "float")
+            if not any(self.facts[name].index or self.facts[name].whole for name in loaded):
+                self._mark((name for name in names if not self.facts[name].whole), "float")
+
+    def _addressed(self, names: Iterable[str]) -> bool:
+        return any(self.facts[name].address for name in names)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True

@@ -10,7 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.analysis.calls import CallReader
-from tt2gl.analysis.facts import CallChain, ConstFact, Fact, FunctionFacts, LaunchFacts, TensorFact, TupleFact
+from tt2gl.analysis.facts import (
+    CallChain,
+    ConstFact,
+    Fact,
+    FunctionFact,
+    FunctionFacts,
+    LaunchFacts,
+    TensorFact,
+    TupleFact,
+)
 from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
 from tt2gl.analysis.statics import Static, position_of, static_text
 
@@ -117,7 +126,7 @@ class Builder:
     def assign(self, target: ast.expr, value: Value, frame: Frame, clonable: bool) -> None:
         """Bind a target; a tensor makes a definition."""
         match target, value:
-            case (ast.Tuple(elts=parts) | ast.List(elts=parts)), tuple() if len(parts) == len(value):
+            case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), tuple()) if len(parts) == len(value):
                 for part, item in zip(parts, value, strict=True):
                     self.assign(part, item, frame, clonable=False)
             case ast.Name(id=name), Node():
@@ -171,6 +180,16 @@ class Builder:
         self.body(node.body, frame)
         frame.depth -= 1
         frame.env = _joined(before, frame.env)
+        if not self.is_unrolled(node, frame):
+            # What only the body of a loop defines is gone after it, in Triton as in Gluon.
+            frame.env = {name: bound for name, bound in frame.env.items() if name in before}
+
+    def is_unrolled(self, node: ast.For | ast.While, frame: Frame) -> bool:
+        """Whether a loop is `static_range`: no loop to the compiler."""
+        if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
+            return False
+        called = frame.facts.expressions.get(position_of(node.iter.func))
+        return isinstance(called, FunctionFact) and called.name.endswith("static_range")
 
     def becomes_tensor(self, name: str, node: ast.stmt, frame: Frame) -> bool:
         """Whether an unrolled loop turns a scalar into a tensor, so that its reads see one."""

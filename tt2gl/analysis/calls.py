@@ -64,7 +64,9 @@ class CallReader:
         if isinstance(callee, FunctionFact) and callee.path is not None:
             return self.inlined(node, arguments, frame)
         qualified = callee.name if isinstance(callee, FunctionFact) else ast.unparse(node.func)
-        name = node.func.attr if receiver is not None and isinstance(node.func, ast.Attribute) else short_name(qualified)
+        name = (
+            node.func.attr if receiver is not None and isinstance(node.func, ast.Attribute) else short_name(qualified)
+        )
         if name in LATER:
             code, what = LATER[name]
             raise self.unsupported(code, what, node, frame)

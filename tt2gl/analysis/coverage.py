@@ -32,7 +32,9 @@ def unreached(trees: Mapping[str, ast.Module], facts: Sequence[LaunchFacts]) -> 
     return found
 
 
-def unreached_creations(trees: Mapping[str, ast.Module], facts: Sequence[LaunchFacts]) -> dict[FunctionKey, list[Position]]:
+def unreached_creations(
+    trees: Mapping[str, ast.Module], facts: Sequence[LaunchFacts]
+) -> dict[FunctionKey, list[Position]]:
     """Calls that make tensors in code that no launch reaches, by function."""
     found: dict[FunctionKey, list[Position]] = {}
     for key, function, seen in _functions(trees, facts):

@@ -141,9 +141,7 @@ class Classes:
             for index, layout in layouts.items():
                 scene = self.scenes[index]
                 width = bits(scene.launch)
-                made = coalesced(
-                    candidate.shapes[index], order, width, scene.launch.options.num_warps, scene.lanes
-                )
+                made = coalesced(candidate.shapes[index], order, width, scene.launch.options.num_warps, scene.lanes)
                 right += made == layout
             source = f"coalesced([{', '.join(candidate.dims)}], {list(order)}, {text}, gl.num_warps())"
             tried.append((right, source))

@@ -179,7 +179,9 @@ class Planner:
             return Edits(
                 creations={**out_of_reach, **spelled("creation")},
                 converts=spelled("convert"),
-                expansions={p: rank for p, rank in function.ranks.items() if statement is None or _within(p, statement)},
+                expansions={
+                    p: rank for p, rank in function.ranks.items() if statement is None or _within(p, statement)
+                },
                 indexed={p: what for p, what in function.indexed.items() if statement is None or _within(p, statement)},
                 fills={p: (function.dims[p], layout) for p, layout in spelled("fill").items()},
                 reads=labelled("read"),

@@ -50,7 +50,9 @@ class _Substitution(ast.NodeTransformer):
         return node
 
 
-def static_text(node: ast.expr, texts: Mapping[str, str | None], outer: frozenset[str], fact: Fact | None) -> str | None:
+def static_text(
+    node: ast.expr, texts: Mapping[str, str | None], outer: frozenset[str], fact: Fact | None
+) -> str | None:
     """A compile-time expression in the kernel's own words; `outer` are the module globals that it may name.
 
     Falls back on the literal value, where that is an integer, and on None.

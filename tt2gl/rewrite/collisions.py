@@ -1,8 +1,8 @@
 """Rule `collisions`: names that a conversion adds give way to the author's.
 
-    def coalesced(order): ...            # the author's own, before and after
+def coalesced(order): ...            # the author's own, before and after
 
-    layout: gl.constexpr = coalesced_2([BLOCK], ...)      # ours, renamed
+layout: gl.constexpr = coalesced_2([BLOCK], ...)      # ours, renamed
 """
 
 from __future__ import annotations

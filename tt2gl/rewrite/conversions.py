@@ -1,7 +1,7 @@
 """Rule `conversions`: a value that is needed in another layout is converted, where it stands or right after it is made.
 
-    gl.store(out_ptrs, y)                                       # before
-    gl.store(out_ptrs, gl.convert_layout(y, out_layout))        # after
+gl.store(out_ptrs, y)                                       # before
+gl.store(out_ptrs, gl.convert_layout(y, out_layout))        # after
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rule `creations`: a call that makes a tensor says its layout.
 
-    cols = gl.arange(0, BLOCK)                        # before
-    cols = gl.arange(0, BLOCK, layout=row_layout)     # after
+cols = gl.arange(0, BLOCK)                        # before
+cols = gl.arange(0, BLOCK, layout=row_layout)     # after
 """
 
 from __future__ import annotations

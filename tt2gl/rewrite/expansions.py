@@ -1,7 +1,7 @@
 """Rule `expansions`: what Triton broadcasts from a lower rank is expanded in the source, as Gluon wants it.
 
-    x * w                 # before: w has one dimension less than x
-    x * w[None, :]        # after
+x * w                 # before: w has one dimension less than x
+x * w[None, :]        # after
 """
 
 from __future__ import annotations

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 
 import libcst as cst
 
-from tt2gl.plan import Conversion, Edits, Position
+from tt2gl.plan import Edits, FunctionPlan, Position
 from tt2gl.rewrite.conversions import conversion_line, converted
 from tt2gl.rewrite.creations import with_keywords, with_layout
 from tt2gl.rewrite.expansions import expanded
 from tt2gl.rewrite.fills import filled
+from tt2gl.rewrite.hoists import Loop, before_loop
 from tt2gl.rewrite.index_reductions import with_helper
 from tt2gl.rewrite.names import rewrite_name
 
@@ -48,7 +49,9 @@ class Expressions(cst.CSTTransformer):
                 node = with_keywords(node, edits.arguments[at])
             if at in edits.indexed:
                 node = with_helper(node, self.is_method(original), edits.indexed[at])
-            if at in edits.creations:
+            if at in edits.replaced:
+                node = cst.Name(edits.replaced[at])
+            elif at in edits.creations:
                 node = with_layout(node, edits.creations[at])
         if at in edits.converts:
             node = converted(node, edits.converts[at])
@@ -102,19 +105,28 @@ _BINARY: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
 
 
 class FunctionBody(Expressions):
-    """Edits a whole function: statements that stand once, those that stand several times, and conversions."""
+    """Edits a whole function: statements that stand once, those that stand several times, conversions, hoists."""
 
-    def __init__(
-        self,
-        edits: Edits,
-        copies: Mapping[Position, Sequence[Edits]],
-        conversions: Mapping[Position, Sequence[Conversion]],
-        locate: Locate,
-        qualify: Qualify,
-        twins: Mapping[str, str],
-    ) -> None:
-        super().__init__(edits, locate, qualify, twins)
-        self.copies, self.conversions = copies, conversions
+    def __init__(self, plan: FunctionPlan, locate: Locate, qualify: Qualify, twins: Mapping[str, str]) -> None:
+        super().__init__(plan.edits, locate, qualify, twins)
+        self.copies, self.conversions, self.hoists = plan.copies, plan.conversions, plan.hoists
+
+    def leave_For(
+        self, original_node: cst.For, updated_node: cst.For
+    ) -> cst.For | cst.FlattenSentinel[cst.BaseStatement]:
+        """A loop, after what it no longer makes itself."""
+        return self._after_hoists(original_node, updated_node)
+
+    def leave_While(
+        self, original_node: cst.While, updated_node: cst.While
+    ) -> cst.While | cst.FlattenSentinel[cst.BaseStatement]:
+        """A loop, after what it no longer makes itself."""
+        return self._after_hoists(original_node, updated_node)
+
+    def _after_hoists(self, original: cst.CSTNode, updated: Loop) -> Loop | cst.FlattenSentinel[cst.BaseStatement]:
+        place = self.locate(original)
+        steps = self.hoists.get(place[:2], ()) if place is not None else ()
+        return before_loop(updated, steps) if steps else updated
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine

@@ -96,7 +96,7 @@ class _FileEditor(cst.CSTTransformer):
         if plan is None:
             return updated_node
         self.edited.append(original_node)
-        body = FunctionBody(plan.edits, plan.copies, plan.conversions, self.locate, self.qualify, self.twins)
+        body = FunctionBody(plan, self.locate, self.qualify, self.twins)
         converted = original_node.visit(body)
         assert isinstance(converted, cst.FunctionDef)
         kinds = {id(decorator.node): decorator.kind for decorator in function.decorators}

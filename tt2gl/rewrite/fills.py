@@ -1,7 +1,7 @@
 """Rule `fills`: a scalar given to a block of atomics becomes a tile, as Gluon wants it.
 
-    tl.atomic_add(count_ptr + bins, 1)                                                                    # before
-    gl.atomic_add(count_ptr + bins, gl.full([BLOCK], 1, count_ptr.dtype.element_ty, layout))              # after
+tl.atomic_add(count_ptr + bins, 1)                                                                    # before
+gl.atomic_add(count_ptr + bins, gl.full([BLOCK], 1, count_ptr.dtype.element_ty, layout))              # after
 """
 
 from __future__ import annotations

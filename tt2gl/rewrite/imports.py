@@ -1,12 +1,12 @@
 """Rule `imports`: a converted file imports Gluon beside Triton, and carries the layout helper that it uses.
 
-    import triton                                               # before
-    import triton.language as tl
+import triton                                               # before
+import triton.language as tl
 
-    import triton                                               # after
-    import triton.language as tl
-    from triton.experimental import gluon
-    from triton.experimental.gluon import language as gl
+import triton                                               # after
+import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
 """
 
 from __future__ import annotations
@@ -77,4 +77,3 @@ def top_level_index(module: cst.Module, contains: Callable[[cst.CSTNode], bool])
         if finder.found:
             return place
     return len(module.body)
-

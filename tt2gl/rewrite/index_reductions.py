@@ -66,14 +66,14 @@ def {name}_with_index(x, axis: gl.constexpr, tie_break_left: gl.constexpr = True
 def combine_sources(name: str) -> tuple[str, str]:
     """The functions that choose between two candidates, with and without a rule for ties."""
     sign, _ = _OPERATORS[name]
-    first = f'''@gluon.jit
+    first = f"""@gluon.jit
 def _first_{name}(value, index, other, other_index):
     ahead = (value {sign} other) | ((value == other) & (index < other_index))
     return gl.where(ahead, value, other), gl.where(ahead, index, other_index)
-'''
-    either = f'''@gluon.jit
+"""
+    either = f"""@gluon.jit
 def _any_{name}(value, index, other, other_index):
     ahead = value {sign} other
     return gl.where(ahead, value, other), gl.where(ahead, index, other_index)
-'''
+"""
     return first, either

@@ -1,7 +1,7 @@
 """Rule `names`: `tl.*` becomes `gl.*` where Gluon has it; other functions of Triton can be called as they are.
 
-    tl.load(x_ptr + cols).to(tl.float32)      # before
-    gl.load(x_ptr + cols).to(gl.float32)      # after
+tl.load(x_ptr + cols).to(tl.float32)      # before
+gl.load(x_ptr + cols).to(gl.float32)      # after
 """
 
 from __future__ import annotations
@@ -11,15 +11,7 @@ import libcst as cst
 from tt2gl.rewrite.build import expression
 
 GLUON = frozenset(
-    """
-    abs add arange associative_scan assume atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg
-    atomic_xor bfloat16 cast cdiv ceil constexpr cos device_assert device_print div_rn dtype erf exp exp2 expand_dims
-    fdiv float16 float32 float64 float8e4b15 float8e4b8 float8e4nv float8e5 float8e5b16 floor fma full gather histogram
-    inline_asm_elementwise int1 int16 int32 int64 int8 join load log log2 map_elementwise max max_constancy
-    max_contiguous maximum min minimum mul multiple_of num_programs permute pointer_type program_id ravel reduce
-    reduce_or reshape rsqrt sin split sqrt sqrt_rn static_assert static_print static_range store sub sum tensor uint16
-    uint32 uint64 uint8 umulhi where xor_sum zeros zeros_like
-    """.split()
+    ["abs", "add", "arange", "associative_scan", "assume", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor", "bfloat16", "cast", "cdiv", "ceil", "constexpr", "cos", "device_assert", "device_print", "div_rn", "dtype", "erf", "exp", "exp2", "expand_dims", "fdiv", "float16", "float32", "float64", "float8e4b15", "float8e4b8", "float8e4nv", "float8e5", "float8e5b16", "floor", "fma", "full", "gather", "histogram", "inline_asm_elementwise", "int1", "int16", "int32", "int64", "int8", "join", "load", "log", "log2", "map_elementwise", "max", "max_constancy", "max_contiguous", "maximum", "min", "minimum", "mul", "multiple_of", "num_programs", "permute", "pointer_type", "program_id", "ravel", "reduce", "reduce_or", "reshape", "rsqrt", "sin", "split", "sqrt", "sqrt_rn", "static_assert", "static_print", "static_range", "store", "sub", "sum", "tensor", "uint16", "uint32", "uint64", "uint8", "umulhi", "where", "xor_sum", "zeros", "zeros_like"]
 )
 """Names that `triton.language` and `gluon.language` share on every supported Triton."""
 

@@ -1,12 +1,12 @@
 """Rule `signatures`: a converted function is `@gluon.jit`, takes the layouts it needs, and names its own on top.
 
-    @triton.jit                                       # before
-    def kernel(x_ptr, BLOCK: tl.constexpr):
+@triton.jit                                       # before
+def kernel(x_ptr, BLOCK: tl.constexpr):
 
-    @gluon.jit                                        # after
-    def kernel(x_ptr, BLOCK: gl.constexpr):
-        # coalesced access to x_ptr
-        layout: gl.constexpr = coalesced([BLOCK], [0], x_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps())
+@gluon.jit                                        # after
+def kernel(x_ptr, BLOCK: gl.constexpr):
+    # coalesced access to x_ptr
+    layout: gl.constexpr = coalesced([BLOCK], [0], x_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps())
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def with_parameters(function: cst.FunctionDef, names: Sequence[str]) -> cst.Func
         default = cst.Name("None") if optional else None
         if made:
             comma = made[-1].comma
-            space = made[0].comma.whitespace_after if isinstance(made[0].comma, cst.Comma) else cst.SimpleWhitespace(" ")
+            space = (
+                made[0].comma.whitespace_after if isinstance(made[0].comma, cst.Comma) else cst.SimpleWhitespace(" ")
+            )
             made[-1] = made[-1].with_changes(comma=cst.Comma(whitespace_after=space))
         else:
             comma = cst.MaybeSentinel.DEFAULT

@@ -1,0 +1,111 @@
+"""Rule `hoist`: a range that a loop makes on every turn is made once, before it.
+
+Triton's LICM pass moves ranges out of loops; Gluon runs none, and what LLVM hoists later leaves ptxas with a worse
+schedule: with the range inside, the first of two loads is used before the second is issued (column sum, H200:
+135 us against 85 us).
+
+    for start in range(0, N, BLOCK):                                   # before
+        cols = start + gl.arange(0, BLOCK, layout=layout)
+
+    cols_range = gl.arange(0, BLOCK, layout=layout)                    # after
+    for start in range(0, N, BLOCK):
+        cols = start + cols_range
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from tt2gl.analysis.naming import unused
+from tt2gl.analysis.statics import position_of
+from tt2gl.plan import Edits, FunctionPlan, Hoist, Position
+
+Loop = ast.For | ast.While
+
+
+def hoisted(plan: FunctionPlan, function: ast.FunctionDef) -> FunctionPlan:
+    """The plan with the ranges of its loops made before them."""
+    loops = _loops(function)
+    if not loops:
+        return plan
+    work = _Hoisting(loops, {node.id for node in ast.walk(function) if isinstance(node, ast.Name)})
+    edits = work.apply(plan.edits)
+    copies = {statement: tuple(work.apply(copy) for copy in each) for statement, each in plan.copies.items()}
+    made = {start: tuple(steps) for start, steps in work.made.items()}
+    return replace(plan, edits=edits, copies=copies, hoists=made)
+
+
+def _loops(function: ast.FunctionDef) -> dict[Loop, Loop]:
+    """The outermost loops that the compiler sees as loops, each with the first one of its block."""
+    found: dict[Loop, Loop] = {}
+
+    def visit(block: Sequence[ast.stmt]) -> None:
+        first: Loop | None = None
+        for node in block:
+            if (
+                isinstance(node, ast.While)
+                or isinstance(node, ast.For)
+                and "static_range" not in ast.unparse(node.iter)
+            ):
+                first = first or node
+                found[node] = first
+            else:
+                for inner in ("body", "orelse"):
+                    visit(getattr(node, inner, ()))
+
+    visit(function.body)
+    return found
+
+
+class _Hoisting:
+    def __init__(self, loops: Mapping[Loop, Loop], taken: Collection[str]) -> None:
+        self.ranges = {
+            position_of(call): (first, call, label)
+            for loop, first in loops.items()
+            for label, call in _ranges(loop)
+            if not (_stored(loop) | _stored(first)) & {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
+        }
+        self.made: dict[tuple[int, int], list[Hoist]] = {}
+        self.taken = set(taken)
+
+    def apply(self, edits: Edits) -> Edits:
+        """Replace the ranges that these edits give a layout."""
+        replaced: dict[Position, str] = {}
+        for position, layout in edits.creations.items():
+            if position in self.ranges and layout != "gl.AutoLayout()":
+                loop, call, label = self.ranges[position]
+                arguments = ", ".join(ast.unparse(argument) for argument in (*call.args, *call.keywords))
+                source = f"gl.arange({arguments}, layout={layout})"
+                replaced[position] = self._name((loop.lineno, loop.col_offset), source, label)
+        return replace(edits, replaced=replaced)
+
+    def _name(self, loop: tuple[int, int], source: str, label: str) -> str:
+        """The name of a range before a loop: one for each that differs."""
+        steps = self.made.setdefault(loop, [])
+        known = next((step.name for step in steps if step.source == source), None)
+        if known is not None:
+            return known
+        name = unused(f"{label}_range", self.taken)
+        self.taken.add(name)
+        steps.append(Hoist(name, source))
+        return name
+
+
+def _ranges(loop: Loop) -> list[tuple[str, ast.Call]]:
+    """Calls of `arange` in a loop, with the name that their statement defines."""
+    found: list[tuple[str, ast.Call]] = []
+    for statement in ast.walk(loop):
+        if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr | ast.AugAssign):
+            continue
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+        label = target.id if isinstance(target, ast.Name) else "index"
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "arange":
+                found.append((label, node))
+    return found
+
+
+def _stored(loop: Loop) -> set[str]:
+    return {node.id for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
