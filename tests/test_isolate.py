@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tt2gl.isolate import Outcome, map_isolated, one_line, run_isolated, run_spawned
+from tt2gl.isolate import Outcome, map_isolated, one_line, printed_so_far, run_isolated, run_spawned
 
 
 def test_returns_the_value() -> None:
@@ -41,6 +41,14 @@ def test_an_abort_names_its_signal_and_the_last_line_printed() -> None:
     assert outcome.kind == "crash"
     assert outcome.error == "SIGABRT: LLVM ERROR: Cannot select: t1"
     assert "noise" in outcome.detail
+
+
+def test_a_job_reads_what_its_compilers_printed() -> None:
+    def compile_badly() -> str:
+        os.write(2, b"kernel.py:3:4: error: no\n")
+        return printed_so_far()
+
+    assert run_isolated(compile_badly).value == "kernel.py:3:4: error: no\n"
 
 
 def test_a_segfault_is_a_crash() -> None:

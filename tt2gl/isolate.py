@@ -80,6 +80,13 @@ def private_triton() -> None:
         triton.runtime.cache.triton_key = lambda: "tt2gl"
 
 
+def printed_so_far() -> str:
+    """What this child process has printed, its compilers too: where MLIR says what is wrong. The first MiB of it."""
+    with contextlib.suppress(OSError), Path(tempfile.gettempdir(), "output").open("rb") as file:
+        return file.read(1 << 20).decode(errors="replace")
+    return ""
+
+
 def run_isolated(function: Callable[..., T], *args: Any, timeout: float = 60.0) -> Outcome[T]:
     """Call `function(*args)` in a child process, for at most `timeout` seconds."""
     return map_isolated(function, [args], workers=1, timeout=timeout)[0]
