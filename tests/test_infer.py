@@ -168,3 +168,67 @@ def test_one_block_is_long_and_several_are_small() -> None:
 def test_operands_of_a_product_are_half_precision() -> None:
     body = "o = tl.arange(0, 32); m = o[:, None] * 32 + o[None, :]; tl.store(c + m, tl.dot(tl.load(a + m), tl.load(b + m)))"  # noqa: E501
     assert guess("a, b, c", body).signature == {"a": "*fp16", "b": "*fp16", "c": "*fp32"}
+
+
+def test_float_arithmetic_leaves_a_pointer_floating() -> None:
+    body = "v = tl.load(x); b = v.to(tl.int32, bitcast=True); w = v.to(tl.int32) >> 2; tl.store(x, (b >> 3) + w)"
+    assert guess("x", body).signature == {"x": "*fp32"}
+
+
+def test_conditions_joined_say_nothing_of_what_was_loaded() -> None:
+    assert guess("x, n", "v = tl.load(x); tl.store(x, v, mask=(v > 1) & (v < n))").signature["x"] == "*fp32"
+
+
+def test_loaded_bits_are_integers() -> None:
+    body = "v = tl.load(x) >> 4; w = (tl.load(y) + 3) // n; tl.store(z, (v & 15) + w % 2)"
+    signature = guess("x, y, z, n", body).signature
+    assert signature == {"x": "*i32", "y": "*i32", "z": "*fp32", "n": "i32"}
+
+
+def test_loaded_bits_are_integers_through_a_helper() -> None:
+    (launch,) = inferred(
+        "@triton.jit\ndef low(v):\n    return v & 15\n"
+        "@triton.jit\ndef kernel(a, b):\n    tl.store(b, low(tl.load(a)))\n"
+    )
+    assert launch.signature["a"] == "*i32"
+
+
+def test_a_block_divides_loaded_lengths() -> None:
+    launch = guess("lens, BLOCK: tl.constexpr", "tl.store(lens, (tl.load(lens) + (BLOCK - 1)) // BLOCK)")
+    assert launch.constexprs["BLOCK"] == 1024
+
+
+def test_seeds_are_wide() -> None:
+    launch = guess("x, seed, n", "tl.store(x + n % 8, (seed & 0xFFFFFFFF).to(tl.float32))")
+    assert launch.signature == {"x": "*fp32", "seed": "i64", "n": "i32"}
+
+
+def test_a_table_of_pointers_is_wide() -> None:
+    launch = guess("table", "p = tl.load(table).to(tl.pointer_type(tl.float32)); tl.store(p, 0.0)")
+    assert launch.signature == {"table": "*i64"}
+
+
+def test_reinterpreted_values_have_the_size() -> None:
+    assert guess("x", "v = tl.load(x).to(tl.int16, bitcast=True); tl.store(x, 0.0)").signature == {"x": "*bf16"}
+
+
+def test_a_dtype_by_its_name() -> None:
+    launch = guess("x, FP8_DTYPE: tl.constexpr", "v = tl.load(x); tl.store(x, v.to(FP8_DTYPE))")
+    assert launch.constexprs == {"FP8_DTYPE": DtypeValue("fp8e4nv")}
+
+
+def test_one_name_for_several_pointers() -> None:
+    launch = guess(
+        "a, b, c, n", "p = a; p = b if n > 1 else p; q = tl.where(n > 2, c, p); tl.store(q + tl.arange(0, 16), 0.0)"
+    )
+    assert launch.signature == {"a": "*fp32", "b": "*fp32", "c": "*fp32", "n": "i32"}
+
+
+def test_a_policy_is_a_word() -> None:
+    launch = guess("x, EVICT: tl.constexpr", "v = tl.load(x, eviction_policy=EVICT); tl.store(x, v)")
+    assert launch.constexprs == {"EVICT": ""}
+
+
+def test_one_block_of_a_matrix_is_small() -> None:
+    body = "o = tl.arange(0, BLOCK); tl.store(x + o[:, None] * 64 + o[None, :], 0.0)"
+    assert guess("x, BLOCK: tl.constexpr", body).constexprs == {"BLOCK": 64}

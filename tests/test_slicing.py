@@ -184,6 +184,10 @@ CONSTANTS = {
     "enum": "import enum\nclass Mode(enum.IntEnum):\n    A = 1\n    B = 7\nC = tl.constexpr(Mode.B.value / 2)\n",
     "dict": "TABLE = {'a': 1.0, 'b': 3.5}\nC = tl.constexpr(TABLE['b'])\n",
     "walrus_free_loop": "def total():\n    s = 0.0\n    for i in range(7):\n        s += 0.5\n    return s\nC = tl.constexpr(total())\n",
+    "walrus": "def total():\n    if (s := 2.5):\n        return s + 1.0\nC = tl.constexpr(total())\n",
+    "finfo": "import torch\nC = tl.constexpr(3.5 if torch.finfo(torch.float16).max == 65504.0 and torch.finfo(torch.bfloat16).eps == 2.0**-7 else 1.0)\n",
+    "iinfo": "import torch\nC = tl.constexpr(3.5 if torch.iinfo(torch.int8).min == -128 and torch.iinfo(torch.uint8).max == 255 else 1.0)\n",
+    "has_triton": "from torch.utils._triton import has_triton\nC = tl.constexpr(3.5 if has_triton() else 1.0)\n",
     "version_of_another_package": "from absent_package import Version\nC = tl.constexpr(3.5 if Version(triton.__version__) >= Version('3.0.0') else 1.0)\n",
     "template": "T = '{a}00000.5'\nC = tl.constexpr(float(T.format(a=3)) - 300000.5 + 3.5)\n",
     "compare_version": "import importlib, operator\nfrom packaging.version import Version\ndef compare_version(package, op, target):\n    try:\n        pkg = importlib.import_module(package)\n    except ImportError:\n        return False\n    return op(Version(pkg.__version__), Version(target))\nC = tl.constexpr(3.5 if compare_version('triton', operator.ge, '3.0.0') else 1.0)\n",
@@ -212,6 +216,7 @@ LIBDEVICE = {
     "tried": "try:\n    from triton.language.extra.absent import rsqrt\nexcept ModuleNotFoundError:\n    from triton.language.extra.libdevice import rsqrt\n",
     "tried_name": "try:\n    from triton.language.libdevice import rsqrt\nexcept ImportError:\n    from triton.language.extra.libdevice import rsqrt\n",
     "getattr": "rsqrt = getattr(tl, 'absent', None) or tl.math.rsqrt\n",
+    "module_from_spec": "import importlib.util\ndef find(name):\n    for place in ('triton.absent', 'triton.language.extra.libdevice'):\n        if spec := importlib.util.find_spec(place):\n            module = importlib.util.module_from_spec(spec)\n            spec.loader.exec_module(module)\n            return getattr(module, name)\nrsqrt = find('rsqrt')\n",
     "inductor": "from torch._inductor.runtime.triton_helpers import libdevice\nrsqrt = libdevice.rsqrt\n",
 }  # fmt: skip
 

@@ -261,8 +261,9 @@ class Usage(ast.NodeVisitor):
             if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor) and other.kind not in ("int", "wide"):
                 continue
             marks = ["whole", "wide"] if other.kind == "wide" else ["whole"]
+            loaded = value.loaded if not value.kind else ()
             for mark in marks:
-                self._mark((*value.bases, *value.loaded), mark)
+                self._mark((*value.bases, *loaded), mark)
             if not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
                 self._mark(value.bases, "number")
                 self._mark(value.bases, "multiplied")
@@ -435,6 +436,7 @@ class Usage(ast.NodeVisitor):
             if size and any(word.arg == "bitcast" and _is_true(word.value) for word in node.keywords):
                 for name in value.loaded if not value.kind else ():
                     self.facts[name].bits = int(size.group())
+                return _Value(kind="int" if "int" in target.attr else "float")
             if target.attr.startswith(("int", "uint")):
                 kind = "int"
                 # Casting what was loaded to an integer says nothing of a float's pointer; to int64, mostly of an index.
@@ -468,6 +470,9 @@ class Usage(ast.NodeVisitor):
                         kept.bits = max(kept.bits, found.bits)
                 elif len(value.bases) == 1 and len(value.origins) == 1:
                     self.facts[value.bases[0]].merge(found)
+                for base in value.loaded if not value.kind else ():
+                    self.facts[base].whole |= found.whole
+                    self.facts[base].wide |= found.wide
             self.casts |= usage.casts
             self.plain_dot |= usage.plain_dot
             self.rank = max(self.rank, usage.rank)

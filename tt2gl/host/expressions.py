@@ -272,6 +272,12 @@ class Expressions(Attributes):
             raise self.undecided(frame.scope, node, f"nothing is known about `{ast.unparse(node)}`")
         return calls.listed(value)
 
+    def _walrus(self, node: ast.NamedExpr, frame: Frame) -> Any:
+        value = self.evaluate(node.value, frame)
+        if frame.locals is not None:
+            self.assign(node.target, value, frame)
+        return value
+
     def _lambda(self, node: ast.Lambda, frame: Frame) -> Function:
         return Function(frame, node)
 
@@ -336,5 +342,6 @@ _EXPRESSIONS: Mapping[type[ast.expr], Callable[..., Any]] = {
     ast.GeneratorExp: Expressions._comprehension,
     ast.DictComp: Expressions._comprehension,
     ast.Lambda: Expressions._lambda,
+    ast.NamedExpr: Expressions._walrus,
     ast.Call: lambda self, node, frame: self.call_node(node, frame),
 }

@@ -309,6 +309,8 @@ def question(name: str, target: str) -> bool | None:
         "amd_gpu": gpu.hip,
         "cuda": not gpu.hip,
         "nvidia": not gpu.hip,
+        "triton": True,
+        "triton_package": True,
         "cuda_alike": True,
         "cuda_like": True,
         "npu": False,
