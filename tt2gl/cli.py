@@ -266,7 +266,7 @@ def _launches(arguments: argparse.Namespace, config: Config) -> tuple[Sequence[L
     root = arguments.root or (None if arguments.launches else config.root)
     if path is None:
         return None, root
-    from tt2gl.launches import read_launches
+    from tt2gl.launch_file import read_launches
 
     return read_launches(path), root
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tt2gl.launches import read_launches
+from tt2gl.launch_file import read_launches
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 FAMILIES = sorted(path.stem for path in CORPUS.glob("*.py") if path.stem != "references")

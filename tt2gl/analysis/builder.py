@@ -21,6 +21,7 @@ from tt2gl.analysis.facts import (
     TupleFact,
 )
 from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
+from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.statics import Static, position_of, static_text
 
 Value = Node | Static | tuple["Value", ...]
@@ -206,6 +207,7 @@ class Builder:
         """The value of an expression; nodes are made only for tensors of rank one and up."""
         fact = frame.facts.expressions.get(position_of(node))
         if isinstance(fact, ConstFact):
+            self.inside_constant(node, frame)
             return Static(static_text(node, frame.texts, frame.globals, fact), fact)
         match node:
             case ast.Name():
@@ -233,6 +235,20 @@ class Builder:
             case ast.Attribute(attr="T", value=value) if isinstance(fact, TensorFact) and fact.shape:
                 return self.node("opaque", node, fact, [self.evaluate(value, frame)], frame, function="trans")
         return Static(None, fact)
+
+    def inside_constant(self, node: ast.expr, frame: Frame) -> None:
+        """Walk what a compile-time value is made from: a helper that returns nothing may store and make tensors."""
+        if isinstance(node, ast.Call) and position_of(node) in frame.facts.callees:
+            self.effect(self.calls.read(node, frame, frame.facts.expressions.get(position_of(node))))
+            return
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.expr):
+                continue
+            fact = frame.facts.expressions.get(position_of(child))
+            if isinstance(fact, TensorFact) and fact.shape:
+                self.effect(self.evaluate(child, frame))
+            else:
+                self.inside_constant(child, frame)
 
     def read(self, node: ast.Name, frame: Frame) -> Value:
         """A name: a tensor through its web, anything else as bound."""
@@ -296,6 +312,8 @@ class Builder:
             if isinstance(index, ConstFact) and isinstance(index.value, int):
                 return self.passed(node, value[index.value], frame)
             return value
+        if isinstance(value, Static) and isinstance(fact, TensorFact) and fact.shape:
+            return self.tile_of_one(node, fact, frame)
         if not isinstance(value, Node) or not isinstance(fact, TensorFact):
             return Static(None, fact)
         slices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -303,6 +321,14 @@ class Builder:
             if isinstance(part, ast.Constant) and part.value is None:
                 value = self.expanded(node, value, axis, frame)
         return value
+
+    def tile_of_one(self, node: ast.Subscript, fact: TensorFact, frame: Frame) -> Node:
+        """`scalar[:, None]`: a tensor of one element, which Gluon makes with `full`."""
+        made = self.node("create", node, fact, [], frame, function="fill")
+        made.dims = tuple("1" for _ in fact.shape)
+        dtype = f"{ast.unparse(node.value)}.dtype" if fact.is_pointer else f"gl.{gluon_dtype(fact.dtype)}"
+        made.scalars = ((made.site.position, dtype),)
+        return made
 
     def expanded(self, node: ast.expr, value: Node, axis: int, frame: Frame) -> Node:
         """`expand_dims` of a value."""

@@ -70,6 +70,8 @@ class _Watcher:
         watcher, original = self, self._original
 
         def visit(generator: Any, node: Any) -> Any:
+            if isinstance(node, ast.FunctionDef):
+                watcher._function(generator)
             value = original["visit"](generator, node)
             if isinstance(node, ast.expr) and hasattr(node, "lineno"):
                 watcher._function(generator).expressions[_position(generator, node)] = describe(value, watcher.files)

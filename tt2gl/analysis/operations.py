@@ -48,3 +48,8 @@ def short_name(qualified: str) -> str:
 def is_extern_math(qualified: str) -> bool:
     """Whether a function is one of libdevice's or the math module's: elementwise, whatever its name."""
     return "libdevice" in qualified or qualified.startswith(("triton.language.math.", "triton.language.random."))
+
+
+def gluon_dtype(printed: str) -> str:
+    """`float32` for what Triton prints as `fp32`; other names are the same."""
+    return {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}.get(printed, printed)

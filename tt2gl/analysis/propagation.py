@@ -267,6 +267,9 @@ class Propagation:
         match node.kind:
             case "read":
                 self._read(node, term, spot)
+            case "create" if node.function == "fill":
+                for place, dtype in node.scalars:
+                    self.decisions.fills[spot, place] = ((*node.dims_known, dtype), term)
             case "create":
                 self.decisions.creations[spot] = term
                 together = [o for o in node.operands if o.natural is not None] if node.function == "histogram" else []
