@@ -1,0 +1,87 @@
+"""Each rule does what the before and after of its docstring say."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+import pytest
+
+import tt2gl.rewrite
+from tt2gl.plan import Declaration, Hoist
+from tt2gl.rewrite.imports import with_gluon
+
+Rewritten = Callable[..., str]
+
+EDITS: dict[str, list[dict[str, Any]]] = {
+    "names": [{}],
+    "creations": [{"creations": {"tl.arange(0, BLOCK)": "row_layout"}}],
+    "conversions": [{"converts": {"y": "out_layout"}}],
+    "expansions": [{"expansions": {"w": (1, 1)}}],
+    "fills": [
+        {"fills": {"1": (("BLOCK", "count_ptr.dtype.element_ty"), "layout")}},
+        {"fills": {"tl.program_id(0)[:, None]": (("1", "1", "gl.int32"), "layout")}},
+    ],
+    "index_reductions": [{"indexed": {"tl.argmax(scores, axis=1)": "max index"}}],
+}
+"""The edits of each example that is a statement."""
+
+OTHERS = {"hoists", "signatures", "imports"}
+
+WITHOUT = {"build", "collisions", "expressions", "file"}
+"""Modules that show no before and after: what they do is not a rule's edit, or has a text between."""
+
+
+def examples(name: str) -> list[tuple[str, str]]:
+    """The code before and after, of each example in a rule's docstring."""
+    doc = (importlib.import_module(f"tt2gl.rewrite.{name}").__doc__ or "").partition("\n")[2]
+    blocks: list[list[str]] = []
+    for line in doc.partition("\nDoes not handle")[0].splitlines():
+        if found := re.search(r"\s*# (before|after)(:.*|$)", line):
+            blocks.append([])
+            line = line[: found.start()]
+        if blocks:
+            blocks[-1].append(line)
+    texts = [textwrap.dedent("\n".join(block)).strip("\n") for block in blocks]
+    return list(zip(texts[::2], texts[1::2], strict=True))
+
+
+def test_every_rule_is_tried() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(tt2gl.rewrite.__path__)}
+    assert modules == EDITS.keys() | OTHERS | WITHOUT
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_statements(rewritten: Rewritten, name: str) -> None:
+    for (before, after), edits in zip(examples(name), EDITS[name], strict=True):
+        statement = before.replace("gl.", "tl.")
+        made = rewritten(f"@triton.jit\ndef kernel(x_ptr):\n    {statement}\n", **edits)
+        assert made.endswith(f"def kernel(x_ptr):\n    {after}\n")
+
+
+def test_hoists(rewritten: Rewritten) -> None:
+    ((before, after),) = examples("hoists")
+    text = "@triton.jit\ndef kernel(x_ptr):\n" + textwrap.indent(before.replace("gl.", "tl."), "    ").replace(
+        ", layout=layout", ""
+    )
+    hoist = Hoist("cols_range", "gl.arange(0, BLOCK, layout=layout)")
+    made = rewritten(f"{text}\n", plan={"hoists": {(7, 4): (hoist,)}}, replaced={"tl.arange(0, BLOCK)": hoist.name})
+    assert made.endswith("def kernel(x_ptr):\n" + textwrap.indent(after, "    ") + "\n")
+
+
+def test_signatures(rewritten: Rewritten) -> None:
+    ((before, after),) = examples("signatures")
+    source = "coalesced([BLOCK], [0], x_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps())"
+    declaration = Declaration("layout", source, "coalesced access to x_ptr")
+    made = rewritten(f"{before}\n    pass\n", plan={"declarations": (declaration,)})
+    assert made.endswith(f"{after}\n\n    pass\n")
+
+
+def test_imports() -> None:
+    ((before, after),) = examples("imports")
+    assert with_gluon(cst.parse_module(before + "\n"), (), 2, {}).code == after + "\n"

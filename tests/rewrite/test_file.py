@@ -1,0 +1,93 @@
+"""A plan applied to a whole file: what the plan does not name stays as it is, byte for byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt2gl.plan import FilePlan, FunctionPlan, KeptFunction
+from tt2gl.rewrite.file import rewrite
+from tt2gl.source import read_source
+
+FILE = '''"""Doc – with a dash."""
+import triton
+import triton.language as tl
+
+X = {"a" :1,
+\t'b':  2}   # two
+
+
+@triton.jit
+def helper(x):
+    return x*2
+
+
+@triton.jit
+def one(x_ptr):
+    tl.store(x_ptr, helper(1))
+
+
+@triton.jit
+def two(x_ptr):  # the second
+    tl.store(x_ptr,helper(2))
+
+
+def host( x ):
+    one[(1,)](x); two[(1, )](x)
+'''
+
+
+def line_of(name: str, text: str = FILE) -> int:
+    """The line of a function's `def`."""
+    return text[: text.index(f"def {name}(")].count("\n") + 1
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_an_empty_plan_changes_nothing(newline: str) -> None:
+    text = FILE.replace("\n", newline)
+    assert rewrite(read_source("f.py", text), FilePlan((), ())) == text
+
+
+def test_a_kept_kernel_gets_its_comment_and_nothing_else() -> None:
+    plan = FilePlan((), (KeptFunction(line_of("two"), "kept: why"),))
+    expected = FILE.replace("@triton.jit\ndef two", "# kept: why\n@triton.jit\ndef two")
+    assert rewrite(read_source("f.py", FILE), plan) == expected
+
+
+def test_a_comment_stands_once() -> None:
+    plan = FilePlan((), (KeptFunction(line_of("two"), "kept: why"),))
+    once = rewrite(read_source("f.py", FILE), plan)
+    again = FilePlan((), (KeptFunction(line_of("two", once), "kept: why"),))
+    assert rewrite(read_source("f.py", once), again) == once
+
+
+def test_only_the_planned_kernel_changes() -> None:
+    made = rewrite(read_source("f.py", FILE), FilePlan((FunctionPlan("f.py", line_of("one"), True),), ()))
+    expected = FILE.replace(
+        "import triton.language as tl\n",
+        "import triton.language as tl\n"
+        "from triton.experimental import gluon\nfrom triton.experimental.gluon import language as gl\n",
+    ).replace("@triton.jit\ndef one(x_ptr):\n    tl.", "@gluon.jit\ndef one(x_ptr):\n    gl.")
+    assert made == expected
+
+
+def test_a_twin_stands_beside_the_helper_and_is_what_converted_kernels_call() -> None:
+    functions = (FunctionPlan("f.py", line_of("helper"), False), FunctionPlan("f.py", line_of("one"), True))
+    made = rewrite(read_source("f.py", FILE), FilePlan(functions, (), (), {line_of("helper"): "helper_gluon"}))
+    assert "@triton.jit\ndef helper(x):\n    return x*2\n\n\n@gluon.jit\ndef helper_gluon(x):\n    return x*2\n" in made
+    assert "    gl.store(x_ptr, helper_gluon(1))\n" in made
+    assert "    tl.store(x_ptr,helper(2))\n" in made
+
+
+def test_helpers_come_before_the_first_converted_function() -> None:
+    plan = FilePlan((FunctionPlan("f.py", line_of("two"), True),), (), ("def paired(x):\n    return gl.a(x)\n",))
+    made = rewrite(read_source("f.py", FILE), plan)
+    assert made.index("def one(") < made.index("def paired(") < made.index("def two(")
+
+
+def test_crlf_files_stay_so() -> None:
+    text = FILE.replace("\n", "\r\n")
+    plan = FilePlan(
+        (FunctionPlan("f.py", line_of("one"), True),), (KeptFunction(line_of("two"), "why"),), ("def p(): pass\n",)
+    )
+    made = rewrite(read_source("f.py", text), plan)
+    assert made.count("\n") == made.count("\r\n")

@@ -1,0 +1,34 @@
+"""Rule `fills`: a scalar given to a block of atomics becomes a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+import pytest
+
+from tt2gl.rewrite.fills import filled
+
+Code = Callable[[cst.CSTNode], str]
+Body = Callable[..., str]
+
+
+def test_an_atomic_elsewhere_is_left_alone(body: Body) -> None:
+    made = body("tl.atomic_add(a, 1)\ntl.atomic_add(b, 1)", fills={"1": (("8", "gl.int32"), "layout")})
+    assert made == "gl.atomic_add(a, gl.full([8], 1, gl.int32, layout))\ngl.atomic_add(b, 1)"
+
+
+@pytest.mark.parametrize(
+    ("value", "said", "expected"),
+    [
+        ("1", ("BLOCK", "gl.int32"), "gl.full([BLOCK], 1, gl.int32, layout)"),
+        ("(a + 1)", ("M", "N", "gl.int1"), "gl.full([M, N], a + 1, gl.int1, layout)"),
+    ],
+)
+def test_a_tile_of_one_value(code: Code, value: str, said: tuple[str, ...], expected: str) -> None:
+    assert code(filled(cst.parse_expression(value), said, "layout")) == expected
+
+
+def test_by_keyword(body: Body) -> None:
+    made = body("tl.atomic_add(p, x, mask=ok)", fills={"ok": (("8", "gl.int1"), "layout")})
+    assert made == "gl.atomic_add(p, x, mask=gl.full([8], ok, gl.int1, layout))"

@@ -1,0 +1,88 @@
+"""Rule `imports`: Gluon is imported beside Triton, helpers stand above the first converted function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+import pytest
+
+from tt2gl.rewrite.imports import import_lines, top_level_index, with_gluon
+
+BOTH = "from triton.experimental import gluon\nfrom triton.experimental.gluon import language as gl\n"
+
+Code = Callable[[cst.CSTNode], str]
+
+
+def imported(text: str, first: int, helpers: tuple[str, ...] = (), names: dict[str, str] | None = None) -> str:
+    """A module's text with Gluon imported."""
+    made = [cst.ensure_type(cst.parse_statement(helper), cst.FunctionDef) for helper in helpers]
+    return with_gluon(cst.parse_module(text), made, first, names or {}).code
+
+
+def test_what_is_imported_already_is_not_imported_again() -> None:
+    text = f"import triton\n{BOTH}\n\ndef kernel(): pass\n"
+    assert imported(text, 3) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "expected"),
+    [
+        pytest.param(
+            "import triton\nimport triton.language as tl\nimport torch\n\ndef k(): pass\n",
+            3,
+            f"import triton\nimport triton.language as tl\n{BOTH}import torch\n\ndef k(): pass\n",
+            id="after the last import of triton",
+        ),
+        pytest.param(
+            "from triton import jit\n\ndef k(): pass\n",
+            1,
+            f"from triton import jit\n{BOTH}\ndef k(): pass\n",
+            id="a from-import",
+        ),
+        pytest.param(
+            "import triton\nX = 1\ndef k(): pass\nimport triton.testing\n",
+            2,
+            f"import triton\n{BOTH}X = 1\ndef k(): pass\nimport triton.testing\n",
+            id="not after the first converted function",
+        ),
+        pytest.param(
+            "import tritonclient\nimport triton\ndef k(): pass\n",
+            2,
+            f"import tritonclient\nimport triton\n{BOTH}def k(): pass\n",
+            id="another package of a like name",
+        ),
+        pytest.param(
+            '"""Doc."""\ntry:\n    import triton\nexcept ImportError:\n    pass\ndef k(): pass\n',
+            2,
+            f'"""Doc."""\ntry:\n    import triton\nexcept ImportError:\n    pass\n\n{BOTH}def k(): pass\n',
+            id="no import of triton at the top level",
+        ),
+    ],
+)
+def test_where_the_imports_stand(text: str, first: int, expected: str) -> None:
+    assert imported(text, first) == expected
+
+
+def test_a_future_import_stays_first() -> None:
+    text = "from __future__ import annotations\nfrom mine import triton\n\n\n@triton.jit\ndef k(): pass\n"
+    assert imported(text, 2).startswith("from __future__ import annotations\nfrom mine import triton\n\nfrom triton.")
+
+
+def test_names_that_the_author_took_are_imported_under_others() -> None:
+    lines = import_lines({"gl": "gl_2", "gluon": "gluon_3"})
+    assert lines == (
+        "from triton.experimental import gluon as gluon_3",
+        "from triton.experimental.gluon import language as gl_2",
+    )
+
+
+def test_helpers_stand_above_the_function_two_lines_apart() -> None:
+    made = imported("import triton\n\n\ndef k(): pass\n", 1, ("def coalesced(): pass\n", "def paired(): pass\n"))
+    assert made == f"import triton\n{BOTH}\n\ndef coalesced(): pass\n\n\ndef paired(): pass\n\n\ndef k(): pass\n"
+
+
+def test_the_first_statement_that_holds_a_node() -> None:
+    module = cst.parse_module("x = 1\nif x:\n    def k(): pass\ndef k2(): pass\n")
+    assert top_level_index(module, lambda node: isinstance(node, cst.FunctionDef)) == 1
+    assert top_level_index(module, lambda node: isinstance(node, cst.ClassDef)) == 3

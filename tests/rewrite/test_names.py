@@ -1,0 +1,106 @@
+"""Rule `names`: `tl.*` becomes `gl.*` where both have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tt2gl.rewrite.names import GLUON, gluon_name
+
+Rewritten = Callable[..., str]
+Body = Callable[..., str]
+
+KERNEL = """
+@triton.jit
+def kernel(x_ptr, BLOCK: tl.constexpr):
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    "qualified",
+    [
+        pytest.param("triton.language.cumsum", id="only in triton"),
+        pytest.param("triton.language.dot", id="a dot"),
+        pytest.param("triton.language.extra.libdevice.exp", id="libdevice"),
+        pytest.param("triton.cdiv", id="of triton itself"),
+        pytest.param("numpy.exp", id="of another package"),
+        pytest.param("load", id="a bare name"),
+        pytest.param("mine.triton.language.load", id="a package with such a name inside"),
+    ],
+)
+def test_a_name_that_stays(qualified: str) -> None:
+    assert gluon_name(qualified) is None
+
+
+@pytest.mark.parametrize(
+    ("qualified", "name"),
+    [
+        ("triton.language.load", "load"),
+        ("triton.language.float32", "float32"),
+        ("triton.language.constexpr", "constexpr"),
+        pytest.param("triton.language.math.exp2", "exp2", id="of the math module"),
+    ],
+)
+def test_a_name_that_gluon_has(qualified: str, name: str) -> None:
+    assert gluon_name(qualified) == name
+
+
+@pytest.mark.parametrize("name", sorted(GLUON))
+def test_every_listed_name_is_in_both_languages(name: str) -> None:
+    triton_language = pytest.importorskip("triton.language")
+    gluon_language = pytest.importorskip("triton.experimental.gluon.language")
+    assert hasattr(triton_language, name)
+    assert hasattr(gluon_language, name)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param("y = x_ptr.load(1)", id="a method of that name"),
+        pytest.param("y = other.load(x_ptr)", id="another module's"),
+        pytest.param("load = 1", id="a variable of that name"),
+        pytest.param("y = tl.cumsum(x_ptr, 0)", id="not in gluon"),
+        pytest.param("y = tl.extra.cuda.globaltimer()", id="of a submodule"),
+        pytest.param("y = 'tl.load'", id="in a string"),
+        pytest.param("y = 1  # tl.load", id="in a comment"),
+    ],
+)
+def test_a_statement_that_stays(body: Body, statement: str) -> None:
+    assert body(statement) == statement
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        pytest.param("x = tl.load(x_ptr).to(tl.float32)", "x = gl.load(x_ptr).to(gl.float32)", id="calls and dtypes"),
+        pytest.param("x = (tl.float32)", "x = (gl.float32)", id="parentheses stay"),
+        pytest.param("x = tl.math.exp(x_ptr)", "x = gl.exp(x_ptr)", id="the math module's"),
+        pytest.param(
+            "x = tl.sum(tl.cumsum(x_ptr, 0), 0)", "x = gl.sum(tl.cumsum(x_ptr, 0), 0)", id="one stays inside another"
+        ),
+    ],
+)
+def test_a_statement_that_changes(body: Body, statement: str, expected: str) -> None:
+    assert body(statement) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "spelled"),
+    [
+        ("import triton\nimport triton.language as T\n\n\n", "T.load"),
+        ("import triton\nfrom triton import language\n\n\n", "language.load"),
+        ("import triton\nfrom triton.language import load\n\n\n", "load"),
+        ("import triton\nfrom triton.language import load as ld\n\n\n", "ld"),
+        ("import triton\nimport triton.language\n\n\n", "triton.language.load"),
+    ],
+)
+def test_a_name_is_known_by_its_meaning(rewritten: Rewritten, header: str, spelled: str) -> None:
+    text = f"@triton.jit\ndef kernel(x_ptr):\n    x = {spelled}(x_ptr)\n"
+    assert rewritten(text, header=header).endswith("    x = gl.load(x_ptr)\n")
+
+
+def test_host_code_is_left_alone(rewritten: Rewritten) -> None:
+    text = KERNEL.format("pass") + "\n\nDTYPE = tl.float32\n"
+    assert "\nDTYPE = tl.float32\n" in rewritten(text)
