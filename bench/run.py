@@ -29,7 +29,8 @@ sys.path.insert(0, str(ROOT))
 
 from tt2gl.convert import convert  # noqa: E402
 from tt2gl.isolate import Outcome, map_isolated, preload, private_triton, run_isolated  # noqa: E402
-from tt2gl.launches import Launch, TensorArg, launches_for, read_launches  # noqa: E402
+from tt2gl.launch_file import read_launches  # noqa: E402
+from tt2gl.launches import Launch, TensorArg, launches_for  # noqa: E402
 from tt2gl.report.document import document  # noqa: E402
 from tt2gl.results import Conversion, KernelReport  # noqa: E402
 from tt2gl.slicing import Slice, load_slice, slice_kernel  # noqa: E402

@@ -16,7 +16,7 @@ FLOORS = (
     ("verify.api", "doctor"),
     ("convert",),
     ("analysis", "verify"),
-    ("compiler", "infer", "rewrite"),
+    ("compiler", "infer", "launch_file", "rewrite"),
     ("launches", "slicing", "usage"),
     ("plan",),
     ("layouts", "source"),

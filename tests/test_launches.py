@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tt2gl.diagnostics import DiagnosticError
+from tt2gl.launch_file import decode, encode, read_launches, write_launches
 from tt2gl.launches import (
     DescriptorArg,
     DtypeValue,
@@ -20,11 +21,7 @@ from tt2gl.launches import (
     Options,
     TensorArg,
     check_launch,
-    decode,
-    encode,
     launches_for,
-    read_launches,
-    write_launches,
 )
 from tt2gl.source import read_source
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from tt2gl.diagnostics import DiagnosticError
-from tt2gl.launches import DtypeValue, Launch, launches_for, read_launches
+from tt2gl.launch_file import read_launches
+from tt2gl.launches import DtypeValue, Launch, launches_for
 from tt2gl.slicing import Slice, load_slice, slice_kernel, split_lines
 from tt2gl.source import read_source
 

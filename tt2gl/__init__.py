@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tt2gl.convert import convert
     from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-    from tt2gl.launches import Launch, read_launches
+    from tt2gl.launch_file import read_launches
+    from tt2gl.launches import Launch
     from tt2gl.results import CompileResult, Conversion, DeviceResult, KernelReport, Metrics
     from tt2gl.verify.api import verify
 
@@ -39,7 +40,8 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("Diagnostic", "DiagnosticError", "ExitCode", "Severity"), "tt2gl.diagnostics"),
     **dict.fromkeys(("CompileResult", "Conversion", "DeviceResult", "KernelReport", "Metrics"), "tt2gl.results"),
-    **dict.fromkeys(("Launch", "read_launches"), "tt2gl.launches"),
+    "Launch": "tt2gl.launches",
+    "read_launches": "tt2gl.launch_file",
 }
 # Modules that share the name of the function they are there for, and where that function is.
 _FUNCTIONS = {"convert": "tt2gl.convert", "verify": "tt2gl.verify.api"}

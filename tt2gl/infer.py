@@ -87,7 +87,7 @@ def infer_launches(
     diagnostics: tuple[Diagnostic, ...] = ()
     if notes:
         message = f"The launch of {fn.name} is partly guessed: {', '.join(notes)}."
-        hint = "Give real ones with --launches; `tt2gl record` makes them."
+        hint = "Give real ones with --launches (see docs/launches.md)."
         diagnostics = (Diagnostic("TTG210", Severity.NOTE, str(fn.path), fn.line, fn.column, message, hint),)
     return tuple(launches), diagnostics
 

@@ -105,14 +105,6 @@ class Launch:
         return hash((self.file, self.kernel, tuple(self.signature.items()), self.divisible_by_16, self.grid))
 
 
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides, in elements, of a tensor of this shape laid out row by row."""
-    strides = [1]
-    for size in reversed(shape[1:]):
-        strides.append(strides[-1] * size)
-    return tuple(reversed(strides))[: len(shape)] if shape else ()
-
-
 def launches_for(
     launches: Iterable[Launch], source_path: Path | str, kernel: str, root: Path | str | None = None
 ) -> tuple[Launch, ...]:
@@ -157,7 +149,7 @@ def _misfit(fn: JitFunction, message: str) -> DiagnosticError:
             fn.line,
             fn.column,
             message,
-            "Record the launches again, or correct the signature in the launches file.",
+            "Make the launches again, or correct the signature in the launches file.",
         ),
         ExitCode.USAGE,
     )

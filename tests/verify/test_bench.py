@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tt2gl.isolate import Outcome
-from tt2gl.launches import Launch, TensorArg, write_launches
+from tt2gl.launch_file import write_launches
+from tt2gl.launches import Launch, TensorArg
 from tt2gl.results import Conversion, DeviceResult, KernelReport
 from tt2gl.verify.device import DeviceJob, DeviceRun, FileKernel
 

@@ -105,7 +105,7 @@ def device_diagnostics(outcome: Outcome[DeviceRun], file: str, line: int = 0) ->
         kind, _, said = outcome.error.partition(": ")
         if kind == UnknownInputsError.__name__:
             message = f"The kernel was not run on the GPU: {said}."
-            hint = "Record the launch with `tt2gl record`, or complete it in the launches file."
+            hint = "Give the launch with its grid and arguments in a launches file (see docs/launches.md)."
             return (Diagnostic("TTG411", Severity.WARNING, file, line, 0, message, hint),)
         cause = said if kind == RunError.__name__ else outcome.error
         hint = "Run it under compute-sanitizer, or see `tt2gl doctor` for what is missing."
