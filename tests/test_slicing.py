@@ -201,6 +201,38 @@ def test_constants_are_worked_out(write: Write, tmp_path: Path, definition: str)
     assert "3.5" in ir_of(path, tmp_path)
 
 
+ALONE = {
+    "absolute": ("from absent_package.ops import exp\n", "exp(x)"),
+    "renamed": ("from absent_package.ops import exp as e\n", "e(x)"),
+    "relative": ("from .absent import exp\n", "exp(x)"),
+    "module": ("from absent_package import language as tle\n", "tle.exp(x)"),
+    "relative_module": ("from .absent import language as tle\n", "tle.exp(x)"),
+    "libdevice": ("from absent_package.ops import libdevice\n", "libdevice.exp(x)"),
+}
+
+
+@pytest.mark.parametrize(("definition", "body"), [
+    pytest.param("from absent_package.ops import helper\n", "helper(x)", id="no_function_of_triton"),
+    pytest.param("from .ops import exp\n", "exp(x)", id="unbound_in_a_file_that_is_there"),
+    pytest.param("from absent_package import core\n", "core.helper(x)", id="no_function_of_triton_in_a_module"),
+])  # fmt: skip
+def test_nothing_stands_in(write: Write, tmp_path: Path, definition: str, body: str) -> None:
+    write("ops.py", "")
+    path = write("a.py", HEADER + definition + KERNEL.format(body=body))
+    sliced = slice_kernel(read_source(path), "kernel")
+    assert "it is taken for" not in "".join(diagnostic.message for diagnostic in sliced.diagnostics)
+
+
+@pytest.mark.parametrize(("definition", "body"), ALONE.values(), ids=ALONE.keys())
+def test_triton_stands_in_for_what_is_not_at_hand(write: Write, tmp_path: Path, definition: str, body: str) -> None:
+    path = write("a.py", HEADER + definition + KERNEL.format(body=body))
+    sliced = slice_kernel(read_source(path), "kernel")
+    (diagnostic,) = sliced.diagnostics
+    assert (diagnostic.code, diagnostic.line) == ("TTG110", 3)
+    text = frontend(load_slice(sliced, tmp_path / "slices"), SIGNATURE, {"BLOCK": 64})
+    assert "math.exp" in text or "extern_elementwise" in text
+
+
 def test_the_target_answers(write: Write, tmp_path: Path) -> None:
     definition = "import torch\nIS_HIP = torch.version.hip is not None\nC = tl.constexpr(3.5 if IS_HIP else 1.25)\n"
     path = write("a.py", HEADER + definition + KERNEL.format(body="x * C"))

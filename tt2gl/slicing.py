@@ -25,6 +25,7 @@ from tt2gl.host.calls import PURE_MODULES
 from tt2gl.host.evaluator import Evaluator, open_module
 from tt2gl.host.facts import Version
 from tt2gl.host.scopes import Module, Scope, all_arguments
+from tt2gl.host.stand_ins import stand_in
 from tt2gl.host.triton_names import decorator_kind
 from tt2gl.host.values import (
     Builtin,
@@ -387,6 +388,8 @@ class _Slicer:
         except HostRaise:
             if context != "body":
                 part.early.setdefault(name, f"inert({name!r})")
+            else:
+                self._missing(part, scope, name, chains)
             return
         except Undecided as error:
             if context == "annotation":
@@ -421,6 +424,8 @@ class _Slicer:
             case External(dotted) if value.within("triton") or dotted.partition(".")[0] in PURE_MODULES:
                 part.found.setdefault(name, dotted)
             case External(dotted, is_module):
+                if context == "body" and self._stand_in(part, name, dotted, chains):
+                    return
                 maker = "stub" if is_module else "inert"
                 constants = "".join(f", {key}={text}" for key, text in self._constants(value, chains))
                 if context == "body" or name not in part.early:
@@ -431,6 +436,46 @@ class _Slicer:
                     part.early.setdefault(name, text)
                 elif context != "body":
                     part.early.setdefault(name, f"inert({name!r})")
+
+    def _missing(self, part: _Part, scope: Scope, name: str, chains: set[tuple[str, ...]]) -> None:
+        """A name from a file of the author's package that is not there."""
+        try:
+            binding = self.evaluator.binding(scope, name)
+        except Undecided:
+            return
+        node = None if binding is None else binding.node
+        if binding is None or binding.alias is None or not isinstance(node, ast.ImportFrom) or not node.level:
+            return
+        world = self.evaluator.world
+        path = world.relative(node.level, node.module, scope.module.path)
+        if path is None or world.load(path) is None:
+            self._stand_in(part, name, f".{binding.alias.name}", chains)
+
+    def _stand_in(self, part: _Part, name: str, dotted: str, chains: set[tuple[str, ...]]) -> bool:
+        """Bind a name of a package that is not at hand to Triton's function of that name, or to a module of such."""
+        if () in chains:
+            found = stand_in(dotted)
+            if found is not None:
+                part.found.setdefault(name, found)
+                self._stood_in(part, name, found)
+            return found is not None
+        members = {chain[0]: stand_in(f"{dotted}.{chain[0]}") for chain in chains}
+        members = {member: found for member, found in members.items() if found is not None}
+        if not members:
+            return False
+        made = "".join(f", {member}=find({found!r})" for member, found in sorted(members.items()))
+        part.early[name] = f"stub({dotted!r}{made})"
+        self._stood_in(part, name, ", ".join(sorted(found for found in members.values() if found)))
+        return True
+
+    def _stood_in(self, part: _Part, name: str, found: str) -> None:
+        binding = next(iter(part.module.scope.bindings.get(name, [])), None)
+        node = binding.node if binding is not None else None
+        line, column = (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        text = f"What `{name}` is cannot be read, as its module is not at hand; it is taken for {found}."
+        hint = "Convert the file inside its package, or say with --root where its packages are."
+        diagnostic = Diagnostic("TTG110", Severity.WARNING, str(part.module.path), line, column, text, hint)
+        self.diagnostics.setdefault((name, diagnostic.message), diagnostic)
 
     def _need(self, part: _Part, chain: tuple[str, ...], context: Context) -> None:
         """Bind `chain` in the part of the module that it is read from."""
