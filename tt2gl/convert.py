@@ -12,7 +12,8 @@ from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.hoisting import hoisted
 from tt2gl.analysis.kernel import analyse, observe_job, parsed
-from tt2gl.analysis.planner import Conflict, KernelAnalysis, Planner
+from tt2gl.analysis.collected import Conflict
+from tt2gl.analysis.planner import KernelAnalysis, Planner
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.infer import infer_launches
 from tt2gl.isolate import map_isolated, preload

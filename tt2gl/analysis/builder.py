@@ -245,9 +245,10 @@ class Builder:
             if not isinstance(child, ast.expr):
                 continue
             fact = frame.facts.expressions.get(position_of(child))
-            if isinstance(fact, TensorFact) and fact.shape:
+            calls = any(isinstance(part, ast.Call) for part in ast.walk(child))
+            if calls and isinstance(fact, TensorFact) and fact.shape:
                 self.effect(self.evaluate(child, frame))
-            else:
+            elif calls:
                 self.inside_constant(child, frame)
 
     def read(self, node: ast.Name, frame: Frame) -> Value:

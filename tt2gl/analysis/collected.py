@@ -1,40 +1,99 @@
 """Decisions of all launches and callers, gathered by function: one slot for each place in the source.
 
-A slot holds what every context (kernel, launch, chain of calls) wants of it. Variables that stand in several
-layouts get a label for each; a label stands for one layout wherever the variable is read.
+A slot holds what every context (kernel, launch, chain of calls) wants of it. A statement whose variable is wanted in
+several layouts stands several times; which copy of one context is which of another is settled here (`Version`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import suffixed
-from tt2gl.analysis.propagation import Decisions, NamedWeb, Spot
+from tt2gl.analysis.propagation import Clone, Decisions, NamedWeb, Spot
 from tt2gl.analysis.terms import Term
-
-Slot = tuple[str, Position, int]
-"""What kind of edit, where, and in which copy of its statement."""
 
 Context = tuple[int, int, CallChain]
 """Kernel, launch, calls: one way that a function was reached."""
 
 Wanted = dict[Context, Term]
-
-Said = Callable[[Context, Term], str]
-"""A layout as a function's text can say it."""
+"""What each context wants at one place."""
 
 LAYOUT_KINDS = ("creation", "convert", "fill")
+
+
+class Conflict(Exception):
+    """Two launches, or two callers, want different layouts where the text can say only one."""
+
+    def __init__(self, function: FunctionKey, position: Position) -> None:
+        super().__init__(f"{function[0]}:{position[0]}:{position[1]}")
+        self.function, self.position = function, position
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one context wants of one place, in one copy of its statement."""
+
+    context: Context
+    clone: Clone
+    term: Term
+
+
+@dataclass
+class Version:
+    """One layout of a variable, by context; `converted`: made from another version, not computed again."""
+
+    wanted: Wanted
+    converted: bool
+
+
+@dataclass
+class Group:
+    """A variable's linked definitions, in all contexts that reach them, and its layouts."""
+
+    name: str
+    statements: set[Position]
+    versions: list[Version] = field(default_factory=list)
+    cheap: bool = True
+
+    def add(self, context: Context, terms: Iterable[Term], converted: bool) -> None:
+        """Join one context's layouts to those of others: equal ones first, then in order."""
+        own = [version for version in self.versions if version.converted == converted]
+        known = {version.wanted[context] for version in own if context in version.wanted}
+        free = [version for version in own if context not in version.wanted]
+        left: list[Term] = []
+        for term in (term for term in dict.fromkeys(terms) if term not in known):
+            equal = next((v for v in free if _agrees(v, context, term)), None)
+            if equal is None:
+                left.append(term)
+            else:
+                equal.wanted[context] = term
+                free.remove(equal)
+        for term in left:
+            if free:
+                free.pop(0).wanted[context] = term
+            else:
+                self.versions.append(Version({context: term}, converted))
+
+    @property
+    def computed(self) -> list[Version]:
+        """The layouts that the statements themselves compute: one copy each."""
+        return [version for version in self.versions if not version.converted]
+
+
+def _agrees(version: Version, context: Context, term: Term) -> bool:
+    return any(other == term and known[0] == context[0] for known, other in version.wanted.items())
 
 
 @dataclass
 class Function:
     """Everything decided about one function."""
 
-    slots: dict[Slot, Wanted] = field(default_factory=dict)
-    statements: dict[Slot, Position] = field(default_factory=dict)
+    slots: dict[tuple[str, Position], list[Entry]] = field(default_factory=dict)
+    statements: dict[Position, Position] = field(default_factory=dict)
     variables: dict[Position, str] = field(default_factory=dict)
     dims: dict[Position, tuple[str, ...]] = field(default_factory=dict)
     ranks: dict[Position, tuple[int, int]] = field(default_factory=dict)
@@ -42,34 +101,79 @@ class Function:
     webs: list[tuple[Context, NamedWeb]] = field(default_factory=list)
     after: dict[tuple[Position, str], list[tuple[Context, Term, Term]]] = field(default_factory=dict)
 
-    def layouts(self) -> list[Wanted]:
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The webs of all contexts, those of one variable together that share a statement."""
+        made: list[Group] = []
+        for _, web in self.webs:
+            statements = set(web.statements)
+            for group in [g for g in made if g.name == web.name and g.statements & statements]:
+                statements |= group.statements
+                made.remove(group)
+            made.append(Group(web.name, statements))
+        for group in made:
+            for context, web in self.webs:
+                if web.name == group.name and group.statements & set(web.statements):
+                    group.cheap = group.cheap and web.cheap
+                    group.add(context, web.terms, converted=False)
+                    group.add(context, web.converted, converted=True)
+        return made
+
+    def copied(self) -> dict[Position, list[Version]]:
+        """The statements that stand several times, with the layout of each copy."""
+        return {
+            statement: group.computed
+            for group in self.groups
+            for statement in group.statements
+            if len(group.computed) > 1
+        }
+
+    def wanted(self, kind: str, statement: Position | None, version: Version | None) -> dict[Position, Wanted]:
+        """What is wanted at each place of a kind: in one copy of a statement, or in all that stand once."""
+        copied = self.copied()
+        found: dict[Position, Wanted] = {}
+        for (of, position), entries in self.slots.items():
+            owner = self.statements[position]
+            if of != kind or (owner if owner in copied else None) != statement:
+                continue
+            for entry in entries:
+                if version is None or version.wanted.get(entry.context) == entry.clone:
+                    found.setdefault(position, {})[entry.context] = entry.term
+        return found
+
+    def layouts(self) -> Iterator[Wanted]:
         """What each place that spells a layout wants."""
-        spelled = [wanted for slot, wanted in self.slots.items() if slot[0] in LAYOUT_KINDS]
-        return spelled + [{context: target} for steps in self.after.values() for context, _, target in steps]
+        copied = self.copied()
+        for kind in LAYOUT_KINDS:
+            yield from self.wanted(kind, None, None).values()
+            for statement, versions in copied.items():
+                for version in versions:
+                    yield from self.wanted(kind, statement, version).values()
+        for steps in self.after.values():
+            yield from ({context: target} for context, _, target in steps)
 
     @property
     def edited(self) -> bool:
         """Whether any text changes."""
-        return bool(self.layouts() or self.ranks or self.indexed)
+        return bool(self.ranks or self.indexed or any(True for _ in self.layouts()))
 
 
 def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, decisions: Decisions) -> None:
     """Add one launch's decisions to `functions`."""
-    versions: dict[tuple[FunctionKey, CallChain, Position], tuple[Term, ...]] = {}
-    for web in decisions.webs:
-        functions.setdefault(web.function, Function()).webs.append(((kernel, launch, web.context), web))
-        for statement in web.statements:
-            versions[web.function, web.context, statement] = web.terms
 
-    def put(kind: str, spot: Spot, position: Position, term: Term) -> Function:
-        site = spot.site
-        known = versions.get((site.function, site.context, site.statement), ())
-        copy = known.index(spot.clone) if spot.clone in known else 0
-        function = functions.setdefault(site.function, Function())
-        function.slots.setdefault((kind, position, copy), {})[kernel, launch, site.context] = term
-        function.statements[kind, position, copy] = site.statement
+    def at(spot: Spot) -> Function:
+        function = functions.setdefault(spot.site.function, Function())
         return function
 
+    def put(kind: str, spot: Spot, position: Position, term: Term) -> Function:
+        function = at(spot)
+        entry = Entry((kernel, launch, spot.site.context), spot.clone, term)
+        function.slots.setdefault((kind, position), []).append(entry)
+        function.statements[position] = spot.site.statement
+        return function
+
+    for web in decisions.webs:
+        functions.setdefault(web.function, Function()).webs.append(((kernel, launch, web.context), web))
     for spot, term in decisions.creations.items():
         put("creation", spot, spot.site.position, term)
     for spot, term in decisions.converts.items():
@@ -80,9 +184,9 @@ def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, de
         for spot, (name, term) in named.items():
             put(kind, spot, spot.site.position, term).variables[spot.site.position] = name
     for spot, rank in decisions.expansions.items():
-        functions.setdefault(spot.site.function, Function()).ranks[spot.site.position] = rank
+        at(spot).ranks[spot.site.position] = rank
     for spot, what in decisions.indexed.items():
-        functions.setdefault(spot.site.function, Function()).indexed[spot.site.position] = what
+        at(spot).indexed[spot.site.position] = what
     for (key, statement), steps in decisions.after.items():
         made = functions.setdefault(key, Function()).after
         for name, source, target in steps:
@@ -90,39 +194,40 @@ def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, de
 
 
 class Labels:
-    """What each variable is called in each layout, and which statements stand several times."""
+    """What each variable is called in each of its layouts."""
 
-    def __init__(self, function: Function, said: Said) -> None:
-        self.said = said
-        self.labels: dict[tuple[str, str], str] = {}
-        self.copies: dict[Position, tuple[str, ...]] = {}
-        wanted: dict[str, list[str]] = {}
-        several: set[str] = set()
-        per_statement: dict[tuple[Position, str], list[str]] = {}
-        for context, web in function.webs:
-            every = [said(context, term) for term in (*web.terms, *web.converted)]
-            _extend(wanted.setdefault(web.name, []), every)
-            for statement in web.statements:
-                computed = per_statement.setdefault((statement, web.name), [])
-                _extend(computed, every[: len(web.terms)])
-                if len(computed) > 1:
-                    self.copies[statement] = tuple(computed)
-                if len(set(every)) > 1 or len(computed) > 1:
-                    several.add(web.name)
-        taken = set(wanted)
+    def __init__(self, key: FunctionKey, function: Function, said: Callable[[Wanted, Position], str]) -> None:
+        self.key = key
+        self.labels: dict[tuple[str, Context, Term], str] = {}
+        several = {group.name for group in function.groups if len(group.versions) > 1}
+        taken = {group.name for group in function.groups}
         for name in sorted(several):
-            for place, layout in enumerate(wanted[name]):
-                label = name if place == 0 else suffixed(name, layout, taken)
-                taken.add(label)
-                self.labels[name, layout] = label
+            known: dict[str, str] = {}
+            for group in function.groups:
+                if group.name != name:
+                    continue
+                place = min(group.statements)
+                layouts = [said(version.wanted, place) for version in group.versions]
+                dear = len(group.computed) > 1 and not group.cheap
+                if dear or len(set(layouts)) != len(layouts):
+                    # A second copy, above all one under the same name, would do twice what may only be done once.
+                    raise Conflict(key, place)
+                for version, layout in zip(group.versions, layouts, strict=True):
+                    if layout not in known:
+                        known[layout] = name if not known else suffixed(name, layout, taken)
+                        taken.add(known[layout])
+                    for context, term in version.wanted.items():
+                        if self.labels.setdefault((name, context, term), known[layout]) != known[layout]:
+                            raise Conflict(key, place)
 
     def label(self, variable: str, context: Context, term: Term) -> str:
         """The variable's name in a layout."""
-        return self.labels.get((variable, self.said(context, term)), variable)
+        return self.labels.get((variable, context, term), variable)
 
-
-def _extend(known: list[str], more: list[str]) -> None:
-    known.extend(item for item in dict.fromkeys(more) if item not in known)
-
-
-__all__ = ["Context", "Function", "Labels", "Mapping", "Wanted", "collect"]
+    def common(self, variable: str, wanted: Wanted, position: Position) -> str:
+        """The variable's name at a place, whatever the context; empty where its own stands."""
+        names = {self.label(variable, context, term) for context, term in wanted.items()}
+        if len(names) != 1:
+            raise Conflict(self.key, position)
+        name = names.pop()
+        return "" if name == variable else name

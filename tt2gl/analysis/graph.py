@@ -66,6 +66,7 @@ class Node:
     cheap: bool = True
     anchored: bool = False
     natural: Term | None = None
+    operand_term: Term | None = None
 
     @property
     def dims_known(self) -> tuple[str, ...]:

@@ -9,22 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tt2gl.analysis.collected import Context, Function, Labels, Wanted, collect
+from tt2gl.analysis.choices import conditional
+from tt2gl.analysis.collected import Conflict, Context, Function, Labels, Version, Wanted, collect
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import CallSite, FunctionKey
 from tt2gl.analysis.memory import Classes, Scene
-from tt2gl.analysis.naming import class_names, listed
+from tt2gl.analysis.naming import class_names, listed, unused
 from tt2gl.analysis.propagation import Decisions
 from tt2gl.analysis.terms import Term, renamed, rendered, root_of
 from tt2gl.plan import Conversion, Declaration, Edits, FunctionPlan
-
-
-class Conflict(Exception):
-    """Two launches, or two callers, want different layouts where the text can say only one."""
-
-    def __init__(self, function: FunctionKey, position: Position) -> None:
-        super().__init__(f"{function[0]}:{position[0]}:{position[1]}")
-        self.function, self.position = function, position
 
 
 @dataclass
@@ -49,6 +42,7 @@ class Planner:
         self.kernels = {analysis.function: analysis for analysis in analyses}
         self.functions: dict[FunctionKey, Function] = {key: Function() for key in self.kernels}
         self.parameters: dict[FunctionKey, dict[str, Wanted]] = {}
+        self.choices: dict[FunctionKey, dict[str, tuple[dict[int, str], str]]] = {}
         self.passed: dict[tuple[FunctionKey, Position], dict[str, Wanted]] = {}
         for place, analysis in enumerate(analyses):
             analysis.names = class_names(analysis.classes, analysis.taken)
@@ -100,29 +94,44 @@ class Planner:
         names = ["layout"] if len(groups) == 1 else [f"layout_{place}" for place in range(len(groups))]
         self.parameters[key] = dict(zip(names, groups, strict=True))
 
-    def _said(self, key: FunctionKey, context: Context, term: Term) -> str:
-        """A layout as a function can say it: by the kernel's names, or by the parameter that brings it."""
-        if key in self.kernels:
-            return rendered(renamed(term, self.analyses[context[0]].names))
-        for name, group in self.parameters.get(key, {}).items():
-            if group.get(context) == term:
-                return name
-        return rendered(term)
-
     def _spelled(self, key: FunctionKey, wanted: Wanted, position: Position) -> str:
-        """The one text for what all contexts want at a place. Raises `Conflict` where there is none."""
+        """The one text for what all contexts want at a place. Raises `Conflict` where there is none.
+
+        A kernel says it by its layouts' names, by a name of its own where it depends on a flag; a helper by the
+        parameter that brings it.
+        """
         if key not in self.kernels:
             for name, group in self.parameters.get(key, {}).items():
                 if all(group.get(context) == term for context, term in wanted.items()):
                     return name
             raise Conflict(key, position)
-        said = {self._said(key, context, term) for context, term in wanted.items()}
-        if len(said) != 1:
-            raise Conflict(key, position)
-        return said.pop()
+        analysis = self.kernels[key]
+        said = {context[1]: rendered(renamed(term, analysis.names)) for context, term in wanted.items()}
+        if len(set(said.values())) == 1:
+            return next(iter(said.values()))
+        return self._choice(analysis, said, position)
+
+    def _choice(self, analysis: KernelAnalysis, said: dict[int, str], position: Position) -> str:
+        """A name for a layout that depends on a flag: the known one that agrees, or a new one."""
+        known = self.choices.setdefault(analysis.function, {})
+        for name, (others, _) in known.items():
+            together = {**others, **said}
+            shared = others.keys() & said.keys()
+            if len(shared) > 1 and all(others[i] == said[i] for i in shared):
+                source = conditional(together, [scene.launch for scene in analysis.scenes])
+                if source is not None:
+                    known[name] = (together, source)
+                    return name
+        source = conditional(said, [scene.launch for scene in analysis.scenes])
+        if source is None:
+            raise Conflict(analysis.function, position)
+        taken = {*analysis.taken, *analysis.names.values(), *known}
+        name = unused("chosen_layout", taken)
+        known[name] = (said, source)
+        return name
 
     def _plan(self, key: FunctionKey, function: Function) -> FunctionPlan:
-        labels = Labels(function, lambda context, term: self._said(key, context, term))
+        labels = Labels(key, function, lambda wanted, position: self._spelled(key, wanted, position))
         conversions: dict[Position, list[Conversion]] = {}
         for (statement, variable), steps in function.after.items():
             made = conversions.setdefault(statement, [])
@@ -149,25 +158,16 @@ class Planner:
     ) -> tuple[Edits, dict[Position, tuple[Edits, ...]]]:
         """Edits of the statements that stand once, and of each copy of the others."""
 
-        def chosen(kind: str, statement: Position | None, copy: int) -> dict[Position, Wanted]:
-            found: dict[Position, Wanted] = {}
-            for slot, wanted in function.slots.items():
-                owner = function.statements[slot]
-                owner = owner if owner in labels.copies else None
-                if slot[0] == kind and owner == statement and (statement is None or slot[2] == copy):
-                    found.setdefault(slot[1], {}).update(wanted)
-            return found
-
-        def edits(statement: Position | None, copy: int) -> Edits:
+        def edits(statement: Position | None, version: Version | None) -> Edits:
             def spelled(kind: str) -> dict[Position, str]:
-                found = chosen(kind, statement, copy)
+                found = function.wanted(kind, statement, version)
                 return {position: self._spelled(key, wanted, position) for position, wanted in found.items()}
 
             def labelled(kind: str) -> dict[Position, str]:
                 return {
                     position: name
-                    for position, wanted in chosen(kind, statement, copy).items()
-                    if (name := self._label(key, function.variables[position], wanted, position, labels))
+                    for position, wanted in function.wanted(kind, statement, version).items()
+                    if (name := labels.common(function.variables[position], wanted, position))
                 }
 
             inside = [
@@ -192,8 +192,8 @@ class Planner:
                 },
             )
 
-        copies = {s: tuple(edits(s, copy) for copy in range(len(every))) for s, every in labels.copies.items()}
-        return edits(None, 0), copies
+        copies = {s: tuple(edits(s, version) for version in each) for s, each in function.copied().items()}
+        return edits(None, None), copies
 
     def _out_of_reach(self, key: FunctionKey) -> dict[Position, str]:
         """Creating calls that no launch of any kernel reaches: the compiler is left to infer their layout."""
@@ -204,14 +204,6 @@ class Planner:
     def _reaches(analysis: KernelAnalysis, key: FunctionKey) -> bool:
         functions = (f for scene in analysis.scenes for f in scene.facts.functions.values())
         return any((function.path, function.line) == key for function in functions)
-
-    def _label(self, key: FunctionKey, variable: str, wanted: Wanted, position: Position, labels: Labels) -> str:
-        """A variable's name at a place; empty where its own stands."""
-        names = {labels.label(variable, context, term) for context, term in wanted.items()}
-        if len(names) != 1:
-            raise Conflict(key, position)
-        name = names.pop()
-        return "" if name == variable else name
 
     def _declarations(self, key: FunctionKey, function: Function) -> tuple[Declaration, ...]:
         """The layouts that a kernel's text mentions, its helpers' arguments included."""
@@ -226,6 +218,8 @@ class Planner:
                 served = [pointer for pointer in layout.pointers if pointer]
                 comment = f"coalesced access to {listed(served)}" if served else ""
                 made.append(Declaration(analysis.names[layout.name], layout.source, comment))
+        choices = self.choices.get(key, {})
+        made.extend(Declaration(name, source, "") for name, (_, source) in choices.items())
         return tuple(made)
 
 

@@ -36,7 +36,8 @@ class Spot:
 class NamedWeb:
     """One variable's linked definitions, the calls that led to them, and the layouts they are wanted in.
 
-    `terms`: layouts that the statements compute it in; `converted`: those it is converted to after them.
+    `terms`: layouts that the statements compute it in; `converted`: those it is converted to after them; `cheap`:
+    whether the statements may stand several times.
     """
 
     function: FunctionKey
@@ -45,6 +46,7 @@ class NamedWeb:
     statements: tuple[Position, ...]
     terms: tuple[Term, ...]
     converted: tuple[Term, ...]
+    cheap: bool
 
 
 @dataclass
@@ -100,8 +102,14 @@ class Propagation:
                 if node.cheap and not self._is_cheap(node):
                     node.cheap, changed = False, True
             for web in self._webs():
-                if web.cheap and not all(d.clonable and d.node.cheap for d in web.definitions):
+                if web.cheap and not self._is_cheap_web(web):
                     web.cheap, changed = False, True
+
+    @staticmethod
+    def _is_cheap_web(web: Web) -> bool:
+        """Whether a variable may be computed twice: not where a loop accumulates what it loads."""
+        carried = len({definition.depth for definition in web.definitions}) > 1
+        return all(d.clonable and d.node.cheap and not (carried and _loads(d.node)) for d in web.definitions)
 
     def _is_cheap(self, node: Node) -> bool:
         if node.kind in _DEAR or node.anchored or node.several:
@@ -125,9 +133,22 @@ class Propagation:
                 if definition.node.natural is not None
             ]
             if not undecided:
-                return
+                if not self._anchor_reduction():
+                    return
+                continue
             _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
             web.natural = natural
+
+    def _anchor_reduction(self) -> bool:
+        """Give the first reduction or scan of values without a layout the default one of their tile."""
+        for node in self.graph.nodes:
+            if node.kind in ("reduce", "scan") and node.shape and node.natural is None:
+                if all(operand.natural is None for operand in node.operands):
+                    node.operand_term = self.default(node.operands[0])
+                    own = node.operand_term
+                    node.natural = own if node.kind == "scan" else self._reduced(node, own)
+                    return node.natural is not None
+        return False
 
     def _flow(self) -> None:
         changed = True
@@ -245,6 +266,8 @@ class Propagation:
         return self.default(node)
 
     def _operand_term(self, node: Node) -> Term:
+        if node.operand_term is not None:
+            return node.operand_term
         for operand in node.operands:
             if operand.natural is not None:
                 return operand.natural
@@ -384,8 +407,27 @@ class Propagation:
             converted = [target for name, _, target in steps if name == web.name and target not in terms]
             statements = tuple(dict.fromkeys(d.site.statement for d in made))
             self.decisions.webs.append(
-                NamedWeb(site.function, site.context, web.name, statements, tuple(terms), tuple(converted))
+                NamedWeb(site.function, site.context, web.name, statements, tuple(terms), tuple(converted), web.cheap)
             )
+
+
+def _loads(node: Node) -> bool:
+    """Whether an expression reads global memory, itself or through the names it reads."""
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        if current.kind == "load":
+            return True
+        stack.extend(current.operands)
+        if current.value is not None:
+            stack.append(current.value)
+        if current.web is not None:
+            stack.extend(definition.node for definition in current.web.find().definitions)
+    return False
 
 
 def step_web(definition: Definition) -> Web:

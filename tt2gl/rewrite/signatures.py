@@ -11,6 +11,7 @@ def kernel(x_ptr, BLOCK: gl.constexpr):
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -60,7 +61,10 @@ def with_declarations(function: cst.FunctionDef, declarations: Sequence[Declarat
     lines: list[cst.BaseStatement] = []
     for place, declaration in enumerate(declarations):
         text = f"{declaration.name}: gl.constexpr = {declaration.source}"
-        if len(text) > _WIDTH and text.endswith(")"):
+        if " if " in declaration.source and len(text) > _WIDTH:
+            value, test, other = re.split(r" (?=if |else )", declaration.source)
+            text = f"{declaration.name}: gl.constexpr = (\n    {value}\n    {test}\n    {other}\n)"
+        elif len(text) > _WIDTH and text.endswith(")"):
             head, _, arguments = text[:-1].partition("(")
             text = f"{head}(\n    {arguments}\n)"
         line = ensure_type(statement(text), cst.SimpleStatementLine)

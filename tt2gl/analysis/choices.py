@@ -1,0 +1,41 @@
+"""Layouts that depend on a flag: one name for what a place wants under one launch and under another.
+
+k_layout: gl.constexpr = gl.SliceLayout(1, vk_layout) if STATE_V_FIRST else gl.SliceLayout(0, kv_layout)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tt2gl.launches import Launch
+
+
+def conditional(said: Mapping[int, str], launches: Sequence[Launch]) -> str | None:
+    """Source that gives each launch (by index) its layout, by one compile-time parameter; None where none tells."""
+    texts = list(dict.fromkeys(said.values()))
+    if len(texts) != 2:
+        return None
+    for name in launches[0].constexprs:
+        test = _test(name, {index: launches[index].constexprs.get(name) for index in said}, said, texts[0])
+        if test is not None:
+            return f"{texts[0]} if {test} else {texts[1]}"
+    return None
+
+
+def _test(name: str, values: Mapping[int, Any], said: Mapping[int, str], wanted: str) -> str | None:
+    """A condition on a parameter that holds exactly where `wanted` is said."""
+    yes = {repr(values[index]): values[index] for index in said if said[index] == wanted}
+    no = {repr(values[index]): values[index] for index in said if said[index] != wanted}
+    if yes.keys() & no.keys():
+        return None
+    if all(isinstance(value, bool) for value in (*yes.values(), *no.values())):
+        return name if True in yes.values() else f"not {name}"
+    for side, pattern, absent in ((yes, "{} == {}", "{} is None"), (no, "{} != {}", "{} is not None")):
+        if len(side) == 1:
+            value = next(iter(side.values()))
+            if value is None:
+                return absent.format(name)
+            if isinstance(value, int | str):
+                return pattern.format(name, repr(value))
+    return None
