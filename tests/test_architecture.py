@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,6 +84,13 @@ def test_the_table_is_the_documented_one() -> None:
     rows = [line.split("|")[1:-1] for line in table.strip().splitlines()[2:]]
     documented = tuple(tuple(name.strip(" `") for name in row[0].split(",")) for row in rows)
     assert documented == FLOORS
+
+
+def test_the_map_has_every_module() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    names = {module_name(path) for path in MODULES if path.name != "__init__.py" and path.parent.name != "targets"}
+    shown = set(re.findall(r"`([\w.]+)`", page))
+    assert {name for name in names if not {name, name.removeprefix("host.")} & shown} == set()
 
 
 def test_the_package_imports_nothing_heavy() -> None:
