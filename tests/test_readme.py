@@ -55,6 +55,6 @@ def test_what_verify_prints(folder: Path) -> None:
 
 
 def masked(table: str) -> list[list[str]]:
-    """A table's cells, but registers, and words on them: they are the compiler's business, and differ between Tritons."""
+    """A table's cells, but registers and words on them, which differ between Tritons."""
     rows = [line.split() for line in table.strip().splitlines() if "TTG504" not in line]
     return [[*row[:4], *row[7:]] if len(row) > 8 and row[2].isdigit() else row for row in rows]
