@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tt2gl.convert import convert  # noqa: E402
+from tt2gl.files import write_text  # noqa: E402
 from tt2gl.isolate import Outcome, map_isolated, preload, private_triton, run_isolated  # noqa: E402
 from tt2gl.launch_file import read_launches  # noqa: E402
 from tt2gl.launches import Launch, TensorArg, launches_for  # noqa: E402
@@ -290,9 +291,7 @@ def write(path: Path, entries: Sequence[Entry], where: dict[str, str], seconds: 
             kernel["device"]["gb_per_s"] = gigabytes_a_second(run)
             kernel["device"]["rivals"] = rivals(entry)
             kernel["device"]["straw_man"] = straw_man(entry)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps({"environment": where, **made}, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_text(path, json.dumps({"environment": where, **made}, indent=1, allow_nan=False) + "\n")
 
 
 def final_report(entry: Entry) -> KernelReport:
