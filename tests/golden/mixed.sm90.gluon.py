@@ -1,0 +1,59 @@
+"""A matrix product, which stays Triton, and the kernel after it; both name their offsets by one helper."""
+
+import triton
+import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+
+@gluon.constexpr_function
+def coalesced(shape, order, bits, num_warps, lanes=32):
+    """Blocked layout of a global access: up to 16 bytes a thread along `order[0]`, lanes then warps outwards."""
+    rank, elements = len(shape), 1
+    for extent in shape:
+        elements *= extent
+    size, threads, warps = [1] * rank, [1] * rank, [1] * rank
+    size[order[0]] = min(128 // bits, shape[order[0]], max(elements // (num_warps * lanes), 1))
+    for dim in order:
+        threads[dim] = min(lanes, max(shape[dim] // size[dim], 1))
+        lanes //= threads[dim]
+        warps[dim] = min(num_warps, max(shape[dim] // (size[dim] * threads[dim]), 1))
+        num_warps //= warps[dim]
+    threads[order[-1]] *= lanes
+    warps[order[-1]] *= num_warps
+    return gl.BlockedLayout(size, threads, warps, order)
+
+
+@triton.jit
+def block_of(pid, BLOCK: tl.constexpr):
+    return pid * BLOCK + tl.arange(0, BLOCK)
+
+
+@gluon.jit
+def block_of_gluon(pid, BLOCK: gl.constexpr, layout: gl.constexpr):
+    return pid * BLOCK + gl.arange(0, BLOCK, layout=layout)
+
+
+# tt2gl: kept as Triton (TTG302, line 21). It uses matrix multiplication (`tl.dot`).
+@triton.jit
+def matmul_kernel(a_ptr, b_ptr, c_ptr, N, K, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    m = block_of(tl.program_id(0), BLOCK)
+    n = block_of(tl.program_id(1), BLOCK)
+    k = tl.arange(0, STEP)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, K, STEP):
+        a = tl.load(a_ptr + m[:, None] * K + (start + k)[None, :])
+        b = tl.load(b_ptr + (start + k)[:, None] * N + n[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+@gluon.jit
+def bias_relu_kernel(x_ptr, bias_ptr, y_ptr, n, COLS: gl.constexpr, BLOCK: gl.constexpr):
+    # coalesced access to x_ptr, bias_ptr and y_ptr
+    layout: gl.constexpr = coalesced([BLOCK], [0], x_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps())
+
+    offsets = block_of_gluon(gl.program_id(0), BLOCK, layout=layout)
+    x = gl.load(x_ptr + offsets, mask=offsets < n)
+    x += gl.load(bias_ptr + offsets % COLS, mask=offsets < n)
+    gl.store(y_ptr + offsets, gl.maximum(x, 0.0), mask=offsets < n)
