@@ -232,3 +232,13 @@ def test_a_policy_is_a_word() -> None:
 def test_one_block_of_a_matrix_is_small() -> None:
     body = "o = tl.arange(0, BLOCK); tl.store(x + o[:, None] * 64 + o[None, :], 0.0)"
     assert guess("x, BLOCK: tl.constexpr", body).constexprs == {"BLOCK": 64}
+
+
+def test_one_block_stays_long_where_only_a_helper_spreads() -> None:
+    (launch,) = inferred(
+        "@triton.jit\ndef scaled(v):\n    return v / tl.max(v, axis=1)[:, None]\n"
+        "@triton.jit\ndef kernel(x, BLOCK: tl.constexpr):\n    o = tl.arange(0, BLOCK)\n"
+        "    v = scaled(tl.reshape(tl.load(x + o), (BLOCK // 128, 128)))\n"
+        "    tl.store(x + o, tl.reshape(v, (BLOCK,)))\n"
+    )
+    assert launch.constexprs == {"BLOCK": 1024}

@@ -122,6 +122,7 @@ class Usage(ast.NodeVisitor):
         self.plain_dot = False
         self.rank = 1
         """The most dimensions that an index range is spread over."""
+        self._makes_ranges = False
         self._locals: dict[str, _Value] = {}
         self._accesses: list[_Value] = []
         self._beside: list[tuple[tuple[str, ...], frozenset[str]]] = []
@@ -340,6 +341,7 @@ class Usage(ast.NodeVisitor):
             return self._block(values, named)
         if name in _RANGES or name in ("arange", "cdiv"):
             self._mark(total.bases, "tile" if name == "arange" else "size")
+            self._makes_ranges |= name == "arange"
             self._mark(total.origins, "number")
             for loaded in total.loaded:
                 self.facts[loaded].index = True
@@ -475,7 +477,8 @@ class Usage(ast.NodeVisitor):
                     self.facts[base].wide |= found.wide
             self.casts |= usage.casts
             self.plain_dot |= usage.plain_dot
-            self.rank = max(self.rank, usage.rank)
+            if usage._makes_ranges:  # else it spreads what it is given, whatever the shape
+                self.rank = max(self.rank, usage.rank)
         loaded = frozenset[str]().union(*(value.loaded for value in values.values()))
         return _Value(loaded=loaded)
 
