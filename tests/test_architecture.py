@@ -17,7 +17,7 @@ FLOORS = (
     ("verify.api", "doctor"),
     ("convert",),
     ("analysis", "verify"),
-    ("compiler", "infer", "launch_file", "rewrite"),
+    ("compiler", "failures", "infer", "launch_file", "rewrite"),
     ("launches", "slicing", "usage"),
     ("plan",),
     ("layouts", "source"),

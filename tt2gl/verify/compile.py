@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tt2gl import compiler
-from tt2gl.isolate import Outcome, map_isolated, one_line, preload, printed_so_far, private_triton
+from tt2gl.failures import CompileError, explain
+from tt2gl.isolate import Outcome, map_isolated, preload, printed_so_far, private_triton
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.results import CompileResult, Metrics
-from tt2gl.slicing import Slice, load_slice, names_of
+from tt2gl.slicing import Slice, load_slice
 from tt2gl.targets import Target, get_target
 from tt2gl.verify.metrics import read_metrics
 
@@ -45,10 +46,6 @@ class CompiledKernel:
     name: str
     metrics: Metrics
     asm: Mapping[str, Any]
-
-
-class CompileError(Exception):
-    """A kernel did not compile; the message is one line."""
 
 
 def compile_kernel(
@@ -146,90 +143,3 @@ def tensor_bytes(tensor: TensorArg) -> int:
     last = sum((size - 1) * abs(stride) for size, stride in zip(tensor.shape, tensor.stride, strict=True))
     elements = last + 1 if math.prod(tensor.shape) else 0
     return elements * max(int(bits[0]) if bits else 8, 8) // 8
-
-
-def explain(error: BaseException, kernel: Slice, printed: str = "") -> str:
-    """One line on why a compilation failed: the innermost cause, at the author's line where that is known.
-
-    Where the exception only says that something failed, MLIR has `printed` the reason. The modules of a slice keep the
-    lines and columns of the author's files.
-    """
-    chain = [error]
-    while (inner := chain[-1].__cause__) is not None:
-        chain.append(inner)
-    places = [place for place in (_place(link, kernel) for link in chain) if place]
-    said = next((line for line in map(_message, reversed(chain)) if line), type(error).__name__)
-    fault = printed_fault(printed) if said in _SAYS_NOTHING else None
-    if fault is None:
-        return f"{places[-1]}: {said}" if places else said
-    place = places[-1] if places else _author_line(fault.file, fault.line, kernel)
-    return f"{place}: {fault.message}" if place else fault.message
-
-
-# Messages of exceptions that stand for a diagnostic on stderr.
-_SAYS_NOTHING = frozenset({
-    "AssertionError",
-    "RuntimeError: error encountered during parsing",
-    "RuntimeError: PassManager::run failed",
-    "RuntimeError: failed to translate module to LLVM IR",
-})  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PrintedFault:
-    """An error that MLIR printed; `file` is empty where it has no place."""
-
-    file: str
-    line: int
-    message: str
-
-
-_PRINTED_FAULT = re.compile(
-    r"""^(?:(?:loc\()?"?(?P<file>[^\s"():][^"\n]*?)"?:(?P<line>\d+):\d+\)?:\s)?error:\s(?P<message>.+)
-        (?P<more>(?:\n(?![^\n]*:\s(?:note|error|warning|remark):)\S.*)*)""",
-    re.MULTILINE | re.VERBOSE,
-)
-
-
-def printed_fault(printed: str) -> PrintedFault | None:
-    """The first error among what a compiler printed, with the sentences that follow it on lines of their own.
-
-    The quoted source and the dump of the module, which come after, are indented or notes.
-    """
-    found = _PRINTED_FAULT.search(printed)
-    if found is None:
-        return None
-    # The operand is known by its number; its type is a line by itself, and the layout at fault is named anyway.
-    first = re.sub(r" \(.*? at index: \d+\)", "", found["message"])
-    said = " ".join([first, *found["more"].split("\n")[1:]])
-    return PrintedFault(found["file"] or "", int(found["line"] or 0), said.strip().removesuffix("."))
-
-
-def _author_line(file: str, line: int, kernel: Slice) -> str:
-    """`file:line` for a place in a private module of a slice; columns differ between Triton's versions."""
-    modules = names_of(kernel)
-    return f"{modules[Path(file).stem]}:{line}" if Path(file).stem in modules else ""
-
-
-def _message(error: BaseException) -> str:
-    """What an exception says in one line: without Triton's excerpt of the source, or ptxas's of everything."""
-    if hasattr(error, "error_message") and hasattr(error, "node"):
-        lines = [line.strip() for line in (error.error_message or "").splitlines() if line.strip()]
-        return lines[0] if lines else ""
-    if type(error).__name__ == "PTXASError":
-        faults = [line.strip() for line in str(error).splitlines() if re.search(r"\b(error|fatal)\s*:", line)]
-        return "ptxas: " + (faults[0].partition(": ")[2] or faults[0]) if faults else str(error).splitlines()[0]
-    return one_line(error)
-
-
-def _place(error: BaseException, kernel: Slice) -> str:
-    """`file:line:column` of a Triton CompilationError, whose lines count from the `def` of a function it quotes."""
-    node: Any = getattr(error, "node", None)
-    text = getattr(error, "src", None)
-    if not text or not hasattr(node, "lineno"):
-        return ""
-    for module in kernel.modules:
-        before, found, _ = module.text.partition(text.rstrip())
-        if found:
-            return f"{module.path}:{before.count(chr(10)) + node.lineno}:{node.col_offset}"
-    return ""

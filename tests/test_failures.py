@@ -1,0 +1,36 @@
+"""Of what a compiler printed, the first error; the rest of the explanation is tested in verify/test_compile.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt2gl.failures import PrintedFault, printed_fault
+
+
+@pytest.mark.parametrize(
+    "printed",
+    ["", "warning: something\n", "no error: here\n", "k.py:1:2: note: see current operation\n"],
+    ids=["nothing", "a warning", "within a line", "a note"],
+)
+def test_what_is_no_printed_fault(printed: str) -> None:
+    assert printed_fault(printed) is None
+
+
+@pytest.mark.parametrize(
+    ("printed", "fault"),
+    [
+        ("error: bad\n", PrintedFault("", 0, "bad")),
+        ("k.py:3:4: error: bad\n", PrintedFault("k.py", 3, "bad")),
+        ('loc("/a/k.py":3:4): error: bad.\n', PrintedFault("/a/k.py", 3, "bad")),
+        ("k.py:3:4: error: bad.\nMore on it.\n    x = y\n        ^\n", PrintedFault("k.py", 3, "bad. More on it")),
+        ("k.py:3:4: error: bad\nk.py:3:4: note: see current operation: ...\n", PrintedFault("k.py", 3, "bad")),
+        ("warn\nk.py:3:4: error: first\nk.py:5:6: error: second\n", PrintedFault("k.py", 3, "first")),
+        (
+            "k.py:3:4: error: Operand 0 (%1 of type 'tensor<4xf32>' at index: 0) is bad",
+            PrintedFault("k.py", 3, "Operand 0 is bad"),
+        ),
+    ],
+    ids=["no place", "place", "location", "sentences", "note", "the first", "operand"],
+)
+def test_a_printed_fault(printed: str, fault: PrintedFault) -> None:
+    assert printed_fault(printed) == fault
