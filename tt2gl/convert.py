@@ -21,7 +21,7 @@ from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.layouts import PAIRED_SOURCE, coalesced_source
 from tt2gl.plan import FilePlan, FunctionPlan, KeptFunction
 from tt2gl.results import CompileResult, Conversion, KernelReport
-from tt2gl.rewrite.file import rewrite
+from tt2gl.rewrite.file import KEPT, rewrite
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.slicing import Slice, slice_kernel
 from tt2gl.source import JitFunction, SourceFile, read_source
@@ -146,7 +146,8 @@ def _observe(kernels: Sequence[_Kernel], target: Target, timeout: float) -> None
             continue
         how = {"crash": "aborts the compiler", "timeout": f"hangs the compiler (over {timeout:g} s)"}
         what = how.get(outcome.kind, "does not compile as it is")
-        message = f"Under launch {index} the kernel {what}: {outcome.error}"
+        said = outcome.error.removeprefix("CompileError: ").rstrip(".")
+        message = f"Under launch {index} the kernel {what}: {said}."
         where = (str(kernel.function.path), kernel.function.line, 0)
         hint = "See whether the launch fits the kernel and the target."
         kernel.failed[index] = Diagnostic("TTG401", Severity.WARNING, *where, message, hint)
@@ -301,7 +302,9 @@ def _twin(name: str, taken: Collection[str]) -> str:
 
 
 def _comment(diagnostic: Diagnostic) -> str:
-    return f"tt2gl: kept as Triton ({diagnostic.code}, line {diagnostic.line}). {diagnostic.message}"
+    """What stands above a kept kernel: no line, no path and no compiler's words, which differ from run to run."""
+    cause = diagnostic.message.partition(": ")[0].rstrip(".")
+    return f"{KEPT} ({diagnostic.code}). {cause}."
 
 
 def _keep_failures(
@@ -322,7 +325,7 @@ def _keep_failures(
     for (kernel, index), result in zip(jobs, results, strict=True):
         kernel.compiled[index] = result
         if not result.ok and kernel.kept is None:
-            message = f"Its Gluon does not compile under launch {index}: {result.error}"
+            message = f"Its Gluon does not compile under launch {index}: {(result.error or '').rstrip('.')}."
             kernel.keep("TTG402", message, "Please report it: this is a gap of tt2gl.")
     return any(kernel.kept is not None for kernel in converted)
 

@@ -157,6 +157,7 @@ class Builder:
         """Walk what the condition lets through; join the names of both arms where it is a runtime scalar."""
         test = frame.facts.expressions.get(position_of(node.test))
         if isinstance(test, ConstFact):
+            self.inside_constant(node.test, frame)
             return self.body(node.body if test.value else node.orelse, frame)
         self.effect(self.evaluate(node.test, frame))
         before = dict(frame.env)

@@ -16,6 +16,7 @@ from tt2gl.analysis.operations import (
     LATER,
     OPAQUE,
     REDUCE,
+    REDUCTION_OPTIONS,
     SCAN,
     is_extern_math,
     short_name,
@@ -24,6 +25,10 @@ from tt2gl.analysis.statics import Static, position_of, static_text
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder, Frame, Value
+
+
+# A place that no call has arguments for: the option is by keyword only.
+_NOWHERE = 99
 
 
 class Arguments:
@@ -160,6 +165,8 @@ class CallReader:
     def create(self, name: str, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Value:
         """`arange`, `zeros`, `full`: extents are named as the author named them."""
         if not isinstance(fact, TensorFact) or not fact.shape:
+            # Without extents it has no layout; but only Gluon's own function takes none.
+            self.builder.graph.touched.add(frame.key)
             return Static(None, fact)
         if name.endswith("_like") or name == "histogram":
             given = arguments.places[:1] if name.endswith("_like") else arguments.all()
@@ -276,14 +283,15 @@ class CallReader:
         self, name: str, node: ast.Call, arguments: Arguments, tensors: list[Node], frame: Frame, fact: Fact | None
     ) -> Value:
         """A reduction; to a scalar it has no layout, but its operand must have one."""
-        both = bool(_constant(arguments.keywords.get("return_indices"), frame))
+        places = REDUCTION_OPTIONS.get(name, {})
+        both = bool(_constant(arguments.get("return_indices", places.get("return_indices", _NOWHERE)), frame))
         indexed = name.removeprefix("arg") if both or name.startswith("arg") else ""
         if indexed and len(tensors[0].shape) > 2:
             raise self.unsupported("TTG301", f"`{name}` with indices of a tensor of rank over two", node, frame)
         if both:
             tensors = [tensors[0], tensors[0]]
         axis = _integer(arguments.get("axis", 1), frame)
-        keep = bool(_constant(arguments.keywords.get("keep_dims"), frame))
+        keep = bool(_constant(arguments.get("keep_dims", places.get("keep_dims", _NOWHERE)), frame))
         rank = len(tensors[0].shape)
         facts = fact.items if isinstance(fact, TupleFact) else (fact,)
         made: list[Value] = []

@@ -98,6 +98,7 @@ class Function:
     dims: dict[Position, tuple[str, ...]] = field(default_factory=dict)
     ranks: dict[Position, tuple[int, int]] = field(default_factory=dict)
     indexed: dict[Position, str] = field(default_factory=dict)
+    touched: bool = False
     webs: list[tuple[Context, NamedWeb]] = field(default_factory=list)
     after: dict[tuple[Position, str], list[tuple[Context, Term, Term]]] = field(default_factory=dict)
 
@@ -155,7 +156,7 @@ class Function:
     @property
     def edited(self) -> bool:
         """Whether any text changes."""
-        return bool(self.ranks or self.indexed or any(True for _ in self.layouts()))
+        return bool(self.touched or self.ranks or self.indexed or any(True for _ in self.layouts()))
 
 
 def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, decisions: Decisions) -> None:

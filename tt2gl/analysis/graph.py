@@ -130,6 +130,7 @@ class Graph:
     steps: list[Definition | Node] = field(default_factory=list)
     webs: list[Web] = field(default_factory=list)
     calls: list[CallSite] = field(default_factory=list)
+    touched: set[FunctionKey] = field(default_factory=set)
 
 
 @dataclass(frozen=True)

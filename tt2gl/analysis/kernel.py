@@ -13,6 +13,7 @@ from tt2gl.analysis.frontend import observe
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.analysis.propagation import Propagation
+from tt2gl.failures import CompileError, explain
 from tt2gl.launches import Launch
 from tt2gl.slicing import Slice
 from tt2gl.targets import Target
@@ -23,7 +24,10 @@ def observe_job(kernel: Slice, launch: Launch, target: str) -> LaunchFacts:
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="facts-") as directory:
-        return observe(kernel, launch, target, Path(directory))
+        try:
+            return observe(kernel, launch, target, Path(directory))
+        except Exception as error:
+            raise CompileError(explain(error, kernel)) from error
 
 
 def parsed(kernel: Slice) -> dict[str, ast.Module]:

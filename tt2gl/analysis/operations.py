@@ -15,6 +15,13 @@ ELEMENTWISE = {
 """Element by element: operands and result share one layout."""
 
 REDUCE = {"sum", "max", "min", "xor_sum", "reduce", "reduce_or", "argmax", "argmin"}
+REDUCTION_OPTIONS = {
+    **dict.fromkeys(("max", "min"), {"return_indices": 2, "keep_dims": 4}),
+    **dict.fromkeys(("sum", "xor_sum", "reduce_or"), {"keep_dims": 2}),
+    **dict.fromkeys(("argmax", "argmin", "reduce"), {"keep_dims": 3}),
+}
+"""Where an option of a reduction stands among its arguments, the value's own place being 0."""
+
 SCAN = {"cumsum", "cumprod", "associative_scan"}
 ATOMIC = {
     "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor",

@@ -48,6 +48,9 @@ class Planner:
             analysis.names = class_names(analysis.classes, analysis.taken)
             for launch, decisions in enumerate(analysis.decisions):
                 collect(self.functions, place, launch, decisions)
+            for scene in analysis.scenes:
+                for key in scene.graph.touched:
+                    self.functions.setdefault(key, Function()).touched = True
         self._pass_layouts()
 
     def plans(self) -> list[FunctionPlan]:

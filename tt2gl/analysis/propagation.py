@@ -85,7 +85,7 @@ class Propagation:
             if isinstance(step, Definition):
                 web = step_web(step)
                 if web.natural is None and not web.versions:
-                    self.demand(web, self.default(step.node))
+                    self.demand(web, self._wanted(step.node))
         self._list_webs()
         return self.decisions
 
@@ -261,6 +261,10 @@ class Propagation:
                 return web.natural if web.natural is not None else web.versions[0]
         if node.kind == "store":
             return self._store_term(node)
+        if node.kind == "elementwise":
+            for operand in node.operands:
+                if operand.kind in ("read", "elementwise") and operand.shape == node.shape:
+                    return operand.natural if operand.natural is not None else self._wanted(operand)
         if node.kind == "reduce" and node.shape:
             return self._reduced(node, self._operand_term(node)) or self.default(node)
         return self.default(node)

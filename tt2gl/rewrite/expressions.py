@@ -16,6 +16,7 @@ from tt2gl.rewrite.index_reductions import with_helper
 from tt2gl.rewrite.names import rewrite_name
 
 Locate = Callable[[cst.CSTNode], Position | None]
+Statements = cst.SimpleStatementLine | cst.SimpleStatementSuite
 Qualify = Callable[[cst.CSTNode], Collection[str]]
 
 
@@ -128,27 +129,38 @@ class FunctionBody(Expressions):
         steps = self.hoists.get(place[:2], ()) if place is not None else ()
         return before_loop(updated, steps) if steps else updated
 
+    def leave_SimpleStatementSuite(
+        self, original_node: cst.SimpleStatementSuite, updated_node: cst.SimpleStatementSuite
+    ) -> cst.BaseSuite:
+        """A body on its header's line becomes a block where one of its statements becomes several."""
+        line = self._lines(original_node, updated_node)
+        return updated_node if line is None else cst.IndentedBlock(line)
+
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement]:
         """One line, or the copies that the plan asks for, each followed by its conversions."""
-        places = [self.locate(statement) for statement in original_node.body]
-        if not any(place in self.copies or place in self.conversions for place in places):
+        lines = self._lines(original_node, updated_node)
+        if lines is None:
             return updated_node
-        lines: list[cst.BaseStatement] = []
-        for original, updated, place in zip(original_node.body, updated_node.body, places, strict=True):
-            for statement in self._copies(original, updated, place):
+        lines[0] = lines[0].with_changes(leading_lines=updated_node.leading_lines)
+        # A comment at the end of the line speaks of the author's statement: the first, unless others were on it.
+        spoken = 0 if len(original_node.body) == 1 else -1
+        lines[spoken] = lines[spoken].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
+        return cst.FlattenSentinel(lines)
+
+    def _lines(self, original: Statements, updated: Statements) -> list[cst.SimpleStatementLine] | None:
+        """Each statement on a line of its own, its copies and conversions after it; None where there are none."""
+        places = [self.locate(statement) for statement in original.body]
+        if not any(place in self.copies or place in self.conversions for place in places):
+            return None
+        lines: list[cst.SimpleStatementLine] = []
+        for before, after, place in zip(original.body, updated.body, places, strict=True):
+            for statement in self._copies(before, after, place):
                 lines.append(cst.SimpleStatementLine([statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]))
             if place is not None:
                 lines.extend(conversion_line(step) for step in self.conversions.get(place, ()))
-        lines[0] = lines[0].with_changes(leading_lines=updated_node.leading_lines)
-        lines[-1] = lines[-1].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
-        if len(original_node.body) == 1 and len(lines) > 1:
-            # A comment at the end of the line speaks of the author's statement: the first.
-            plain = cst.TrailingWhitespace()
-            lines[-1] = lines[-1].with_changes(trailing_whitespace=plain)
-            lines[0] = lines[0].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
-        return cst.FlattenSentinel(lines)
+        return lines
 
     def _copies(
         self, original: cst.BaseSmallStatement, updated: cst.BaseSmallStatement, place: Position | None

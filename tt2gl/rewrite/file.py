@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import libcst as cst
 from libcst.metadata import PositionProvider, QualifiedNameProvider
@@ -15,6 +15,11 @@ from tt2gl.rewrite.imports import IMPORTED, top_level_index, with_gluon
 from tt2gl.rewrite.signatures import with_signature
 from tt2gl.source import SourceFile
 
+KEPT = "tt2gl: kept as Triton"
+"""How the comment above a kept kernel begins."""
+
+BYTE_ORDER_MARK = "\ufeff"
+
 
 def rewrite(source: SourceFile, plan: FilePlan) -> str:
     """The file's text under a plan."""
@@ -24,13 +29,15 @@ def rewrite(source: SourceFile, plan: FilePlan) -> str:
     if plan.functions:
         converted = {id(node) for node in editor.edited}
         first = top_level_index(author, lambda node: id(node) in converted)
-        helpers = [cst.ensure_type(statement(helper), cst.FunctionDef) for helper in plan.helpers]
+        helpers = _new_helpers(author, [_function(statement(helper)) for helper in plan.helpers])
         ours = [helper.name.value.removeprefix(MARK) for helper in helpers]
         names = collisions(author, [*editor.added_modules(), *ours])
         unmarked = Unmarked(names)
-        helpers = [cst.ensure_type(helper.visit(unmarked), cst.FunctionDef) for helper in helpers]
+        helpers = [_function(helper.visit(unmarked)) for helper in helpers]
         module = with_gluon(module.visit(unmarked), helpers, first, names)
-    return module.code
+    # LibCST drops a byte order mark from the code, and the author may need it.
+    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
+    return mark + module.code.removeprefix(BYTE_ORDER_MARK)
 
 
 class _FileEditor(cst.CSTTransformer):
@@ -110,9 +117,26 @@ class _FileEditor(cst.CSTTransformer):
 
 
 def _commented(function: cst.FunctionDef, comment: str) -> cst.FunctionDef:
-    """A kept kernel with the reason above it, once however often the file is converted."""
-    text = f"# {comment}"
-    known = [line.comment.value for line in function.leading_lines if line.comment is not None]
-    if text in known:
-        return function
-    return function.with_changes(leading_lines=[*function.leading_lines, cst.EmptyLine(comment=cst.Comment(text))])
+    """A kept kernel with the reason above it, in place of the one that an earlier conversion gave."""
+    lines = [line for line in function.leading_lines if line.comment is None or not _is_reason(line.comment)]
+    return function.with_changes(leading_lines=[*lines, cst.EmptyLine(comment=cst.Comment(f"# {comment}"))])
+
+
+def _is_reason(comment: cst.Comment) -> bool:
+    return comment.value.startswith(f"# {KEPT}")
+
+
+def _new_helpers(author: cst.Module, helpers: Sequence[cst.FunctionDef]) -> list[cst.FunctionDef]:
+    """The helpers that the file does not have, word for word, from an earlier conversion."""
+    there = {author.code_for_node(node.with_changes(leading_lines=[])) for node in author.body if _is_function(node)}
+    plain = Unmarked({})
+    return [helper for helper in helpers if author.code_for_node(_function(helper.visit(plain))) not in there]
+
+
+def _is_function(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.FunctionDef)
+
+
+def _function(node: object) -> cst.FunctionDef:
+    assert isinstance(node, cst.FunctionDef)
+    return node

@@ -21,6 +21,9 @@ def with_helper(call: cst.BaseExpression, is_method: bool, what: str) -> cst.Bas
         return call
     name, _, only = what.partition(" ")
     args = [_renamed(arg) for arg in call.args if not _is(arg, "return_indices")]
+    place = 1 if is_method else 2
+    if not only and len(args) > place and args[place].keyword is None:
+        del args[place]
     if isinstance(call.func, cst.Attribute) and is_method:
         args.insert(0, cst.Arg(call.func.value))
     if args:

@@ -54,9 +54,12 @@ def with_parameters(function: cst.FunctionDef, names: Sequence[str]) -> cst.Func
 
 def with_declarations(function: cst.FunctionDef, declarations: Sequence[Declaration]) -> cst.FunctionDef:
     """The function with its layouts named after its docstring."""
-    if not declarations or not isinstance(function.body, cst.IndentedBlock):
+    if not declarations:
         return function
-    body = list(function.body.body)
+    suite = function.body
+    if isinstance(suite, cst.SimpleStatementSuite):
+        suite = cst.IndentedBlock([cst.SimpleStatementLine(suite.body)])
+    body = list(suite.body)
     start = 1 if function.get_docstring() is not None else 0
     lines: list[cst.BaseStatement] = []
     for place, declaration in enumerate(declarations):
@@ -75,7 +78,7 @@ def with_declarations(function: cst.FunctionDef, declarations: Sequence[Declarat
     rest = body[start:]
     if rest and not _starts_blank(rest[0]):
         rest[0] = rest[0].with_changes(leading_lines=[cst.EmptyLine(indent=False), *rest[0].leading_lines])
-    return function.with_changes(body=function.body.with_changes(body=[*body[:start], *lines, *rest]))
+    return function.with_changes(body=suite.with_changes(body=[*body[:start], *lines, *rest]))
 
 
 def _starts_blank(statement: cst.CSTNode) -> bool:
