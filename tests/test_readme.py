@@ -19,38 +19,73 @@ BEFORE, AFTER = (
 LAUNCHES = re.findall(r"^```json\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[0]
 SESSIONS = [
     (command, re.sub(r"^    ?", "", said, flags=re.MULTILINE))
-    for command, said in re.findall(r"^    \$ tt2gl (\w+ softmax\.py.*)\n((?:    .*\n)+)", README, re.MULTILINE)
+    for command, said in re.findall(r"^    \$ tt2gl (\w+ \w+\.py.*)\n((?:    .*\n)+)", README, re.MULTILINE)
 ]
+
+
+# Of this file the README shows the signature of its second kernel, and what is said of both.
+MATMUL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask) * factor, mask=mask)
+
+
+@triton.jit
+def tile_matmul_kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * N + n[None, :])
+    tl.store(c_ptr + m[:, None] * N + n[None, :], tl.dot(a, b))
+"""
+KEPT = re.findall(r"^```python\n(# tt2gl: kept.*?)^```$", README, re.MULTILINE | re.DOTALL)[0]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     text = f"import torch\nimport triton\nimport triton.language as tl\n\n\n{BEFORE}"
     (tmp_path / "softmax.py").write_text(text)
+    (tmp_path / "matmul.py").write_text(MATMUL)
     (tmp_path / "launches.json").write_text(LAUNCHES)
     return tmp_path
 
 
-def run(folder: Path, command: str) -> str:
-    """What a command prints, its diagnostics first."""
+def run(folder: Path, command: str, *, status: int = 0) -> str:
+    """What a command prints, without the spaces that fill a table's lines."""
     argv = [sys.executable, "-m", "tt2gl", *command.split()]
     place = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "160"}
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=True, env=place)
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False, env=place)
+    assert done.returncode == status, done.stderr
     return "\n".join(line.rstrip() for line in (done.stdout + done.stderr).splitlines())
 
 
 def test_sessions_are_shown() -> None:
-    assert [command.split()[0] for command, _ in SESSIONS] == ["convert", "convert", "verify"]
+    assert [command.split()[:2] for command, _ in SESSIONS] == [
+        ["convert", "softmax.py"],
+        ["convert", "matmul.py"],
+        ["convert", "softmax.py"],
+        ["verify", "softmax.py"],
+    ]
 
 
 def test_what_convert_prints_and_writes(folder: Path) -> None:
-    for command, said in SESSIONS[:2]:
+    for command, said in (SESSIONS[0], SESSIONS[2]):
         assert run(folder, command) == said.strip()
     assert (folder / "softmax_gluon.py").read_text().endswith(f"\n\n\n{AFTER}")
 
 
+def test_what_is_said_of_a_kept_kernel(folder: Path) -> None:
+    command, said = SESSIONS[1]
+    assert run(folder, command, status=2) == said.strip()
+    assert f"\n\n\n{KEPT}" in (folder / "matmul_gluon.py").read_text()
+
+
 def test_what_verify_prints(folder: Path) -> None:
-    command, said = SESSIONS[2]
+    command, said = SESSIONS[3]
     assert masked(run(folder, command)) == masked(said)
 
 
