@@ -82,7 +82,8 @@ def _message(error: BaseException) -> str:
     """What an exception says in one line: without Triton's excerpt of the source, or ptxas's of everything."""
     if hasattr(error, "error_message") and hasattr(error, "node"):
         lines = [line.strip() for line in (error.error_message or "").splitlines() if line.strip()]
-        return lines[0] if lines else ""
+        # Triton keeps the `repr` of what it caught.
+        return re.sub(r"""^(\w+)\((['"])(.*)\2\)$""", r"\1: \3", lines[0]) if lines else ""
     if type(error).__name__ == "PTXASError":
         faults = [line.strip() for line in str(error).splitlines() if re.search(r"\b(error|fatal)\s*:", line)]
         return "ptxas: " + (faults[0].partition(": ")[2] or faults[0]) if faults else str(error).splitlines()[0]
