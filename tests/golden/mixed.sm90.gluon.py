@@ -34,7 +34,7 @@ def block_of_gluon(pid, BLOCK: gl.constexpr, layout: gl.constexpr):
     return pid * BLOCK + gl.arange(0, BLOCK, layout=layout)
 
 
-# tt2gl: kept as Triton (TTG302, line 21). It uses matrix multiplication (`tl.dot`).
+# tt2gl: kept as Triton (TTG302). It uses matrix multiplication (`tl.dot`).
 @triton.jit
 def matmul_kernel(a_ptr, b_ptr, c_ptr, N, K, BLOCK: tl.constexpr, STEP: tl.constexpr):
     m = block_of(tl.program_id(0), BLOCK)

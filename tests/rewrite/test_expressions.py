@@ -114,7 +114,6 @@ def test_comments_stay_with_the_first_copy(with_plan: Callable[[str, Mapping[str
     assert made == "    # columns\n    x = f(y)  # of x\n    x_out = gl.convert_layout(x, out_layout)\n"
 
 
-@pytest.mark.xfail(strict=True, reason="statements of a one-line body lose their copies and conversions")
 def test_a_statement_of_a_one_line_body_is_converted(
     with_plan: Callable[[str, Mapping[str, Any]], str], position: Place
 ) -> None:

@@ -48,16 +48,17 @@ def test_an_empty_plan_changes_nothing(newline: str) -> None:
 
 
 def test_a_kept_kernel_gets_its_comment_and_nothing_else() -> None:
-    plan = FilePlan((), (KeptFunction(line_of("two"), "kept: why"),))
-    expected = FILE.replace("@triton.jit\ndef two", "# kept: why\n@triton.jit\ndef two")
+    plan = FilePlan((), (KeptFunction(line_of("two"), "tt2gl: kept as Triton, for a reason"),))
+    expected = FILE.replace("@triton.jit\ndef two", "# tt2gl: kept as Triton, for a reason\n@triton.jit\ndef two")
     assert rewrite(read_source("f.py", FILE), plan) == expected
 
 
 def test_a_comment_stands_once() -> None:
-    plan = FilePlan((), (KeptFunction(line_of("two"), "kept: why"),))
-    once = rewrite(read_source("f.py", FILE), plan)
-    again = FilePlan((), (KeptFunction(line_of("two", once), "kept: why"),))
-    assert rewrite(read_source("f.py", once), again) == once
+    first = FilePlan((), (KeptFunction(line_of("two"), "tt2gl: kept as Triton (line 20)."),))
+    once = rewrite(read_source("f.py", FILE), first)
+    second = FilePlan((), (KeptFunction(line_of("two", once), "tt2gl: kept as Triton (line 21)."),))
+    again = rewrite(read_source("f.py", once), second)
+    assert again.count("# tt2gl: kept as Triton (line ") == 1
 
 
 def test_only_the_planned_kernel_changes() -> None:

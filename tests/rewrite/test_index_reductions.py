@@ -32,12 +32,7 @@ def test_no_call_is_left_alone(code: Code) -> None:
     ("before", "what", "after"),
     [
         ("tl.max(x, axis=1, return_indices=True)", "max", "max_with_index(x, axis=1)"),
-        pytest.param(
-            "tl.max(x, 1, True)",
-            "max",
-            "max_with_index(x, 1)",
-            marks=pytest.mark.xfail(strict=True, reason="return_indices by place is passed on as tie_break_left"),
-        ),
+        ("tl.max(x, 1, True)", "max", "max_with_index(x, 1)"),
         ("tl.argmax(x, axis=1)", "max index", "max_with_index(x, axis=1)[1]"),
         ("tl.argmin(x, 0)", "min index", "min_with_index(x, 0)[1]"),
         ("tl.argmax(x, 0, tie_break_left=False)", "max index", "max_with_index(x, 0, tie_break_left=False)[1]"),

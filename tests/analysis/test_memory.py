@@ -1,0 +1,155 @@
+"""Layout classes: written as a formula that gives what Triton's Coalesce pass gives, under every launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tt2gl.analysis.memory import LayoutClass, evaluated, pointee_bits
+from tt2gl.analysis.planner import KernelAnalysis
+from tt2gl.launches import Launch
+
+Analysed = Callable[..., KernelAnalysis]
+MakeLaunch = Callable[..., Launch]
+
+COPY = """
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n)
+    tl.store(y_ptr + offs, x, mask=offs < n)
+"""
+
+TRANSPOSE = """
+@triton.jit
+def kernel(x_ptr, y_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    rows = tl.arange(0, BM)
+    cols = tl.arange(0, BN)
+    x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+    tl.store(y_ptr + rows[:, None] + cols[None, :] * M, x)
+"""
+
+TILE = "x_ptr=*fp16 y_ptr=*fp16 M=i32 N=i32"
+
+
+def pointers(*dtypes: str) -> str:
+    """The types of `x_ptr`, `y_ptr` and `n`."""
+    return f"x_ptr=*{dtypes[0]} y_ptr=*{dtypes[-1]} n=i32"
+
+
+def classes(analysis: KernelAnalysis) -> list[LayoutClass]:
+    """The classes that serve accesses."""
+    return [known for known in analysis.classes.classes if any(known.pointers)]
+
+
+def bits(pointer: str) -> str:
+    """How a formula says the width of what a pointer points to."""
+    return f"{pointer}.dtype.element_ty.primitive_bitwidth"
+
+
+def test_accesses_of_one_layout_share_a_class(analysed: Analysed, launch: MakeLaunch) -> None:
+    (only,) = classes(analysed(COPY, launch(pointers("fp16"), BLOCK=1024)))
+    assert only.source == f"coalesced([BLOCK], [0], {bits('x_ptr')}, gl.num_warps())"
+    assert only.pointers == ["x_ptr", "y_ptr"]
+    assert only.exact
+
+
+def test_accesses_of_two_orders_have_two_classes(analysed: Analysed, launch: MakeLaunch) -> None:
+    sources = [known.source for known in classes(analysed(TRANSPOSE, launch(TILE, BM=64, BN=32)))]
+    assert sources == [
+        f"coalesced([BM, BN], [1, 0], {bits('x_ptr')}, gl.num_warps())",
+        f"coalesced([BM, BN], [0, 1], {bits('y_ptr')}, gl.num_warps())",
+    ]
+
+
+def test_accesses_of_two_widths_have_two_classes(analysed: Analysed, launch: MakeLaunch) -> None:
+    narrow, wide = classes(analysed(COPY, launch(pointers("fp16", "fp32"), BLOCK=1024)))
+    assert (narrow.layouts[0].size_per_thread, wide.layouts[0].size_per_thread) == ((8,), (4,))
+    assert (narrow.pointers, wide.pointers) == (["x_ptr"], ["y_ptr"])
+    assert f"{bits('y_ptr')}" in wide.source
+
+
+@pytest.mark.parametrize("dtypes", [("fp16", "fp32"), ("i8", "bf16", "fp64")])
+def test_one_formula_for_launches_of_several_dtypes(
+    analysed: Analysed, launch: MakeLaunch, dtypes: tuple[str, ...]
+) -> None:
+    launches = [launch(pointers(dtype), BLOCK=1024) for dtype in dtypes]
+    (only,) = classes(analysed(COPY, *launches))
+    assert only.source == f"coalesced([BLOCK], [0], {bits('x_ptr')}, gl.num_warps())"
+    assert {layout.size_per_thread for layout in only.layouts.values()} != {(1,)}
+    assert only.exact
+
+
+def test_one_formula_for_launches_of_several_blocks_and_warps(analysed: Analysed, launch: MakeLaunch) -> None:
+    launches = [launch(pointers("fp16"), num_warps=w, BLOCK=b) for w, b in ((1, 64), (4, 2048), (8, 8192))]
+    (only,) = classes(analysed(COPY, *launches))
+    assert only.exact
+    assert "BLOCK" in only.source
+
+
+def test_unaligned_accesses_take_the_width_that_triton_gives(analysed: Analysed, launch: MakeLaunch) -> None:
+    (only,) = classes(analysed(COPY, launch(pointers("fp16"), aligned=False, BLOCK=1024)))
+    assert only.exact
+    assert only.layouts[0].size_per_thread == (1,)
+
+
+def test_a_stride_unknown_to_be_divisible_narrows_the_access(analysed: Analysed, launch: MakeLaunch) -> None:
+    """Row-major still, but one element a thread: nothing says that a row begins on 16 bytes."""
+    text = TRANSPOSE.replace("rows[:, None] + cols[None, :] * M", "rows[:, None] * M + cols[None, :]")
+    (only, *_) = classes(analysed(text, launch(TILE, aligned=False, BM=64, BN=32)))
+    assert only.exact
+    assert only.layouts[0].size_per_thread == (1, 1)
+    assert only.source == "coalesced([BM, BN], [1, 0], 128, gl.num_warps())"
+
+
+@pytest.mark.parametrize(
+    ("extents", "named"),
+    [
+        ("0, BLOCK", "[BLOCK]"),
+        ("0, BLOCK * 2", "[BLOCK * 2]"),
+        ("0, 256", "[256]"),
+        ("0, HALF", "[BLOCK // 2]"),
+    ],
+)
+def test_extents_are_said_in_the_authors_words(
+    analysed: Analysed, launch: MakeLaunch, extents: str, named: str
+) -> None:
+    text = COPY.replace("tl.arange(0, BLOCK)", f"tl.arange({extents})")
+    text = text.replace("    offs =", "    HALF: tl.constexpr = BLOCK // 2\n    offs =")
+    (only,) = classes(analysed(text, launch(pointers("fp16"), BLOCK=1024)))
+    assert only.source.startswith(f"coalesced({named}, [0], ")
+
+
+def test_a_tile_smaller_than_the_threads_is_no_anchor(analysed: Analysed, launch: MakeLaunch) -> None:
+    small = analysed(COPY, launch(pointers("fp16"), BLOCK=64))
+    large = analysed(COPY, launch(pointers("fp16"), BLOCK=128))
+    assert not small.classes.anchored
+    assert len(large.classes.anchored) == 2
+
+
+def test_a_tile_small_in_few_launches_is_an_anchor_all_the_same(analysed: Analysed, launch: MakeLaunch) -> None:
+    launches = [launch(pointers("fp16"), BLOCK=block) for block in (64, 1024, 2048)]
+    assert len(analysed(COPY, *launches).classes.anchored) == 2
+
+
+def test_lanes_are_the_targets(analysed: Analysed, launch: MakeLaunch) -> None:
+    (only,) = classes(analysed(COPY, launch(pointers("fp16"), BLOCK=1024), target="gfx942"))
+    assert only.exact
+    assert only.layouts[0].threads_per_warp == (64,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "width"),
+    [("*fp16", 16), ("*bf16", 16), ("*i1", 8), ("*fp8e4nv", 8), ("*fp64", 64), ("*u8", 8), ("i32", 0), ("fp32", 0)],
+)
+def test_the_width_of_what_a_pointer_points_to(launch: MakeLaunch, kind: str, width: int) -> None:
+    assert pointee_bits(launch(f"x={kind}"), "x") == width
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("B", 64), ("B * 2 + 1", 129), ("B // 3", 21), ("2 ** 3", 8), ("B % 10", 4), ("other", None), ("f(B)", None)],
+)
+def test_an_extents_value(launch: MakeLaunch, text: str, value: int | None) -> None:
+    assert evaluated(text, launch("", B=64)) == value

@@ -1,0 +1,40 @@
+"""Names of layouts and of variables that stand in several."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt2gl.analysis.naming import listed, stem, suffixed, unused
+
+
+@pytest.mark.parametrize(
+    ("pointer", "name"),
+    [("x_ptr", "x"), ("X_ptrs", "x"), ("w_base", "w"), ("dy_pointer", "dy"), ("out", "out"), ("ptr", ""), ("A", "a")],
+)
+def test_a_pointer_without_its_ending(pointer: str, name: str) -> None:
+    assert stem(pointer) == name
+
+
+@pytest.mark.parametrize(("taken", "name"), [(set(), "x"), ({"x"}, "x_2"), ({"x", "x_2"}, "x_3"), ({"x_2"}, "x")])
+def test_a_free_name(taken: set[str], name: str) -> None:
+    assert unused("x", taken) == name
+
+
+@pytest.mark.parametrize(
+    ("layout", "taken", "name"),
+    [
+        ("y_layout", set(), "cols_y"),
+        ("gl.SliceLayout(0, y_layout)", set(), "cols_y"),
+        ("gl.SliceLayout(0, y_layout)", {"cols_y"}, "cols_y_cols"),
+        ("gl.SliceLayout(1, tile_layout)", set(), "cols_rows"),
+        ("tile_layout", set(), "cols_tile"),
+        ("layout_1", {"cols_tile"}, "cols_tile_2"),
+    ],
+)
+def test_a_variable_in_a_second_layout(layout: str, taken: set[str], name: str) -> None:
+    assert suffixed("cols", layout, taken) == name
+
+
+@pytest.mark.parametrize(("names", "text"), [(["x"], "x"), (["x", "y"], "x and y"), (["x", "w", "y"], "x, w and y")])
+def test_a_list(names: list[str], text: str) -> None:
+    assert listed(names) == text

@@ -1,0 +1,461 @@
+"""Who has a layout, who takes one, who is converted: seen in the converted text, which must compile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tt2gl.launches import Launch
+
+Port = Callable[..., str]
+MakeLaunch = Callable[..., Launch]
+
+VECTOR = "x_ptr=*fp16 y_ptr=*fp16 n=i32"
+TILE = "x_ptr=*fp16 y_ptr=*fp16 M=i32 N=i32"
+
+TILES = """
+@triton.jit
+def kernel(x_ptr, y_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    cols = tl.arange(0, BN)
+    {}
+"""
+
+VECTORS = """
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    {}
+"""
+
+
+@pytest.fixture
+def tiles(port: Port, launch: MakeLaunch) -> Port:
+    """Statements on tiles of 64 rows and 32 columns, ported."""
+
+    def apply(statements: str, types: str = TILE, **values: int) -> str:
+        text = TILES.format(statements.strip("\n").replace("\n", "\n    "))
+        return port(text, launch(types, **({"BM": 64, "BN": 32} | values)))
+
+    return apply
+
+
+@pytest.fixture
+def vectors(port: Port, launch: MakeLaunch) -> Port:
+    """Statements on blocks of 1024 elements, ported."""
+
+    def apply(statements: str, types: str = VECTOR, **values: int) -> str:
+        text = VECTORS.format(statements.strip("\n").replace("\n", "\n    "))
+        return port(text, launch(types, **({"BLOCK": 1024} | values)))
+
+    return apply
+
+
+def conversions(text: str) -> int:
+    """How many values are converted."""
+    return text.count("gl.convert_layout(")
+
+
+def layouts(text: str) -> list[str]:
+    """The layouts that are named."""
+    return re.findall(r"^    (\w+): gl\.constexpr = ", text, re.M)
+
+
+class TestOneLayout:
+    """Nothing is converted and nothing stands twice where one layout serves."""
+
+    @pytest.mark.parametrize(
+        "statements",
+        [
+            pytest.param("tl.store(y_ptr + offs, tl.load(x_ptr + offs) * 2)", id="elementwise"),
+            pytest.param(
+                "mask = offs < n\nx = tl.load(x_ptr + offs, mask=mask, other=0)\ntl.store(y_ptr + offs, x, mask=mask)",
+                id="masks",
+            ),
+            pytest.param(
+                "x = tl.load(x_ptr + offs)\nif n > 3:\n    x += 1\nelse:\n    x = -x\ntl.store(y_ptr + offs, x)",
+                id="a branch",
+            ),
+            pytest.param(
+                "x = tl.load(x_ptr + offs)\nx = tl.where(x > 0, x, 0) if n > 3 else x\ntl.store(y_ptr + offs, x)",
+                id="a conditional expression",
+            ),
+            pytest.param("tl.store(y_ptr + offs, tl.cumsum(tl.load(x_ptr + offs), 0))", id="a scan"),
+            pytest.param("tl.store(y_ptr, tl.sum(tl.load(x_ptr + offs).to(tl.float32), 0))", id="a reduction"),
+            pytest.param("if n > 3:\n    return\ntl.store(y_ptr + offs, tl.load(x_ptr + offs))", id="an early return"),
+        ],
+    )
+    def test_of_vectors(self, vectors: Port, statements: str) -> None:
+        made = vectors(statements)
+        assert conversions(made) == 0
+        assert len(layouts(made)) == 1
+        assert made.count("gl.arange(") == 1
+
+    def test_of_tiles(self, tiles: Port) -> None:
+        made = tiles("at = rows[:, None] * N + cols[None, :]\ntl.store(y_ptr + at, tl.load(x_ptr + at))")
+        assert conversions(made) == 0
+        assert "gl.arange(0, BM, layout=gl.SliceLayout(1, tile_layout))" in made
+        assert "gl.arange(0, BN, layout=gl.SliceLayout(0, tile_layout))" in made
+
+    @pytest.mark.parametrize(
+        "last",
+        [
+            "tl.arange(0, 32)[None, None, :]",
+            pytest.param(
+                "tl.arange(0, 32)",
+                marks=pytest.mark.xfail(strict=True, reason="two dimensions missing are sliced as one and the same"),
+            ),
+        ],
+    )
+    def test_of_three_dimensions(self, vectors: Port, last: str) -> None:
+        made = vectors(
+            f"at = tl.arange(0, 4)[:, None, None] * n + tl.arange(0, 8)[None, :, None] * 32 + {last}\n"
+            "tl.store(y_ptr + at, tl.load(x_ptr + at))"
+        )
+        assert conversions(made) == 0
+        assert made.count("gl.arange(0, 32, layout=") == 1
+
+
+class TestTwoOrders:
+    """Loaded in one order, stored in the other."""
+
+    STATEMENTS = """
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+tl.store(y_ptr + cols[None, :] * M + rows[:, None], x)
+"""
+
+    def test_the_value_is_converted_once(self, tiles: Port) -> None:
+        made = tiles(self.STATEMENTS)
+        assert conversions(made) == 1
+        assert "gl.convert_layout(x, y_layout)" in made
+
+    def test_indices_are_computed_twice(self, tiles: Port) -> None:
+        made = tiles(self.STATEMENTS)
+        assert made.count("gl.arange(") == 4
+        assert "rows_y = gl.program_id(0) * BM + gl.arange(0, BM, layout=gl.SliceLayout(1, y_layout))" in made
+
+    def test_the_narrower_value_is_converted(self, tiles: Port) -> None:
+        """A conversion stands after the cast that makes a value smaller."""
+        made = tiles(self.STATEMENTS.replace(", x)", ", x.to(tl.float16))"), TILE.replace("x_ptr=*fp16", "x_ptr=*fp32"))
+        assert "gl.convert_layout(x.to(gl.float16), y_layout)" in made
+
+    def test_a_value_stored_many_times_in_a_loop_is_converted_before_it(self, tiles: Port) -> None:
+        made = tiles("""
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+for i in range(4):
+    tl.store(y_ptr + i * N * M + cols[None, :] * M + rows[:, None], x)
+""")
+        assert conversions(made) == 1
+        assert made.index("x_y = gl.convert_layout(x, y_layout)") < made.index("for i in range(4)")
+
+    def test_a_value_made_in_the_loop_is_converted_there(self, tiles: Port) -> None:
+        made = tiles("""
+for i in range(4):
+    x = tl.load(x_ptr + i * N * M + rows[:, None] * N + cols[None, :])
+    tl.store(y_ptr + i * N * M + cols[None, :] * M + rows[:, None], x)
+""")
+        assert conversions(made) == 1
+        assert made.index("for i in range(4)") < made.index("gl.convert_layout(x, y_layout)")
+
+
+class TestLoops:
+    """What a loop carries keeps one layout."""
+
+    def test_an_accumulator_takes_the_layout_of_what_is_added(self, tiles: Port) -> None:
+        made = tiles("""
+acc = tl.zeros([BM, BN], tl.float32)
+for i in range(4):
+    acc += tl.load(x_ptr + i * N * M + rows[:, None] * N + cols[None, :])
+tl.store(y_ptr + rows[:, None] * N + cols[None, :], acc)
+""")
+        assert "acc = gl.zeros([BM, BN], gl.float32, layout=tile_layout)" in made
+        assert conversions(made) == 0
+
+    def test_the_deepest_definition_decides(self, tiles: Port) -> None:
+        """The value before the loop is converted, not the one that every turn adds."""
+        made = tiles("""
+acc = tl.load(y_ptr + cols[None, :] * M + rows[:, None]).to(tl.float32)
+for i in range(4):
+    acc += tl.load(x_ptr + i * N * M + rows[:, None] * N + cols[None, :])
+tl.store(x_ptr + rows[:, None] * N + cols[None, :], acc)
+""")
+        loop = made[made.index("for i in") : made.index("gl.store")]
+        assert conversions(made) == 1
+        assert conversions(loop) == 0
+
+    def test_a_row_accumulator_is_a_slice(self, tiles: Port) -> None:
+        made = tiles("""
+acc = tl.zeros([BM], tl.float32)
+for i in range(4):
+    acc += tl.sum(tl.load(x_ptr + i * BN + rows[:, None] * N + cols[None, :]).to(tl.float32), 1)
+tl.store(y_ptr + rows, acc)
+""")
+        assert "acc = gl.zeros([BM], gl.float32, layout=gl.SliceLayout(1, tile_layout))" in made
+
+    def test_pointers_that_a_loop_moves(self, tiles: Port) -> None:
+        made = tiles("""
+p = x_ptr + rows[:, None] * N + cols[None, :]
+q = y_ptr + rows[:, None] * N + cols[None, :]
+for i in range(4):
+    tl.store(q, tl.load(p))
+    p += BN
+    q += BN
+""")
+        assert conversions(made) == 0
+
+    def test_an_unrolled_loop_that_turns_a_scalar_into_a_tensor(self, vectors: Port) -> None:
+        made = vectors("""
+acc = 0.0
+for i in tl.static_range(4):
+    acc += tl.load(x_ptr + i * n + offs).to(tl.float32)
+tl.store(y_ptr + offs, acc)
+""")
+        assert conversions(made) == 0
+
+    def test_a_while_loop(self, vectors: Port) -> None:
+        made = vectors("""
+acc = tl.zeros([BLOCK], tl.float32)
+i = 0
+while i < n:
+    acc += tl.load(x_ptr + i + offs)
+    i += BLOCK
+tl.store(y_ptr + offs, acc)
+""")
+        assert conversions(made) == 0
+
+
+class TestRank:
+    """Slices, expansions and reductions."""
+
+    def test_a_reduction_over_rows_is_a_slice_that_a_small_store_takes(self, tiles: Port) -> None:
+        made = tiles("""
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :]).to(tl.float32)
+tl.store(y_ptr + rows, tl.sum(x, 1))
+""")
+        assert conversions(made) == 0
+        assert made.count("gl.arange(0, BM") == 1
+
+    def test_a_reduction_expanded_again_needs_no_conversion(self, tiles: Port) -> None:
+        made = tiles("""
+at = rows[:, None] * N + cols[None, :]
+x = tl.load(x_ptr + at).to(tl.float32)
+tl.store(y_ptr + at, x / tl.sum(x, 1)[:, None] - tl.max(x, 0)[None, :])
+""")
+        assert conversions(made) == 0
+
+    @pytest.mark.parametrize("keep", ["keep_dims=True", "True"])
+    def test_a_reduction_that_keeps_its_dimension(self, tiles: Port, keep: str) -> None:
+        made = tiles(f"""
+at = rows[:, None] * N + cols[None, :]
+x = tl.load(x_ptr + at).to(tl.float32)
+tl.store(y_ptr + at, x - tl.sum(x, 1, {keep}))
+""")
+        assert conversions(made) == 0
+
+    def test_a_lower_rank_is_expanded_in_the_source(self, tiles: Port) -> None:
+        made = tiles("""
+at = rows[:, None] * N + cols
+tl.store(y_ptr + at, tl.load(x_ptr + at))
+""")
+        assert "rows[:, None] * N + cols[None, :]" in made
+        assert conversions(made) == 0
+
+    def test_a_row_of_weights_large_enough_for_itself_is_converted_small(self, tiles: Port) -> None:
+        """256 elements are loaded coalesced, and converted before they are spread over the tile."""
+        made = tiles(
+            """
+w = tl.load(x_ptr + cols)
+at = rows[:, None] * N + cols[None, :]
+tl.store(y_ptr + at, tl.load(y_ptr + at) * w[None, :])
+""",
+            BN=256,
+        )
+        assert conversions(made) == 1
+        assert "gl.convert_layout(w, gl.SliceLayout(0, tile_layout))[None, :]" in made
+
+    def test_a_small_row_of_weights_is_loaded_in_the_layout_that_its_reader_has(self, tiles: Port) -> None:
+        made = tiles("""
+w = tl.load(x_ptr + cols)
+at = rows[:, None] * N + cols[None, :]
+tl.store(y_ptr + at, tl.load(y_ptr + at) * w[None, :])
+""")
+        assert conversions(made) == 0
+        assert len(layouts(made)) == 1
+
+    def test_broadcast_to(self, tiles: Port) -> None:
+        made = tiles("""
+w = tl.broadcast_to(tl.load(x_ptr + cols)[None, :], (BM, BN))
+tl.store(y_ptr + rows[:, None] * N + cols[None, :], w)
+""")
+        assert "_layout" in made
+
+    def test_a_transpose(self, tiles: Port) -> None:
+        made = tiles("""
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+tl.store(y_ptr + cols[:, None] * M + rows[None, :], tl.trans(x))
+""")
+        assert conversions(made) >= 1
+
+    def test_an_attribute_transpose(self, tiles: Port) -> None:
+        made = tiles("""
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+tl.store(y_ptr + cols[:, None] * M + rows[None, :], x.T)
+""")
+        assert conversions(made) >= 1
+
+
+class TestAtomics:
+    """Atomics want tiles; they are no loads."""
+
+    TYPES = "x_ptr=*i32 y_ptr=*i32 n=i32"
+
+    @pytest.mark.parametrize(
+        ("call", "expected"),
+        [
+            (
+                "tl.atomic_add(y_ptr + offs, 1)",
+                "gl.atomic_add(y_ptr + offs, gl.full([BLOCK], 1, y_ptr.dtype.element_ty, layout))",
+            ),
+            (
+                "tl.atomic_max(y_ptr + offs, val=n, mask=offs < n)",
+                "gl.atomic_max(y_ptr + offs, val=gl.full([BLOCK], n, y_ptr.dtype.element_ty, layout), mask=offs < n)",
+            ),
+            (
+                "tl.atomic_add(y_ptr + offs, offs, mask=n > 3)",
+                "gl.atomic_add(y_ptr + offs, offs, mask=gl.full([BLOCK], n > 3, gl.int1, layout))",
+            ),
+        ],
+    )
+    def test_a_scalar_becomes_a_tile(self, vectors: Port, call: str, expected: str) -> None:
+        assert expected in vectors(call, self.TYPES)
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            "tl.atomic_add(y_ptr + offs, offs)",
+            "tl.atomic_xchg(y_ptr + offs, offs, mask=None)",
+            "tl.atomic_cas(y_ptr + offs, offs, offs + 1)",
+            "tl.atomic_add(y_ptr, n)",
+        ],
+    )
+    def test_tiles_and_scalar_atomics_stay(self, vectors: Port, call: str) -> None:
+        assert "gl.full(" not in vectors(call, self.TYPES)
+
+    def test_a_result_is_used(self, vectors: Port) -> None:
+        made = vectors("old = tl.atomic_add(y_ptr + offs, offs)\ntl.store(x_ptr + offs, old)", self.TYPES)
+        assert conversions(made) <= 1
+
+
+class TestPairs:
+    """`join` and `split` keep two elements in a thread."""
+
+    def test_split_and_join(self, vectors: Port) -> None:
+        made = vectors("""
+a, b = tl.split(tl.reshape(tl.load(x_ptr + offs), (BLOCK // 2, 2)))
+tl.store(y_ptr + offs, tl.reshape(tl.join(b, -a), (BLOCK,)))
+""")
+        assert "gl.join(b, -a)" in made
+
+    def test_joined_loads(self, vectors: Port) -> None:
+        made = vectors("""
+a = tl.load(x_ptr + offs)
+b = tl.load(x_ptr + n + offs)
+tl.store(y_ptr + tl.arange(0, BLOCK * 2), tl.reshape(tl.join(a, b), (BLOCK * 2,)))
+""")
+        assert "gl.join(a, b)" in made
+
+    def test_interleave(self, vectors: Port) -> None:
+        made = vectors("""
+a = tl.load(x_ptr + offs)
+b = tl.load(x_ptr + n + offs)
+tl.store(y_ptr + tl.arange(0, BLOCK * 2), tl.interleave(a, b))
+""")
+        assert "interleave(a, b)" in made
+
+
+class TestIndices:
+    """Reductions with indices."""
+
+    @pytest.mark.parametrize(
+        "statements",
+        [
+            "tl.store(y_ptr, tl.argmax(tl.load(x_ptr + offs), 0))",
+            "v, i = tl.max(tl.load(x_ptr + offs), 0, return_indices=True)\ntl.store(y_ptr + i, v)",
+            "v, i = tl.min(tl.load(x_ptr + offs), 0, return_indices=True, return_indices_tie_break_left=False)\n"
+            "tl.store(y_ptr + i, v)",
+            "v, i = tl.max(tl.load(x_ptr + offs), 0, True)\ntl.store(y_ptr + i, v)",
+        ],
+    )
+    def test_of_vectors(self, vectors: Port, statements: str) -> None:
+        assert "_with_index(" in vectors(statements)
+
+    @pytest.mark.parametrize("axis", [0, 1, -1])
+    def test_of_tiles(self, tiles: Port, axis: int) -> None:
+        made = tiles(f"""
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+tl.store(y_ptr + {"cols" if axis == 0 else "rows"}, tl.argmin(x, axis={axis}))
+""")
+        assert conversions(made) == 0
+
+
+class TestOther:
+    """Operations that take or give layouts in their own way."""
+
+    def test_a_histogram(self, vectors: Port) -> None:
+        made = vectors(
+            "tl.store(y_ptr + tl.arange(0, 256), tl.histogram(tl.load(x_ptr + offs), 256))",
+            "x_ptr=*i32 y_ptr=*i32 n=i32",
+        )
+        assert "gl.histogram(gl.load(x_ptr + offs), 256, layout=" in made
+
+    def test_custom_reductions(self, port: Port, launch: MakeLaunch) -> None:
+        text = """
+@triton.jit
+def combine(a, b):
+    return tl.maximum(a, b)
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    tl.store(y_ptr + offs, tl.associative_scan(x, 0, combine))
+    tl.store(y_ptr, tl.reduce(x, 0, combine))
+"""
+        made = port(text, launch(VECTOR, BLOCK=1024))
+        assert conversions(made) == 0
+
+    def test_tuples_of_tensors(self, vectors: Port) -> None:
+        made = vectors("""
+pair = (tl.load(x_ptr + offs), offs)
+tl.store(y_ptr + pair[1], pair[0])
+""")
+        assert conversions(made) == 0
+
+    def test_swapped_names(self, vectors: Port) -> None:
+        made = vectors("""
+a = tl.load(x_ptr + offs)
+b = tl.load(x_ptr + n + offs)
+a, b = b, a
+tl.store(y_ptr + offs, a - b)
+""")
+        assert conversions(made) == 0
+
+    def test_a_name_that_changes_its_shape(self, tiles: Port) -> None:
+        made = tiles("""
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :]).to(tl.float32)
+x = tl.sum(x, 1)
+tl.store(y_ptr + rows, x)
+""")
+        assert conversions(made) == 0
+
+    def test_random_numbers(self, vectors: Port) -> None:
+        made = vectors("tl.store(y_ptr + offs, tl.rand(n, offs))")
+        assert conversions(made) == 0
+
+    def test_a_kernel_that_loads_nothing(self, vectors: Port) -> None:
+        assert "gl.arange(0, BLOCK, layout=layout)" in vectors("tl.store(y_ptr + offs, offs)")
+
+    def test_values_that_nothing_stores(self, vectors: Port) -> None:
+        assert "layout=" in vectors("tl.device_assert(offs < n)\nm = tl.max(offs, 0)\ntl.store(y_ptr, m)")
