@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,12 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--update-golden`: write the expected Gluon files instead of comparing with them."""
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden, to be reviewed as a diff")
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C, and let what tests start hear it, also where the shell runs this in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
