@@ -332,10 +332,19 @@ class TestPlaces:
         assert [report.status for report in made.kernels] == ["converted"]
         assert "TTG210" not in codes(made)
 
-    def test_no_path_of_this_machine_gets_into_the_text(self, file: File, tmp_path: Path) -> None:
-        path = file(HEADER + ADD + DOT).absolute()
-        made = convert(path, target="sm90", launches=[ADD_LAUNCH, SQUARE_LAUNCH])
-        assert str(tmp_path) not in made.text
+    @pytest.mark.parametrize(
+        "reason",
+        [
+            pytest.param("tl.dot(a, a)", id="a gap"),
+            pytest.param("undefined", id="a kernel that does not compile"),
+        ],
+    )
+    def test_no_path_of_this_machine_gets_into_the_text(self, file: File, tmp_path: Path, reason: str) -> None:
+        path = file(HEADER + ADD + DOT.replace("tl.dot(a, a)", reason))
+        made = [convert(p, target="sm90", launches=[ADD_LAUNCH, SQUARE_LAUNCH]) for p in (path, path.absolute())]
+        assert made[0].text == made[1].text
+        assert "# tt2gl: kept" in made[0].text
+        assert str(tmp_path) not in made[0].text
 
 
 class TestLaunches:
