@@ -160,6 +160,50 @@ for i in range(4):
         assert made.index("for i in range(4)") < made.index("gl.convert_layout(x, y_layout)")
 
 
+class TestCopies:
+    """Cheap statements stand once for each layout, every definition of their name with them."""
+
+    STORE = "tl.store(y_ptr + cols[None, :] * M + rows[:, None], x)"
+
+    def test_an_index_that_a_loop_moves(self, tiles: Port) -> None:
+        made = tiles(f"""
+for i in range(0, N, BN):
+    x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+    {self.STORE}
+    cols += BN
+""")
+        assert "        cols += BN\n        cols_y += BN\n" in made
+        assert conversions(made) == 1
+
+    def test_an_index_that_a_branch_changes(self, tiles: Port) -> None:
+        made = tiles(f"""
+if M > 3:
+    cols = cols + 8
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+{self.STORE}
+""")
+        assert "        cols = cols + 8\n        cols_y = cols_y + 8\n" in made
+
+    def test_a_definition_before_which_the_first_layout_was_read(self, tiles: Port) -> None:
+        made = tiles(f"""
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+cols = cols + 8
+{self.STORE}
+""")
+        assert "    cols_y = cols_y + 8\n" in made
+        assert "    cols = cols + 8\n" not in made
+
+    def test_what_a_tuple_gives_is_converted_not_copied(self, tiles: Port) -> None:
+        made = tiles(f"""
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+while M > 0:
+    cols, M = cols + 8, M - 1
+{self.STORE}
+tl.store(x_ptr + rows[:, None] * N + cols[None, :], x)
+""")
+        assert made.count("cols + 8, M - 1") == 1
+
+
 class TestLoops:
     """What a loop carries keeps one layout."""
 
