@@ -52,7 +52,7 @@ class Conditions(Names):
     def _guard(self, scope: Scope, guard: Guard, node: ast.AST) -> bool:
         match guard.kind, guard.node:
             case (("then" | "else"), ast.If() as statement):
-                return self.decide(statement.test, Frame(scope)) == (guard.kind == "then")
+                return self.decide(statement.test, self._frame_before(scope, statement)) == (guard.kind == "then")
             case (("try" | "except"), ast.Try() as statement):
                 outcome = self._outcome(scope, statement)
                 if guard.kind == "except":
@@ -64,6 +64,16 @@ class Conditions(Names):
         if isinstance(guard.node, ast.With | ast.AsyncWith):
             raise self.undecided(scope, guard.node, "a context manager decides it")
         raise self.undecided(scope, guard.node, "a loop binds it")
+
+    def _frame_before(self, scope: Scope, statement: ast.If) -> Frame:
+        """Where the test of an `if` is evaluated: before anything that its branches bind, such as its own subject."""
+        orders = (
+            binding.order
+            for bindings in scope.bindings.values()
+            for binding in bindings
+            if any(guard.node is statement for guard in binding.guards)
+        )
+        return Frame(scope) if statement.test in self.tests else Frame(scope, before=min(orders, default=None))
 
     def decide(self, test: ast.expr, frame: Frame) -> bool:
         """The truth of a condition. Raises Undecided at the condition itself."""
