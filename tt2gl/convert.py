@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tt2gl.analysis.builder import Unsupported
+from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.hoisting import hoisted
 from tt2gl.analysis.kernel import analyse, observe_job, parsed
-from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.planner import KernelAnalysis, Planner
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.infer import infer_launches
@@ -63,7 +63,7 @@ def convert(
     root: Path | None = None,
     only: Collection[str] = (),
     without: Collection[str] = (),
-    compile: bool = True,
+    compile: bool = True,  # noqa: A002
     timeout: float = 60.0,
 ) -> Conversion:
     """Convert the Triton kernels of a file to Gluon for `target` (default: the GPU present, else sm90).
@@ -195,6 +195,13 @@ def _analyse(kernel: _Kernel, target: Target) -> None:
             file = ""
         kernel.keep(unsupported.code, f"It uses {unsupported.what}.", hint, line, column, file)
         return
+    for layout in kernel.analysis.classes.classes:
+        if not layout.exact:
+            served = " and ".join(name for name in layout.pointers if name) or "a tile"
+            where = (str(kernel.function.path), kernel.function.line, 0)
+            message = f"No formula gives Triton's layout for the access to {served} under every launch."
+            hint = "Look at its width in `tt2gl verify`; a literal layout may serve some launches better."
+            kernel.diagnostics.append(Diagnostic("TTG320", Severity.WARNING, *where, message, hint))
     for (file, _), places in kernel.analysis.unreached.items():
         where = (file if not _same_file(file, kernel.function) else str(kernel.function.path), *places[0][:2])
         message = "No launch reaches this code: it is converted unverified, and makes its tensors in `AutoLayout`."
@@ -208,7 +215,7 @@ def _write(
     target: Target,
     rules: Collection[str],
     root: Path | None,
-    compile: bool,
+    compiled: bool,
     timeout: float,
 ) -> str:
     """The converted file; a kernel that cannot be written, or does not compile, is kept, and the rest written anew."""
@@ -219,7 +226,7 @@ def _write(
         if not any(kernel.analysis for kernel in kernels):
             return source.text
         text = rewrite(source, plan)
-        if not compile or not _keep_failures(source, text, kernels, target, root, timeout):
+        if not compiled or not _keep_failures(source, text, kernels, target, root, timeout):
             return text
 
 
@@ -276,7 +283,10 @@ def _definition(kernels: Sequence[_Kernel], plan: FunctionPlan) -> ast.FunctionD
 def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[str, ...]:
     """The layout functions that the plans' layouts call."""
     said = [text for function in functions for text in function.layouts()]
-    helpers = {"coalesced(": (coalesced_source(target.warp_size),), "paired(": (PAIRED_SOURCE,)}
+    helpers: dict[str, tuple[str, ...]] = {
+        "coalesced(": (coalesced_source(target.warp_size),),
+        "paired(": (PAIRED_SOURCE,),
+    }
     for name in ("max", "min"):
         helpers[f"{name}_with_index("] = (*combine_sources(name), helper_source(name))
     needed = [sources for name, sources in helpers.items() if any(name in text for text in said)]

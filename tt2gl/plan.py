@@ -14,10 +14,10 @@ class Edits:
     """Edits of expressions, by position. Layouts are Gluon source.
 
     `creations`: the layout that a creating call takes. `converts`: the layout that a value is converted to.
-    `replaced`: a name that stands for what was made before a loop. `indexed`: a reduction that also gives indices, or gives only those (`max index`). `expansions`: how many dimensions a value gains on the left, and its rank before. `fills`: a scalar that becomes a full tile
-    (extents then
-    dtype, and layout). `reads`, `targets`: the name that a variable is read or defined under. `arguments`: layouts
-    passed to a helper.
+    `replaced`: a name that stands for what was made before a loop. `indexed`: a reduction that also gives indices, or
+    gives only those (`max index`). `expansions`: how many dimensions a value gains on the left, and its rank before.
+    `fills`: a scalar that becomes a full tile (extents then dtype, and layout). `reads`, `targets`: the name that a
+    variable is read or defined under. `arguments`: layouts passed to a helper.
     """
 
     creations: Mapping[Position, str] = field(default_factory=dict)
@@ -97,8 +97,8 @@ class KeptFunction:
 class FilePlan:
     """All edits of one file.
 
-    `helpers`: source of the layout functions that the file is to carry. `twins`: jit helpers that kept kernels need as they were, by the line of their `def`: the converted one stands
-    beside the original under the name given.
+    `helpers`: source of the functions that the file is to carry. `twins`: jit helpers that kept kernels need as they
+    were, by the line of their `def`: the converted one stands beside the original under the name given.
     """
 
     functions: tuple[FunctionPlan, ...]

@@ -103,10 +103,7 @@ class TestOneLayout:
         "last",
         [
             "tl.arange(0, 32)[None, None, :]",
-            pytest.param(
-                "tl.arange(0, 32)",
-                marks=pytest.mark.xfail(strict=True, reason="two dimensions missing are sliced as one and the same"),
-            ),
+            "tl.arange(0, 32)",
         ],
     )
     def test_of_three_dimensions(self, vectors: Port, last: str) -> None:

@@ -90,8 +90,8 @@ class CallReader:
         if name in ATOMIC:
             return self.atomic(node, arguments, frame, fact)
         values = [self.builder.evaluate(argument, frame) for argument in arguments.all()]
-        tensors = [v for value in values for v in (value if isinstance(value, tuple) else (value,))]
-        tensors = [value for value in tensors if isinstance(value, Node)]
+        flat = [v for value in values for v in (value if isinstance(value, tuple) else (value,))]
+        tensors = [value for value in flat if isinstance(value, Node)]
         if not tensors:
             return Static(None, fact)
         if name in REDUCE:
@@ -109,16 +109,16 @@ class CallReader:
                 made.dims = tuple(self.text(part, frame) for part in shape.elts)
             return made
         if name in ("join", "split"):
-            made = self.spread(node, tensors, frame, fact, name)
-            for value in made if isinstance(made, tuple) else (made,):
+            halves = self.spread(node, tensors, frame, fact, name)
+            for value in halves if isinstance(halves, tuple) else (halves,):
                 if isinstance(value, Node):
                     value.dims = (*tensors[0].dims, "2") if name == "join" else tensors[0].dims[:-1]
-            return made
+            return halves
         if name in OPAQUE:
-            made = self.spread(node, tensors, frame, fact, "opaque", name)
-            if isinstance(made, Node):
-                made.dims = self.reshaped(name, made, arguments, tensors[0], frame)
-            return made
+            shaped = self.spread(node, tensors, frame, fact, "opaque", name)
+            if isinstance(shaped, Node):
+                shaped.dims = self.reshaped(name, shaped, arguments, tensors[0], frame)
+            return shaped
         if name in ELEMENTWISE or is_extern_math(qualified):
             return self.spread(node, tensors, frame, fact, "elementwise")
         if name in IGNORED or not _tensors_in(fact):

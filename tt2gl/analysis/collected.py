@@ -163,8 +163,7 @@ def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, de
     """Add one launch's decisions to `functions`."""
 
     def at(spot: Spot) -> Function:
-        function = functions.setdefault(spot.site.function, Function())
-        return function
+        return functions.setdefault(spot.site.function, Function())
 
     def put(kind: str, spot: Spot, position: Position, term: Term) -> Function:
         function = at(spot)

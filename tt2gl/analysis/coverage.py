@@ -39,9 +39,11 @@ def unreached_creations(
     found: dict[FunctionKey, list[Position]] = {}
     for key, function, seen in _functions(trees, facts):
         for node in ast.walk(function):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CREATE:
-                if position_of(node) not in seen and not node.func.attr.endswith("_like"):
-                    found.setdefault(key, []).append(position_of(node))
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            makes = node.func.attr in CREATE and not node.func.attr.endswith("_like")
+            if makes and position_of(node) not in seen:
+                found.setdefault(key, []).append(position_of(node))
     return found
 
 

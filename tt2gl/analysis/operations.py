@@ -15,10 +15,16 @@ ELEMENTWISE = {
 """Element by element: operands and result share one layout."""
 
 REDUCE = {"sum", "max", "min", "xor_sum", "reduce", "reduce_or", "argmax", "argmin"}
-REDUCTION_OPTIONS = {
-    **dict.fromkeys(("max", "min"), {"return_indices": 2, "keep_dims": 4}),
-    **dict.fromkeys(("sum", "xor_sum", "reduce_or"), {"keep_dims": 2}),
-    **dict.fromkeys(("argmax", "argmin", "reduce"), {"keep_dims": 3}),
+_EXTREMES = {"return_indices": 2, "keep_dims": 4}
+REDUCTION_OPTIONS: dict[str, dict[str, int]] = {
+    "max": _EXTREMES,
+    "min": _EXTREMES,
+    "sum": {"keep_dims": 2},
+    "xor_sum": {"keep_dims": 2},
+    "reduce_or": {"keep_dims": 2},
+    "argmax": {"keep_dims": 3},
+    "argmin": {"keep_dims": 3},
+    "reduce": {"keep_dims": 3},
 }
 """Where an option of a reduction stands among its arguments, the value's own place being 0."""
 

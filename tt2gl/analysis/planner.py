@@ -16,7 +16,7 @@ from tt2gl.analysis.graph import CallSite, FunctionKey
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.naming import class_names, listed, unused
 from tt2gl.analysis.propagation import Decisions
-from tt2gl.analysis.terms import Term, renamed, rendered, root_of
+from tt2gl.analysis.terms import renamed, rendered, root_of
 from tt2gl.plan import Conversion, Declaration, Edits, FunctionPlan
 
 

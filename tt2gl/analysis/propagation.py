@@ -142,12 +142,11 @@ class Propagation:
     def _anchor_reduction(self) -> bool:
         """Give the first reduction or scan of values without a layout the default one of their tile."""
         for node in self.graph.nodes:
-            if node.kind in ("reduce", "scan") and node.shape and node.natural is None:
-                if all(operand.natural is None for operand in node.operands):
-                    node.operand_term = self.default(node.operands[0])
-                    own = node.operand_term
-                    node.natural = own if node.kind == "scan" else self._reduced(node, own)
-                    return node.natural is not None
+            undecided = node.kind in ("reduce", "scan") and node.shape and node.natural is None
+            if undecided and all(operand.natural is None for operand in node.operands):
+                node.operand_term = own = self.default(node.operands[0])
+                node.natural = own if node.kind == "scan" else self._reduced(node, own)
+                return node.natural is not None
         return False
 
     def _flow(self) -> None:
@@ -320,17 +319,17 @@ class Propagation:
                     node.natural = own
                     self._convert(node, own, term, spot)
             case "reduce":
-                operand = self._operand_term(node)
-                self._operands(node, operand, clone)
+                taken = self._operand_term(node)
+                self._operands(node, taken, clone)
                 if node.function:
                     self.decisions.indexed[spot] = node.function
-                own_reduced = self._reduced(node, operand)
+                own_reduced = self._reduced(node, taken)
                 if own_reduced is not None:
                     self._convert(node, own_reduced, term, spot)
             case "scan":
-                operand = self._operand_term(node)
-                self._operands(node, operand, clone)
-                self._convert(node, operand, term, spot)
+                taken = self._operand_term(node)
+                self._operands(node, taken, clone)
+                self._convert(node, taken, term, spot)
             case "join":
                 own = node.natural if node.natural is not None else self._paired(node.operands[0])
                 halves = node.operands[0].natural
@@ -354,8 +353,9 @@ class Propagation:
         """Resolve operands at a node's layout; those of lower rank are expanded on the left first."""
         for operand in node.operands:
             wanted, missing = term, self._rank(node) - len(operand.shape)
-            for _ in range(missing):
-                wanted = Cut(0, wanted)
+            for axis in reversed(range(missing)):
+                # `x[None, None, :]` adds the first dimension first: the last added is the outermost slice.
+                wanted = Cut(axis, wanted)
             if missing > 0:
                 self.decisions.expansions[Spot(operand.site, clone)] = (missing, len(operand.shape))
             self.resolve(operand, wanted, clone)

@@ -9,9 +9,10 @@ import libcst as cst
 MARK = "_tt2gl_"
 """Stands before an added name from its making to the end of the conversion (rule `collisions`)."""
 
-ADDED = ("gluon", "gl", "coalesced", "paired", "max_with_index", "min_with_index") + tuple(
-    f"_{which}_{what}" for which in ("first", "any") for what in ("max", "min")
-)
+ADDED = (
+    "gluon", "gl", "coalesced", "paired", "max_with_index", "min_with_index",
+    "_first_max", "_first_min", "_any_max", "_any_min",
+)  # fmt: skip
 """Every module-level name that a conversion can add."""
 
 _ADDED = re.compile(rf"(?<![\w.])({'|'.join(ADDED)})(?=[.(,])")

@@ -1,4 +1,4 @@
-"""Applies a plan to a file: converted functions, kept ones with the reason above them, imports. Nothing else changes."""
+"""Applies a plan to a file: converted functions, kept ones with the reason above them, imports. Nothing else moves."""
 
 from __future__ import annotations
 

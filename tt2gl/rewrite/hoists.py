@@ -25,6 +25,6 @@ Loop = TypeVar("Loop", cst.For, cst.While)
 def before_loop(loop: Loop, steps: Sequence[Hoist]) -> cst.FlattenSentinel[cst.BaseStatement]:
     """The statements, then the loop with its own comment."""
     blank = list(takewhile(lambda line: line.comment is None, loop.leading_lines))
-    lines = [cst.ensure_type(statement(f"{step.name} = {step.source}"), cst.SimpleStatementLine) for step in steps]
+    lines: list[cst.BaseStatement] = [statement(f"{step.name} = {step.source}") for step in steps]
     lines[0] = lines[0].with_changes(leading_lines=blank)
     return cst.FlattenSentinel([*lines, loop.with_changes(leading_lines=loop.leading_lines[len(blank) :])])

@@ -77,7 +77,8 @@ def with_declarations(function: cst.FunctionDef, declarations: Sequence[Declarat
         lines.append(line.with_changes(leading_lines=leading))
     rest = body[start:]
     if rest and not _starts_blank(rest[0]):
-        rest[0] = rest[0].with_changes(leading_lines=[cst.EmptyLine(indent=False), *rest[0].leading_lines])
+        known = getattr(rest[0], "leading_lines", ())
+        rest[0] = rest[0].with_changes(leading_lines=[cst.EmptyLine(indent=False), *known])
     return function.with_changes(body=suite.with_changes(body=[*body[:start], *lines, *rest]))
 
 
