@@ -163,8 +163,9 @@ def _explore(kernels: Sequence[_Kernel], target: Target, timeout: float) -> None
     for kernel in kernels:
         if kernel.kept is None and kernel.slice is not None:
             known = [kernel.launches[index] for index in kernel.facts]
-            branches = unreached(parsed(kernel.slice), list(kernel.facts.values()))
-            jobs.extend((kernel, launch) for launch in variants(known, branches) if launch not in known)
+            trees = parsed(kernel.slice)
+            branches = unreached(trees, list(kernel.facts.values()))
+            jobs.extend((kernel, launch) for launch in variants(known, branches, trees) if launch not in known)
     outcomes = map_isolated(
         observe_job, [(kernel.slice, launch, target.name) for kernel, launch in jobs], timeout=timeout
     )
@@ -202,8 +203,8 @@ def _analyse(kernel: _Kernel, target: Target) -> None:
             message = f"No formula gives Triton's layout for the access to {served} under every launch."
             hint = "Look at its width in `tt2gl verify`; a literal layout may serve some launches better."
             kernel.diagnostics.append(Diagnostic("TTG320", Severity.WARNING, *where, message, hint))
-    for (file, _), places in kernel.analysis.unreached.items():
-        where = (file if not _same_file(file, kernel.function) else str(kernel.function.path), *places[0][:2])
+    for (file, _), place in kernel.analysis.unverified.items():
+        where = (file if not _same_file(file, kernel.function) else str(kernel.function.path), *place[:2])
         message = "No launch reaches this code: it is converted unverified, and makes its tensors in `AutoLayout`."
         hint = "Give a launch that takes this branch with --launches."
         kernel.diagnostics.append(Diagnostic("TTG330", Severity.NOTE, *where, message, hint))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from tt2gl.analysis.facts import LaunchFacts, Position
 from tt2gl.analysis.graph import FunctionKey
@@ -29,6 +30,23 @@ def unreached(trees: Mapping[str, ast.Module], facts: Sequence[LaunchFacts]) -> 
                 continue
             if any(side and not _reached(side, seen) for side in (node.body, node.orelse)):
                 found.setdefault(key, []).append(node)
+    return found
+
+
+def first_unreached(trees: Mapping[str, ast.Module], facts: Sequence[LaunchFacts]) -> dict[FunctionKey, Position]:
+    """Where the first code stands that no launch reaches, by function."""
+    found: dict[FunctionKey, Position] = {}
+    for key, function, seen in _functions(trees, facts):
+        if key not in found:
+            sides = [
+                side
+                for node in ast.walk(function)
+                if isinstance(node, ast.If) and position_of(node.test) in seen
+                for side in (node.body, node.orelse)
+                if side and not _reached(side, seen)
+            ]
+            if sides:
+                found[key] = min(position_of(side[0]) for side in sides)
     return found
 
 
@@ -65,26 +83,51 @@ def _reached(side: Sequence[ast.stmt], seen: set[Position]) -> bool:
     return not expressions or any(position_of(node) in seen for node in expressions)
 
 
-def variants(launches: Sequence[Launch], branches: Mapping[FunctionKey, Sequence[ast.If]]) -> list[Launch]:
+def variants(
+    launches: Sequence[Launch],
+    branches: Mapping[FunctionKey, Sequence[ast.If]],
+    trees: Mapping[str, ast.Module] = MappingProxyType({}),
+) -> list[Launch]:
     """The first launch with one flag turned at a time, for flags that the branches' conditions compare."""
     first = launches[0]
+    constants = {name: value for tree in trees.values() for name, value in _constants(tree)}
+    nodes = [inner for each in branches.values() for node in each for inner in ast.walk(node)]
+    tests = [node.test for node in nodes if isinstance(node, ast.If)]
+    values = [pair for test in tests for pair in _turned(test, first, constants)]
+    numbers: dict[str, int] = {}
+    for name, value in values:
+        if isinstance(value, int) and not isinstance(value, bool):
+            numbers[name] = max(value, numbers.get(name, value))
+    # The last `else`, which no comparison names, takes a value that none of them has.
+    values.extend((name, most + 1) for name, most in numbers.items())
     made: list[Launch] = []
-    for nodes in branches.values():
-        for node in nodes:
-            for name, value in _turned(node.test, first):
-                if name not in first.constexprs or isinstance(first.constexprs[name], type(value)):
-                    turned = replace(first, constexprs={**first.constexprs, name: value}, args=None)
-                    if turned not in made:
-                        made.append(turned)
+    for name, value in values:
+        if name not in first.constexprs or type(first.constexprs[name]) is type(value):
+            launch = replace(first, constexprs={**first.constexprs, name: value}, args=None)
+            if launch not in made:
+                made.append(launch)
     return made[:MOST_VARIANTS]
 
 
-def _turned(test: ast.expr, launch: Launch) -> Iterator[tuple[str, object]]:
+def _constants(tree: ast.Module) -> Iterator[tuple[str, object]]:
+    """Module constants of a slice, `tl.constexpr(...)` or plain."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            value = node.value.args[0] if isinstance(node.value, ast.Call) and node.value.args else node.value
+            try:
+                yield node.targets[0].id, ast.literal_eval(value)
+            except ValueError:
+                continue
+
+
+def _turned(test: ast.expr, launch: Launch, constants: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Other values for the compile-time parameters of a condition."""
     for node in ast.walk(test):
         if isinstance(node, ast.Name) and isinstance(launch.constexprs.get(node.id), bool):
             yield node.id, not launch.constexprs[node.id]
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and len(node.comparators) == 1:
             other = node.comparators[0]
-            if isinstance(other, ast.Constant) and isinstance(node.left, ast.Name) and other.value is not None:
+            if isinstance(other, ast.Constant) and other.value is not None:
                 yield node.left.id, other.value
+            elif isinstance(other, ast.Name) and other.id in constants:
+                yield node.left.id, constants[other.id]

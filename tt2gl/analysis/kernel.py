@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tt2gl.analysis.builder import Builder
-from tt2gl.analysis.coverage import unreached_creations
+from tt2gl.analysis.coverage import first_unreached, unreached_creations
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.frontend import observe
 from tt2gl.analysis.memory import Classes, Scene
@@ -51,4 +51,6 @@ def analyse(
     taken = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
     taken |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     left_out = unreached_creations(trees, facts)
-    return KernelAnalysis((entry.path, entry.line), name, scenes, classes, decisions, taken, unreached=left_out)
+    unverified = first_unreached(trees, facts)
+    key = (entry.path, entry.line)
+    return KernelAnalysis(key, name, scenes, classes, decisions, taken, unreached=left_out, unverified=unverified)

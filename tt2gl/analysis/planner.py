@@ -32,6 +32,7 @@ class KernelAnalysis:
     taken: frozenset[str]
     names: dict[str, str] = field(default_factory=dict)
     unreached: dict[FunctionKey, list[Position]] = field(default_factory=dict)
+    unverified: dict[FunctionKey, Position] = field(default_factory=dict)
 
 
 class Planner:

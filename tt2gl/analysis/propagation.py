@@ -163,7 +163,9 @@ class Propagation:
 
     def _natural(self, node: Node) -> Term | None:
         match node.kind:
-            case "load" | "atomic":
+            case "atomic":
+                return self.access_root(node)
+            case "load":
                 return self.access_root(node) if node.anchored else None
             case "elementwise":
                 return self._strongest(node)
@@ -277,8 +279,12 @@ class Propagation:
         return self._wanted(node.operands[0])
 
     def _store_term(self, node: Node) -> Term:
-        """A small store is no anchor: it takes the layout of its value, then of its address."""
-        if not node.anchored:
+        """A small store is no anchor: it takes the layout of its value, then of its address.
+
+        A small atomic keeps its own: in a slice of a tile one thread would make many, one after the other (10 us
+        against 21 us for 32 rows on an H200).
+        """
+        if not node.anchored and node.kind == "store":
             for operand in (*node.operands[1:2], node.operands[0]):
                 if operand.natural is not None and len(operand.shape) == len(node.shape):
                     return operand.natural
