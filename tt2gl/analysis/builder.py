@@ -18,7 +18,6 @@ from tt2gl.analysis.facts import (
     FunctionFacts,
     LaunchFacts,
     TensorFact,
-    TupleFact,
 )
 from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
 from tt2gl.analysis.operations import gluon_dtype
@@ -395,6 +394,3 @@ def _joined(first: dict[str, Binding], second: dict[str, Binding]) -> dict[str, 
 def _shape(web: Web) -> tuple[int, ...] | None:
     known = web.find().definitions
     return known[0].node.shape if known else None
-
-
-__all__ = ["Builder", "Frame", "TupleFact", "Unsupported", "Value"]

@@ -9,19 +9,16 @@ follows are Coalesce and RemoveLayoutConversions (forward from anchors, backward
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tt2gl.analysis.anchors import Anchors
 from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.graph import Definition, FunctionKey, Node, Site, Web
 from tt2gl.analysis.memory import Classes, Scene
-from tt2gl.analysis.terms import Cut, Pair, Root, Term
+from tt2gl.analysis.terms import Cut, Term
 
 Clone = Term | None
 """Which copy of a statement an expression is in: by the layout of the name it defines; None outside definitions."""
-
-
-_DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 
 
 @dataclass(frozen=True)
@@ -64,18 +61,18 @@ class Decisions:
     after: dict[tuple[FunctionKey, Position], list[tuple[str, Term, Term]]] = field(default_factory=dict)
 
 
-class Propagation:
+class Propagation(Anchors):
     """Propagates layouts through one launch's graph."""
 
     def __init__(self, scene: Scene, index: int, classes: Classes) -> None:
-        self.scene, self.index, self.classes = scene, index, classes
-        self.graph, self.decisions = scene.graph, Decisions()
+        super().__init__(scene, index, classes)
+        self.decisions = Decisions()
         self._done: set[tuple[int, Term | None, Clone]] = set()
 
     def run(self) -> Decisions:
         """Decide every layout of the graph."""
-        self._mark_cheap()
-        self._find_naturals()
+        self.mark_cheap()
+        self.find_naturals()
         for step in self.graph.steps:
             if isinstance(step, Node):
                 self.settle(step, None)
@@ -88,139 +85,6 @@ class Propagation:
                     self.demand(web, self._wanted(step.node))
         self._list_webs()
         return self.decisions
-
-    # what has a layout of its own
-
-    def _mark_cheap(self) -> None:
-        """Find what may be computed twice: nothing that loads a full tile, reduces, or leaves through a helper."""
-        for node in self.graph.nodes:
-            node.anchored = node.chain in self.classes.anchored and node.kind in ("load", "store", "atomic")
-        changed = True
-        while changed:
-            changed = False
-            for node in self.graph.nodes:
-                if node.cheap and not self._is_cheap(node):
-                    node.cheap, changed = False, True
-            for web in self._webs():
-                if web.cheap and not self._is_cheap_web(web):
-                    web.cheap, changed = False, True
-
-    @staticmethod
-    def _is_cheap_web(web: Web) -> bool:
-        """Whether a variable may be computed twice: not where a loop accumulates what it loads."""
-        carried = len({definition.depth for definition in web.definitions}) > 1
-        return all(d.clonable and d.node.cheap and not (carried and _loads(d.node)) for d in web.definitions)
-
-    def _is_cheap(self, node: Node) -> bool:
-        if node.kind in _DEAR or node.anchored or node.several:
-            return False
-        if node.web is not None and not node.web.find().cheap:
-            return False
-        return all(operand.cheap for operand in node.operands)
-
-    def _webs(self) -> Iterable[Web]:
-        return (web for web in self.graph.webs if web.merged is None)
-
-    def _find_naturals(self) -> None:
-        """Flow layouts forward from the anchors until nothing changes; deepest definitions decide a name's."""
-        while True:
-            self._flow()
-            undecided = [
-                (definition.depth, -place, definition.node.natural, web)
-                for place, web in enumerate(self._webs())
-                if web.natural is None
-                for definition in web.definitions
-                if definition.node.natural is not None
-            ]
-            if not undecided:
-                if not self._anchor_reduction():
-                    return
-                continue
-            _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
-            web.natural = natural
-
-    def _anchor_reduction(self) -> bool:
-        """Give the first reduction or scan of values without a layout the default one of their tile."""
-        for node in self.graph.nodes:
-            undecided = node.kind in ("reduce", "scan") and node.shape and node.natural is None
-            if undecided and all(operand.natural is None for operand in node.operands):
-                node.operand_term = own = self.default(node.operands[0])
-                node.natural = own if node.kind == "scan" else self._reduced(node, own)
-                return node.natural is not None
-        return False
-
-    def _flow(self) -> None:
-        changed = True
-        while changed:
-            changed = False
-            for node in self.graph.nodes:
-                if node.natural is None and (natural := self._natural(node)) is not None:
-                    node.natural, changed = natural, True
-            for web in self._webs():
-                if web.natural is None and len(web.definitions) == 1:
-                    web.natural = web.definitions[0].node.natural
-                    changed |= web.natural is not None
-
-    def _natural(self, node: Node) -> Term | None:
-        match node.kind:
-            case "atomic":
-                return self.access_root(node)
-            case "load":
-                return self.access_root(node) if node.anchored else None
-            case "elementwise":
-                return self._strongest(node)
-            case "expand":
-                operand = node.operands[0].natural
-                return operand.parent if isinstance(operand, Cut) and operand.dim == node.axis else None
-            case "reduce":
-                return self._reduced(node, node.operands[0].natural)
-            case "scan":
-                return node.operands[0].natural
-            case "join":
-                return self._paired(node.operands[0])
-            case "split":
-                operand = node.operands[0].natural
-                whole = operand if isinstance(operand, Pair) else Pair(self.default(node))
-                return Cut(len(node.shape), whole)
-            case "read":
-                return node.web.find().natural if node.web else None
-            case "call" | "argument":
-                return node.value.natural if node.value else None
-        return None
-
-    def _paired(self, operand: Node) -> Term:
-        """The layout of two such values joined: one of them with a last dimension of two, or what was split before."""
-        match operand.natural:
-            case Cut(dim=dim, parent=Pair() as whole) if dim == len(operand.shape):
-                return whole
-            case Root() as known:
-                return Pair(known)
-        return Pair(self.default(operand))
-
-    def _strongest(self, node: Node) -> Term | None:
-        """The layout of the largest operand: it would cost most to convert. Of equal ones, the first."""
-        best: tuple[int, Term] | None = None
-        for operand in node.operands:
-            if operand.natural is None or len(operand.shape) != len(node.shape):
-                continue
-            if best is None or operand.elements > best[0]:
-                best = (operand.elements, operand.natural)
-        return best[1] if best else None
-
-    @staticmethod
-    def _reduced(node: Node, operand: Term | None) -> Term | None:
-        if operand is None or node.axis is None or not node.shape:
-            return None
-        return operand if node.keep_dims else Cut(node.axis, operand)
-
-    def access_root(self, node: Node) -> Term:
-        """The layout that a global access has by itself."""
-        found = self.classes.by_chain.get(node.chain)
-        return Root(found.name) if found else self.default(node)
-
-    def default(self, node: Node) -> Term:
-        """A layout for a value that nothing decides."""
-        return Root(self.classes.default(node, self.index).name)
 
     # who takes which layout
 
@@ -267,7 +131,7 @@ class Propagation:
                 if operand.kind in ("read", "elementwise") and operand.shape == node.shape:
                     return operand.natural if operand.natural is not None else self._wanted(operand)
         if node.kind == "reduce" and node.shape:
-            return self._reduced(node, self._operand_term(node)) or self.default(node)
+            return self.reduced(node, self._operand_term(node)) or self.default(node)
         return self.default(node)
 
     def _operand_term(self, node: Node) -> Term:
@@ -329,7 +193,7 @@ class Propagation:
                 self._operands(node, taken, clone)
                 if node.function:
                     self.decisions.indexed[spot] = node.function
-                own_reduced = self._reduced(node, taken)
+                own_reduced = self.reduced(node, taken)
                 if own_reduced is not None:
                     self._convert(node, own_reduced, term, spot)
             case "scan":
@@ -337,7 +201,7 @@ class Propagation:
                 self._operands(node, taken, clone)
                 self._convert(node, taken, term, spot)
             case "join":
-                own = node.natural if node.natural is not None else self._paired(node.operands[0])
+                own = node.natural if node.natural is not None else self.paired(node.operands[0])
                 halves = node.operands[0].natural
                 split_before = isinstance(halves, Cut) and halves.parent == own
                 for operand in node.operands:
@@ -407,7 +271,7 @@ class Propagation:
             self.decisions.converts[spot] = term
 
     def _list_webs(self) -> None:
-        for web in self._webs():
+        for web in self.webs():
             made = [d for d in web.definitions if d.node.kind != "argument" and d.name != "return"]
             if not made:
                 continue
@@ -419,25 +283,6 @@ class Propagation:
             self.decisions.webs.append(
                 NamedWeb(site.function, site.context, web.name, statements, tuple(terms), tuple(converted), web.cheap)
             )
-
-
-def _loads(node: Node) -> bool:
-    """Whether an expression reads global memory, itself or through the names it reads."""
-    seen: set[int] = set()
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        if current.kind == "load":
-            return True
-        stack.extend(current.operands)
-        if current.value is not None:
-            stack.append(current.value)
-        if current.web is not None:
-            stack.extend(definition.node for definition in current.web.find().definitions)
-    return False
 
 
 def step_web(definition: Definition) -> Web:

@@ -1,0 +1,175 @@
+"""What has a layout of its own: anchors, and what follows from them.
+
+Layouts flow forward from the global accesses through elementwise work, slices, reductions and the names that carry
+values (`natural`). What is cheap may be computed again instead, once for each layout that a reader wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tt2gl.analysis.graph import Node, Web
+from tt2gl.analysis.memory import Classes, Scene
+from tt2gl.analysis.terms import Cut, Pair, Root, Term
+
+_DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
+
+
+class Anchors:
+    """Finds the natural layouts of one launch's graph."""
+
+    def __init__(self, scene: Scene, index: int, classes: Classes) -> None:
+        self.scene, self.index, self.classes = scene, index, classes
+        self.graph = scene.graph
+
+    def mark_cheap(self) -> None:
+        """Find what may be computed twice: nothing that loads a full tile, reduces, or leaves through a helper."""
+        for node in self.graph.nodes:
+            node.anchored = node.chain in self.classes.anchored and node.kind in ("load", "store", "atomic")
+        changed = True
+        while changed:
+            changed = False
+            for node in self.graph.nodes:
+                if node.cheap and not self._is_cheap(node):
+                    node.cheap, changed = False, True
+            for web in self.webs():
+                if web.cheap and not self._is_cheap_web(web):
+                    web.cheap, changed = False, True
+
+    @staticmethod
+    def _is_cheap_web(web: Web) -> bool:
+        """Whether a variable may be computed twice: not where a loop accumulates what it loads."""
+        carried = len({definition.depth for definition in web.definitions}) > 1
+        return all(d.clonable and d.node.cheap and not (carried and _loads(d.node)) for d in web.definitions)
+
+    def _is_cheap(self, node: Node) -> bool:
+        if node.kind in _DEAR or node.anchored or node.several:
+            return False
+        if node.web is not None and not node.web.find().cheap:
+            return False
+        return all(operand.cheap for operand in node.operands)
+
+    def webs(self) -> Iterable[Web]:
+        """Every web that has not become part of another."""
+        return (web for web in self.graph.webs if web.merged is None)
+
+    def find_naturals(self) -> None:
+        """Flow layouts forward from the anchors until nothing changes; deepest definitions decide a name's."""
+        while True:
+            self._flow()
+            undecided = [
+                (definition.depth, -place, definition.node.natural, web)
+                for place, web in enumerate(self.webs())
+                if web.natural is None
+                for definition in web.definitions
+                if definition.node.natural is not None
+            ]
+            if not undecided:
+                if not self._anchor_reduction():
+                    return
+                continue
+            _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
+            web.natural = natural
+
+    def _anchor_reduction(self) -> bool:
+        """Give the first reduction or scan of values without a layout the default one of their tile."""
+        for node in self.graph.nodes:
+            undecided = node.kind in ("reduce", "scan") and node.shape and node.natural is None
+            if undecided and all(operand.natural is None for operand in node.operands):
+                node.operand_term = own = self.default(node.operands[0])
+                node.natural = own if node.kind == "scan" else self.reduced(node, own)
+                return node.natural is not None
+        return False
+
+    def _flow(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for node in self.graph.nodes:
+                if node.natural is None and (natural := self._natural(node)) is not None:
+                    node.natural, changed = natural, True
+            for web in self.webs():
+                if web.natural is None and len(web.definitions) == 1:
+                    web.natural = web.definitions[0].node.natural
+                    changed |= web.natural is not None
+
+    def _natural(self, node: Node) -> Term | None:
+        match node.kind:
+            case "atomic":
+                return self.access_root(node)
+            case "load":
+                return self.access_root(node) if node.anchored else None
+            case "elementwise":
+                return self._strongest(node)
+            case "expand":
+                operand = node.operands[0].natural
+                return operand.parent if isinstance(operand, Cut) and operand.dim == node.axis else None
+            case "reduce":
+                return self.reduced(node, node.operands[0].natural)
+            case "scan":
+                return node.operands[0].natural
+            case "join":
+                return self.paired(node.operands[0])
+            case "split":
+                operand = node.operands[0].natural
+                whole = operand if isinstance(operand, Pair) else Pair(self.default(node))
+                return Cut(len(node.shape), whole)
+            case "read":
+                return node.web.find().natural if node.web else None
+            case "call" | "argument":
+                return node.value.natural if node.value else None
+        return None
+
+    def paired(self, operand: Node) -> Term:
+        """The layout of two such values joined: one of them with a last dimension of two, or what was split before."""
+        match operand.natural:
+            case Cut(dim=dim, parent=Pair() as whole) if dim == len(operand.shape):
+                return whole
+            case Root() as known:
+                return Pair(known)
+        return Pair(self.default(operand))
+
+    def _strongest(self, node: Node) -> Term | None:
+        """The layout of the largest operand: it would cost most to convert. Of equal ones, the first."""
+        best: tuple[int, Term] | None = None
+        for operand in node.operands:
+            if operand.natural is None or len(operand.shape) != len(node.shape):
+                continue
+            if best is None or operand.elements > best[0]:
+                best = (operand.elements, operand.natural)
+        return best[1] if best else None
+
+    @staticmethod
+    def reduced(node: Node, operand: Term | None) -> Term | None:
+        """The layout of a reduction's result; None for a scalar."""
+        if operand is None or node.axis is None or not node.shape:
+            return None
+        return operand if node.keep_dims else Cut(node.axis, operand)
+
+    def access_root(self, node: Node) -> Term:
+        """The layout that a global access has by itself."""
+        found = self.classes.by_chain.get(node.chain)
+        return Root(found.name) if found else self.default(node)
+
+    def default(self, node: Node) -> Term:
+        """A layout for a value that nothing decides."""
+        return Root(self.classes.default(node, self.index).name)
+
+
+def _loads(node: Node) -> bool:
+    """Whether an expression reads global memory, itself or through the names it reads."""
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        if current.kind == "load":
+            return True
+        stack.extend(current.operands)
+        if current.value is not None:
+            stack.append(current.value)
+        if current.web is not None:
+            stack.extend(definition.node for definition in current.web.find().definitions)
+    return False
