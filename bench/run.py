@@ -291,7 +291,9 @@ def write(path: Path, entries: Sequence[Entry], where: dict[str, str], seconds: 
             kernel["device"]["gb_per_s"] = gigabytes_a_second(run)
             kernel["device"]["rivals"] = rivals(entry)
             kernel["device"]["straw_man"] = straw_man(entry)
-    write_text(path, json.dumps({"environment": where, **made}, indent=1, allow_nan=False) + "\n")
+    text = json.dumps({"environment": where, **made}, indent=1, allow_nan=False) + "\n"
+    # Results are committed, and nobody's folders belong there.
+    write_text(path, text.replace(f"{ROOT}/", ""))
 
 
 def final_report(entry: Entry) -> KernelReport:
