@@ -1,0 +1,1 @@
+"""MLIR text, as Triton prints it in generic form, as plain Python objects."""
