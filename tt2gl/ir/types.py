@@ -121,6 +121,16 @@ class FunctionType:
 
 
 @dataclass(frozen=True)
+class TupleType:
+    """`tuple<i32, f32>`."""
+
+    types: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"tuple<{', '.join(map(str, self.types))}>"
+
+
+@dataclass(frozen=True)
 class DialectType:
     """Any other type of a dialect, such as `!ttg.async.token`: its name and what stands between the brackets."""
 
@@ -142,6 +152,7 @@ Type = (
     | MemDescType
     | DescriptorType
     | FunctionType
+    | TupleType
     | DialectType
 )
 

@@ -1,0 +1,1 @@
+"""Runs the IR of kernels in numpy: any target, no GPU. Knows `ir` and nothing of Triton."""

@@ -1,0 +1,217 @@
+"""Global memory: the tensors of a launch, far apart in one address space, every access checked.
+
+An address is an int64. The bits above `SLOT_BITS` say which allocation it points into, so a pointer that leaves its
+tensor never lands in another, and pointers stay plain integers that a kernel may cast and compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tt2gl.ir.operations import Location
+from tt2gl.ir.types import Type
+from tt2gl.simulate.arithmetic import Arithmetic
+from tt2gl.simulate.findings import Finding, SimulationError
+from tt2gl.simulate.values import Array, byte_size, is_float
+
+SLOT_BITS = 40
+# No tensor starts at the bottom of its slot: a little below it is still its own slot, and out of bounds.
+_LEAD = 1 << 30
+
+
+@dataclass(eq=False)
+class Allocation:
+    """One tensor: `elements` is its storage from the first to the last, as the arithmetic holds type `kind`.
+
+    `written` marks the elements that were stored to; `loaded` says whether any was read.
+    """
+
+    name: str
+    kind: Type
+    elements: Array
+    address: int
+    size: int
+    written: Array = field(init=False)
+    loaded: bool = False
+
+    def __post_init__(self) -> None:
+        self.written = np.zeros(len(self.elements), bool)
+
+    @property
+    def bytes(self) -> int:
+        """From the first byte to the last."""
+        return len(self.elements) * self.size
+
+
+Report = Callable[[Finding], None]
+
+
+class Memory:
+    """The allocations of one launch. Faults go to `report`; a load that is one yields poison, a store nothing."""
+
+    def __init__(self, arithmetic: Arithmetic, report: Report) -> None:
+        self.arithmetic = arithmetic
+        self.report = report
+        self.allocations: list[Allocation] = []
+        self._saved: dict[int, tuple[Array, Array, bool]] | None = None
+
+    def add(self, name: str, kind: Type, values: Array, misalignment: int = 0) -> Allocation:
+        """Allocate a tensor: its elements in numpy's format of `kind`, first to last, copied.
+
+        Aligned to 256 bytes and `misalignment` on top.
+        """
+        size = byte_size(kind)
+        address = ((len(self.allocations) + 1) << SLOT_BITS) + _LEAD + misalignment
+        held = np.array(self.arithmetic.from_bits(values, kind))
+        self.allocations.append(Allocation(name, kind, held, address, size))
+        return self.allocations[-1]
+
+    # ------------------------------------------------------------------------------------------------- accesses
+
+    def load(self, address: Array, mask: Array | None, kind: Type, where: Location) -> Array:
+        """Read elements of type `kind`: an array of the address's shape, poison where masked out or out of bounds."""
+        poison = self.arithmetic.poison(kind)
+        result: Array | None = None
+        for allocation, index, inside in self._resolve(address, mask, kind, where, "load"):
+            allocation.loaded = True
+            found = self._view(allocation, kind, where)[index]
+            if inside is None:
+                return found
+            result = np.full(address.shape, poison, found.dtype) if result is None else result
+            np.copyto(result, found, where=inside)
+        return result if result is not None else np.full(address.shape, poison, self.arithmetic.dtype(kind))
+
+    def store(self, address: Array, value: Array, mask: Array | None, kind: Type, where: Location) -> None:
+        """Write elements of type `kind`; of equal addresses the last in row-major order stays."""
+        for allocation, index, inside in self._resolve(address, mask, kind, where, "store"):
+            self._save(allocation)
+            view = self._view(allocation, kind, where)
+            values = np.broadcast_to(value, address.shape)
+            if inside is not None:
+                index, values = index[inside], values[inside]
+            view[index] = values
+            self._mark(allocation, index, byte_size(kind))
+
+    def update(
+        self,
+        address: Array,
+        mask: Array | None,
+        kind: Type,
+        where: Location,
+        change: Callable[[Array, Array, Array], None],
+    ) -> None:
+        """Read and write at once, for atomics: `change(elements, index, positions)` edits an allocation's elements.
+
+        `index` are the places in `elements`, flat and in row-major order of `address`, `positions` the flat positions
+        in `address` that they belong to; a place may occur several times.
+        """
+        for allocation, index, inside in self._resolve(address, mask, kind, where, "atomic"):
+            self._save(allocation)
+            allocation.loaded = True
+            positions = np.arange(address.size) if inside is None else np.flatnonzero(inside)
+            flat = index.reshape(-1)[positions]
+            change(self._view(allocation, kind, where), flat, positions)
+            self._mark(allocation, flat, byte_size(kind))
+
+    def _resolve(
+        self, address: Array, mask: Array | None, kind: Type, where: Location, access: str
+    ) -> Iterator[tuple[Allocation, Array, Array | None]]:
+        """For each allocation touched: the places in it and which positions of `address` are active there (None: all).
+
+        Places of inactive positions are 0.
+        """
+        if mask is not None:
+            mask = np.broadcast_to(mask, address.shape)
+            if mask.all():
+                mask = None
+            elif not mask.any():
+                return
+        active = address if mask is None else address[mask]
+        if not active.size:
+            return
+        low, high = int(active.min()), int(active.max())
+        if low >> SLOT_BITS == high >> SLOT_BITS:
+            yield from self._within(low >> SLOT_BITS, address, mask, (low, high), kind, where, access)
+            return
+        for slot in np.unique(active >> SLOT_BITS):
+            there = address >> SLOT_BITS == slot
+            there = there if mask is None else there & mask
+            touched = address[there]
+            span = int(touched.min()), int(touched.max())
+            yield from self._within(int(slot), address, there, span, kind, where, access)
+
+    def _within(
+        self,
+        slot: int,
+        address: Array,
+        mask: Array | None,
+        span: tuple[int, int],
+        kind: Type,
+        where: Location,
+        access: str,
+    ) -> Iterator[tuple[Allocation, Array, Array | None]]:
+        size = byte_size(kind)
+        if not 0 < slot <= len(self.allocations):
+            self._fault(where, "", f"{access} at an address that belongs to no tensor")
+            return
+        allocation = self.allocations[slot - 1]
+        offset = address - allocation.address
+        if span[0] < allocation.address or span[1] + size > allocation.address + allocation.bytes:
+            inside = (offset >= 0) & (offset <= allocation.bytes - size)
+            outside = offset[~inside if mask is None else mask & ~inside]
+            worst = int(outside[np.argmax(np.abs(outside - allocation.bytes / 2))])
+            count = f"{outside.size} elements, such as " if outside.size > 1 else ""
+            message = f"{access} outside {allocation.name} ({count}byte {worst} of {allocation.bytes})"
+            self._fault(where, allocation.name, message)
+            mask = inside if mask is None else mask & inside
+        if size > 1 and (offset & (size - 1) if mask is None else (offset & (size - 1))[mask]).any():
+            message = f"{access} of {size} bytes at an address that is no multiple of {size}"
+            self.report(Finding("misaligned", message, where, buffer=allocation.name))
+            return
+        index = offset >> (size.bit_length() - 1)
+        yield allocation, index if mask is None else np.where(mask, index, 0), mask
+
+    def _fault(self, where: Location, buffer: str, message: str) -> None:
+        self.report(Finding("out-of-bounds", message, where, buffer=buffer))
+
+    def _view(self, allocation: Allocation, kind: Type, where: Location) -> Array:
+        """The elements as type `kind`."""
+        wanted = self.arithmetic.dtype(kind)
+        if is_float(kind) != is_float(allocation.kind) and self.arithmetic.name == "field":
+            message = f"field arithmetic cannot read {allocation.name} ({allocation.kind}) as {kind}"
+            raise SimulationError(message, where)
+        return allocation.elements if wanted == allocation.elements.dtype else allocation.elements.view(wanted)
+
+    @staticmethod
+    def _mark(allocation: Allocation, index: Array, size: int) -> None:
+        if size == allocation.size:
+            allocation.written[index] = True
+        elif size > allocation.size:
+            allocation.written.reshape(-1, size // allocation.size)[index] = True
+        else:
+            allocation.written[index // (allocation.size // size)] = True
+
+    # -------------------------------------------------------------------------------------------- going back
+
+    def checkpoint(self) -> None:
+        """Remember memory as it is now, for `rollback`; copies are made only of what changes."""
+        self._saved = {}
+
+    def rollback(self) -> None:
+        """Undo all stores since the checkpoint."""
+        for index, (elements, written, loaded) in (self._saved or {}).items():
+            allocation = self.allocations[index]
+            allocation.elements[:] = elements
+            allocation.written[:] = written
+            allocation.loaded = loaded
+        self._saved = {}
+
+    def _save(self, allocation: Allocation) -> None:
+        if self._saved is not None:
+            index = (allocation.address >> SLOT_BITS) - 1
+            if index not in self._saved:
+                state = allocation.elements.copy(), allocation.written.copy(), allocation.loaded
+                self._saved[index] = state
