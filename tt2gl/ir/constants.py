@@ -44,12 +44,14 @@ def float_from_bits(kind: str, bits: int) -> FloatAttr:
     fraction = bits & ((1 << fraction_bits) - 1)
     exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1)
     negative = bool(bits >> (exponent_bits + fraction_bits) & 1)
-    top = exponent == (1 << exponent_bits) - 1
-    if special == "ieee" and top:
+    largest = exponent == (1 << exponent_bits) - 1
+    lone_nans = {
+        "f": largest and fraction == (1 << fraction_bits) - 1,
+        "z": negative and not exponent and not fraction,
+    }
+    if special == "ieee" and largest:
         value = math.nan if fraction else math.inf
-    elif special == "f" and top and fraction == (1 << fraction_bits) - 1:
-        value = math.nan
-    elif special == "z" and negative and not exponent and not fraction:
+    elif lone_nans.get(special):
         value = math.nan
     else:
         whole = fraction | (bool(exponent) << fraction_bits)

@@ -19,6 +19,8 @@ _WORD = re.compile(r"[A-Za-z_]\w*+")
 _KEY = re.compile(rf"({NAME_TEXT}|{STRING_TEXT})")
 _NAMED = re.compile(rf"({NAME_TEXT})\s*+=(?!=)")
 _BARE = re.compile(r"[A-Za-z_][\w.]*+")
+# The words that start a type or a builtin attribute; any other that a dialect prints is its own.
+_KNOWN_WORD = re.compile(r"true|false|dense|array|loc|(?:si|ui)?i\d+|bf16|tf32|f\d+\w*|tensor|vector|tuple")
 _HASH = re.compile(r"#([A-Za-z_$][\w$.]*+(?:-(?!>)[\w$.]++)*+)")
 _SYMBOL = re.compile(rf"@({STRING_TEXT}|[A-Za-z_$][\w$.-]*+)")
 _PADDING = re.compile(r"(\d++)\s*+:\s*+\+(\d++)")
@@ -255,13 +257,9 @@ class AttributeParser(TypeParser):
         if (padding := self.match(_PADDING)) is not None:
             return int(padding[1]), int(padding[2])
         bare = _BARE.match(self.text, self.position)
-        if bare is not None and bare[0] not in ("true", "false", "dense", "array"):
-            start = self.position
-            try:
-                return self.type()
-            except ParseError:
-                self.position = start + len(bare[0])
-                return bare[0]
+        if bare is not None and not _KNOWN_WORD.fullmatch(bare[0]):
+            self.position = bare.end()
+            return bare[0]
         return self.attribute()
 
 

@@ -15,11 +15,14 @@ from tt2gl.ir.parse_locations import LocationParser
 from tt2gl.ir.types import FunctionType, Type
 
 _VALUE = rf"%(?:[\w.$-]++|{STRING_TEXT})"
+_RESULT = rf"{_VALUE}(?::\d++)?"
+_USED = rf"{_VALUE}(?:#\d++)?"
 _HEAD = re.compile(
-    rf"(?:(?P<results>{_VALUE}(?::\d+)?(?:, {_VALUE}(?::\d+)?)*+) = )?"
-    rf'"(?P<name>[A-Za-z_][\w.$-]*+)"\((?P<operands>[^()]*+)\)(?:\[(?P<successors>[^\]]*+)\])?(?P<properties> <(?=\{{))?'
+    rf"(?:(?P<results>{_RESULT}(?:, {_RESULT})*+) = )?"
+    rf'"(?P<name>[A-Za-z_][\w.$-]*+)"\((?P<operands>(?:{_USED}(?:, {_USED})*+)?)\)'
+    r"(?:\[(?P<successors>[^\]]*+)\])?(?P<properties> <(?=\{))?"
 )
-_NAME_OF_VALUE = re.compile(rf"{_VALUE}(?:#\d+)?")
+_NAME_OF_VALUE = re.compile(_USED)
 _LABEL = re.compile(r"\^([\w.$-]++)")
 # The types of an operation, to its location or the end of the line; with a string in them, they are read each time.
 _SIGNATURE = re.compile(r'\([^"\nl]*+(?:l(?!oc\()[^"\nl]*+)*+(?=loc\(|\s*$)', re.MULTILINE)
@@ -48,7 +51,7 @@ class _Scope:
 
 
 def parse_module(text: str) -> Module:
-    """The module that `text` says, in MLIR's generic form. Raises `ParseError`, which has the line, for anything else."""
+    """The module that `text` says, in MLIR's generic form. Raises `ParseError`, with the line, for anything else."""
     return _ModuleParser(text).module()
 
 
