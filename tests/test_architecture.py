@@ -21,9 +21,9 @@ FLOORS = (
     ("launches", "slicing", "usage"),
     ("plan",),
     ("layouts", "source"),
-    ("host", "targets", "report"),
+    ("host", "targets", "report", "simulate"),
     ("files", "config", "results"),
-    ("diagnostics", "isolate"),
+    ("diagnostics", "isolate", "ir"),
 )
 """From the top: a module imports modules of floors below its own, or of its own package."""
 

@@ -13,14 +13,14 @@ from tt2gl.ir.operations import Module
 from tt2gl.ir.types import MemDescType, Type
 from tt2gl.simulate.arithmetic import Arithmetic
 from tt2gl.simulate.budget import programs_at_once
-from tt2gl.simulate.ops.control import EndlessLoop
 from tt2gl.simulate.engine import Engine, Schedule
 from tt2gl.simulate.field import Field
 from tt2gl.simulate.findings import Finding
-from tt2gl.simulate.ops.functions import call
 from tt2gl.simulate.ieee import Ieee
 from tt2gl.simulate.interpreter import Run
 from tt2gl.simulate.memory import Allocation, Memory
+from tt2gl.simulate.ops.control import EndlessLoop
+from tt2gl.simulate.ops.functions import call
 from tt2gl.simulate.programs import Divergence, Programs
 from tt2gl.simulate.values import Array, Rows, dtype_of
 
@@ -94,9 +94,9 @@ def simulate(
 ) -> Simulation:
     """Run the kernel of a module on a grid.
 
-    `arguments` are those of the IR's function, in its order. `schedule` says when asynchronous work lands: as late or as
-    early as it may. `limit` bounds the memory used, in bytes: a large grid is run in parts. Raises TooLarge where one
-    program is too much, Unsupported for an operation that is unknown, SimulationError where the run cannot go on.
+    `arguments` are those of the IR's function, in its order. `schedule` says when asynchronous work lands: as late or
+    as early as it may. `limit` bounds the memory used, in bytes: a large grid is run in parts. Raises TooLarge where
+    one program is too much, Unsupported for an operation that is unknown, SimulationError where the run cannot go on.
     """
     with np.errstate(all="ignore"):
         return _Simulator(module, arguments, grid, arithmetic, schedule, limit).run()

@@ -37,13 +37,14 @@ class Arithmetic(Protocol):
 
     def binary(self, name: str, a: Array, b: Array, kind: Type) -> Array:
         """`name` is one of: add sub mul div (rounded to nearest even) rem pow atan2 minnum maxnum (a number beats NaN)
-        minimum maximum (NaN beats all; -0 < +0) copysign."""
+        minimum maximum (NaN beats all; -0 < +0) copysign.
+        """
 
     def unary(self, name: str, a: Array, kind: Type) -> Array:
         """`name` is an operation of the `math` dialect without its prefix (exp2, rsqrt, erf, ...), or neg."""
 
     def fma(self, a: Array, b: Array, c: Array, kind: Type) -> Array:
-        """a * b + c, rounded once."""
+        """The product a * b plus c, rounded once."""
 
     def compare(self, predicate: str, a: Array, b: Array, kind: Type) -> Array:
         """Booleans; `predicate` as MLIR spells it: oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno."""

@@ -17,7 +17,7 @@ _SCRATCH = 4
 
 def programs_at_once(module: Module, limit: int) -> int:
     """How many programs fit into `limit` bytes; fewer where that is enough work for numpy. Raises TooLarge."""
-    each = _function_bytes(module.kernel, module, frozenset())
+    each = _Sizes(module).function(module.kernel)
     if each > limit:
         raise TooLarge(f"one program needs about {_gib(each)}, and {_gib(max(limit, 0))} are left of the limit")
     return max(1, min(limit, max(_COMFORTABLE, each)) // max(each, 1))
@@ -27,38 +27,45 @@ def _gib(size: int) -> str:
     return f"{size / 2**30:.2f} GiB"
 
 
-def _function_bytes(function: Operation, module: Module, active: frozenset[str]) -> int:
-    return sum(_block_bytes(block, module, active) for region in function.regions for block in region.blocks)
+class _Sizes:
+    """The most bytes that values take at one time, for one program."""
 
+    def __init__(self, module: Module) -> None:
+        self._functions = module.functions
+        self._known: dict[str, int] = {}
 
-def _block_bytes(block: Block, module: Module, active: frozenset[str]) -> int:
-    """The most bytes that values of a block, and what it runs inside, take at one time, for one program."""
-    last: dict[Value, int] = {}
-    for index, operation in enumerate(block.operations):
-        for inner in operation.walk():
-            last.update((operand, index) for operand in inner.operands)
-    live = sum(_bytes(argument.type) for argument in block.arguments)
-    most, dying = live, {}
-    for value, index in last.items():
-        dying.setdefault(index, []).append(value)
-    own = set(block.arguments)
-    for index, operation in enumerate(block.operations):
-        own.update(operation.results)
-        results = sum(_bytes(result.type) for result in operation.results)
-        largest = max((_bytes(value.type) for value in (*operation.operands, *operation.results)), default=0)
-        most = max(most, live + results + _SCRATCH * largest + _inside(operation, module, active))
-        live += sum(_bytes(result.type) for result in operation.results if result in last)
-        live -= sum(_bytes(value.type) for value in dying.get(index, ()) if value in own)
-    return most
+    def function(self, function: Operation) -> int:
+        """Of a function and what it calls; recursion counts once."""
+        name = str(function.attributes["sym_name"])
+        if name not in self._known:
+            self._known[name] = 0
+            self._known[name] = sum(self._block(block) for region in function.regions for block in region.blocks)
+        return self._known[name]
 
+    def _block(self, block: Block) -> int:
+        last: dict[Value, int] = {}
+        for index, operation in enumerate(block.operations):
+            for inner in operation.walk():
+                last.update((operand, index) for operand in inner.operands)
+        dying: dict[int, list[Value]] = {}
+        for value, index in last.items():
+            dying.setdefault(index, []).append(value)
+        live = most = sum(_bytes(argument.type) for argument in block.arguments)
+        own = set(block.arguments)
+        for index, operation in enumerate(block.operations):
+            own.update(operation.results)
+            results = sum(_bytes(result.type) for result in operation.results)
+            largest = max((_bytes(value.type) for value in (*operation.operands, *operation.results)), default=0)
+            most = max(most, live + results + _SCRATCH * largest + self._inside(operation))
+            live += sum(_bytes(result.type) for result in operation.results if result in last)
+            live -= sum(_bytes(value.type) for value in dying.get(index, ()) if value in own)
+        return most
 
-def _inside(operation: Operation, module: Module, active: frozenset[str]) -> int:
-    inner = max((_block_bytes(b, module, active) for region in operation.regions for b in region.blocks), default=0)
-    if operation.name == "tt.call":
-        name = operation.attributes["callee"].name
-        if name not in active and name in module.functions:
-            inner = _function_bytes(module.functions[name], module, active | {name})
-    return inner
+    def _inside(self, operation: Operation) -> int:
+        if operation.name == "tt.call":
+            callee = self._functions.get(operation.attributes["callee"].name)
+            return self.function(callee) if callee is not None else 0
+        return max((self._block(block) for region in operation.regions for block in region.blocks), default=0)
 
 
 def _bytes(kind: Type) -> int:

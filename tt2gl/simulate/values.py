@@ -14,6 +14,7 @@ Views of shared memory, tensor descriptors and tokens are objects. One that diff
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import ml_dtypes
@@ -25,7 +26,7 @@ from tt2gl.ir.types import FloatType, IndexType, IntegerType, PointerType, Type,
 Array = NDArray[Any]
 Rows = NDArray[np.int64]
 
-_INTEGERS = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+_INTEGERS: dict[int, Any] = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _FLOATS: dict[str, Any] = {
     "f16": np.float16,
     "f32": np.float32,
@@ -51,14 +52,21 @@ def is_float(kind: Type) -> bool:
 
 def dtype_of(kind: Type) -> np.dtype[Any]:
     """The dtype of the elements of a scalar, tensor or view, in IEEE arithmetic. Raises UnknownType."""
-    element = element_type(kind)
+    return _scalar_dtype(element_type(kind))
+
+
+@functools.cache
+def _scalar_dtype(element: Type) -> np.dtype[Any]:
+    held: Any = None
     if isinstance(element, (PointerType, IndexType)):
-        return np.dtype(np.int64)
-    if isinstance(element, IntegerType) and element.width in _INTEGERS:
-        return np.dtype(_INTEGERS[element.width])
-    if isinstance(element, FloatType) and element.name in _FLOATS:
-        return np.dtype(_FLOATS[element.name])
-    raise UnknownType(f"there is no array of {element}")
+        held = np.int64
+    elif isinstance(element, IntegerType):
+        held = _INTEGERS.get(element.width)
+    elif isinstance(element, FloatType):
+        held = _FLOATS.get(element.name)
+    if held is None:
+        raise UnknownType(f"there is no array of {element}")
+    return np.dtype(held)
 
 
 def byte_size(kind: Type) -> int:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from tt2gl.ir.operations import Operation, Region
-from tt2gl.ir.types import Type
+from tt2gl.ir.types import Type, shape_of
 from tt2gl.simulate.findings import SimulationError, Unsupported
 from tt2gl.simulate.interpreter import Run
 from tt2gl.simulate.registry import ends_block, handles
-from tt2gl.simulate.values import Array, Rows, shape_of, take_rows, uniform
+from tt2gl.simulate.values import Array, Rows, take_rows, uniform
 
 ends_block("scf.yield", "scf.condition")
 
@@ -81,7 +81,9 @@ def _execute_region(run: Run, operation: Operation) -> Any:
 
 @handles("scf.index_switch")
 def _index_switch(run: Run, operation: Operation, argument: Array) -> Any:
-    cases = {int(case): region for case, region in zip(operation.attributes["cases"], operation.regions[1:], strict=True)}
+    cases = {
+        int(case): region for case, region in zip(operation.attributes["cases"], operation.regions[1:], strict=True)
+    }
 
     def branch(_rows: Rows | None, key: Any) -> Sequence[Any]:
         return run.region(cases.get(int(key), operation.regions[0]), ())

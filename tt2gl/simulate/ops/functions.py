@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from tt2gl.ir.operations import Block, Operation, Region
-from tt2gl.simulate.ops.control import Joined, packed
+from tt2gl.ir.types import shape_of
 from tt2gl.simulate.findings import Unsupported
 from tt2gl.simulate.interpreter import Frame, Run
+from tt2gl.simulate.ops.control import Joined, packed
 from tt2gl.simulate.registry import ends_block, handles
-from tt2gl.simulate.values import Rows, shape_of, take_rows, uniform
+from tt2gl.simulate.values import Rows, take_rows, uniform
 
 ends_block("tt.return", "cf.br", "cf.cond_br")
 
@@ -109,7 +110,9 @@ def _met(here: Sequence[tuple[Block, Rows, list[Any]]]) -> tuple[Rows, list[Any]
     arguments: list[Any] = []
     for parts in zip(*(entry[2] for entry in here), strict=True):
         if isinstance(parts[0], np.ndarray):
-            full = [np.broadcast_to(part, (len(entry[1]), *part.shape[1:])) for part, entry in zip(parts, here, strict=True)]
+            full = [
+                np.broadcast_to(part, (len(entry[1]), *part.shape[1:])) for part, entry in zip(parts, here, strict=True)
+            ]
             arguments.append(np.concatenate(full)[order])
         else:
             arguments.append(parts[0])
