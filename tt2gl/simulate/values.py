@@ -66,7 +66,8 @@ def _scalar_dtype(element: Type) -> np.dtype[Any]:
         held = _FLOATS.get(element.name)
     if held is None:
         raise UnknownType(f"there is no array of {element}")
-    return np.dtype(held)
+    dtype: np.dtype[Any] = np.dtype(held)
+    return dtype
 
 
 def byte_size(kind: Type) -> int:
