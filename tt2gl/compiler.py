@@ -7,10 +7,14 @@ cannot fork safely.
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 from tt2gl.launches import DtypeValue, JitValue, Launch
 from tt2gl.targets import Target
+
+# `builtin.module` allows no attribute without a dialect, so this one makes it fail its verifier.
+_REFUSED = "tt2gl_generic"
 
 
 def backend_for(target: Target) -> tuple[Any, Any]:
@@ -70,3 +74,37 @@ def build_ir(source: Any, backend: Any, gpu: Any, options: Any) -> Any:
     backend.load_dialects(context)
     codegen, modules = backend.get_codegen_implementation(options), backend.get_module_map()
     return source.make_ir(gpu, options, codegen, modules, context)
+
+
+def build_ttgir(source: Any, backend: Any, gpu: Any, options: Any) -> Any:
+    """Run the frontend and the backend's passes up to TTGIR: the module whose layouts and pipelines are decided.
+
+    Raises Triton's `CompilationError`, or RuntimeError where a pass fails.
+    """
+    module = build_ir(source, backend, gpu, options)
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, options, source.language)
+    metadata = {"target": gpu, **vars(options)}
+    names = list(stages)
+    for name in names[names.index(source.ext) : names.index("ttgir") + 1]:
+        module = stages[name](module, metadata)
+    return module
+
+
+def generic_text(module: Any) -> str:
+    """A module as MLIR's generic text with locations, for `tt2gl.ir.parser.parse_module`.
+
+    Triton's bindings print only pretty forms of modules that verify, so an attribute makes this one fail to. They cannot
+    take it away again: afterwards no pass runs on the module, though it can be printed once more.
+    """
+    from triton._C.libtriton import ir
+
+    module.set_attr(_REFUSED, ir.builder(module.context).get_unit_attr())
+    text = str(module)
+    # The module's own attributes come last, behind the one bracket that closes at the start of a line.
+    start = text.rindex("\n})")
+    found = re.compile(rf"(?<=[{{ ]){_REFUSED}(?:, |(?=\}}))").search(text, start)
+    if found is None:
+        raise RuntimeError("this Triton does not print the module's attributes in generic form")
+    before = text[: found.start()].removesuffix(", ") if text[found.end()] == "}" else text[: found.start()]
+    return (before + text[found.end() :]).replace("\n}) {}", "\n})")
