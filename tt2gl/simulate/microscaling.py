@@ -1,0 +1,76 @@
+"""Microscaling formats (OCP MX, and NVIDIA's): 4-bit floats, two to a byte, and scales shared by blocks of elements.
+
+All of these formats fit into float32, and an element times its scale does too, so that is what they become.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tt2gl.ir.types import FloatType, IntegerType, Type, element_type
+from tt2gl.simulate.arithmetic import Arithmetic
+from tt2gl.simulate.values import Array
+
+F32 = FloatType("f32")
+
+# What the 16 patterns of e2m1 mean.
+_E2M1: Array = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+
+
+def nibbles(packed: Array, axis: int) -> Array:
+    """The halves of bytes, the lower one first, side by side along an axis of the array: that axis doubles."""
+    parts = packed.view(np.uint8)
+    pairs = np.stack([parts & 15, parts >> 4], axis=axis + 1)
+    shape = list(packed.shape)
+    shape[axis] *= 2
+    return pairs.reshape(shape)
+
+
+def packed(codes: Array, axis: int) -> Array:
+    """The reverse of `nibbles`, as int8: that axis halves."""
+    shape = [*codes.shape[:axis], codes.shape[axis] // 2, 2, *codes.shape[axis + 1 :]]
+    pairs = codes.astype(np.uint8).reshape(shape)
+    low, high = np.take(pairs, 0, axis + 1), np.take(pairs, 1, axis + 1)
+    return (low | high << 4).view(np.int8)
+
+
+def e2m1_values(codes: Array, arithmetic: Arithmetic) -> Array:
+    """4-bit floats, one to an element, as the arithmetic holds f32."""
+    return arithmetic.from_bits(_E2M1[codes], F32)
+
+
+def e2m1_codes(values: Array) -> Array:
+    """float32 rounded to 4-bit floats: to nearest even, what is too large to the largest, NaN to it too."""
+    magnitudes = np.abs(values)
+    # Between two neighbours lies one bound; at the bound itself the even pattern wins.
+    bounds = (_E2M1[:7] + _E2M1[1:8]) / 2
+    below = np.searchsorted(bounds, magnitudes, side="left")
+    above = np.searchsorted(bounds, magnitudes, side="right")
+    codes = np.where(below & 1, above, below)
+    codes = np.where(np.isnan(values), 7, codes)
+    return (codes | np.signbit(values) << 3).astype(np.uint8)
+
+
+def scale_values(scales: Array, kind: Type, arithmetic: Arithmetic) -> Array:
+    """Scales as the arithmetic holds f32: i8 is an exponent alone (e8m0, 255 a NaN), a float is what it says."""
+    element = element_type(kind)
+    if not isinstance(element, IntegerType):
+        return arithmetic.convert(scales, element, F32)
+    exponents = scales.view(np.uint8).astype(np.int32)
+    # The smallest exponent is a subnormal number of float32, and has no bit pattern like the others.
+    bits = np.where(exponents == 0, 1 << 22, np.where(exponents == 255, 0x7FC00000, exponents << 23))
+    return arithmetic.from_bits(bits.astype(np.int32).view(np.float32), F32)
+
+
+def spread(scales: Array, axis: int, extent: int) -> Array:
+    """Scales repeated along an axis of the array until it has `extent` elements: each serves a block."""
+    return scales if scales.shape[axis] == extent else np.repeat(scales, extent // scales.shape[axis], axis)
+
+
+def operand_values(elements: Any, kind: Type, form: str, axis: int, arithmetic: Arithmetic) -> Array:
+    """An operand of a scaled product as the arithmetic holds f32; `form` e2m1 is packed along an axis of the array."""
+    if form == "e2m1":
+        return e2m1_values(nibbles(elements, axis), arithmetic)
+    return arithmetic.convert(elements, element_type(kind), F32)
