@@ -43,8 +43,22 @@ def copy_tiles(a_bufs, b_bufs, a_ptrs, b_ptrs, offs_ak, offs_bk, mask_m, mask_n,
 
 
 @gluon.jit
-def matmul_kernel(a_ptr, b_ptr, bias_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm, BLOCK_M: gl.constexpr,
-                  BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, NUM_BUFFERS: gl.constexpr):
+def matmul_kernel(
+    a_ptr,
+    b_ptr,
+    bias_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_bk,
+    stride_cm,
+    BLOCK_M: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    BLOCK_K: gl.constexpr,
+    NUM_BUFFERS: gl.constexpr,
+):
     """C = A @ B + bias along N: fp16 or tf32, by the dtype of A. Tails of M, N and K are masked."""
     dtype: gl.constexpr = a_ptr.dtype.element_ty
     bits: gl.constexpr = dtype.primitive_bitwidth
@@ -90,8 +104,19 @@ def matmul_kernel(a_ptr, b_ptr, bias_ptr, c_ptr, M, N, K, stride_am, stride_bk, 
 
 
 @gluon.jit
-def int8_matmul_kernel(a_ptr, w_ptr, c_ptr, K, stride_am, stride_wn, stride_cm, BLOCK_M: gl.constexpr,
-                       BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, NUM_BUFFERS: gl.constexpr):
+def int8_matmul_kernel(
+    a_ptr,
+    w_ptr,
+    c_ptr,
+    K,
+    stride_am,
+    stride_wn,
+    stride_cm,
+    BLOCK_M: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    BLOCK_K: gl.constexpr,
+    NUM_BUFFERS: gl.constexpr,
+):
     """C = A @ W^T in int8 with an int32 sum; the last NUM_BUFFERS - 1 steps drain the ring in a loop of their own.
 
     Sides are multiples of the tile, and K has at least NUM_BUFFERS - 1 steps.
@@ -195,8 +220,9 @@ def scale_kernel(x_ptr, out_ptr, n, factor, BLOCK: gl.constexpr, NUM_BUFFERS: gl
 
 
 @gluon.jit
-def gemv_kernel(a_ptr, x_ptr, y_ptr, M, K, stride_am, BLOCK_M: gl.constexpr, BLOCK_K: gl.constexpr,
-                NUM_BUFFERS: gl.constexpr):
+def gemv_kernel(
+    a_ptr, x_ptr, y_ptr, M, K, stride_am, BLOCK_M: gl.constexpr, BLOCK_K: gl.constexpr, NUM_BUFFERS: gl.constexpr
+):
     """y = A @ x, fp16 in and fp32 out: tiles of A stream through a ring, x comes from the cache."""
     layout: gl.constexpr = row_major(BLOCK_M, BLOCK_K, 16, gl.num_warps())
     shared: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])

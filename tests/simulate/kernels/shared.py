@@ -1,4 +1,4 @@
-"""Kernels whose threads meet in shared memory, for any NVIDIA target: exchanges, trees, rows kept, tickets between blocks.
+"""Kernels whose threads meet in shared memory, on any NVIDIA target: exchanges, trees, kept rows, tickets between blocks.
 
 Between stores and loads of shared memory a block needs no barrier in the source (the compiler puts them), but those
 that a reader would look for are written where they matter: before global memory is handed to other blocks.
@@ -39,11 +39,10 @@ def tree_sum_kernel(x_ptr, out_ptr, n, BLOCK: gl.constexpr, LEVELS: gl.constexpr
     levels = gl.allocate_shared_memory(x_ptr.dtype.element_ty, [2, BLOCK], shared)
     levels.index(0).store(x)
     for level in gl.static_range(LEVELS):
-        half: gl.constexpr = BLOCK >> (level + 1)
         source = levels.index(level % 2)
-        low = source.slice(0, half).load(layout)
-        high = source.slice(half, half).load(layout)
-        levels.index((level + 1) % 2).slice(0, half).store(low + high)
+        low = source.slice(0, BLOCK >> (level + 1)).load(layout)
+        high = source.slice(BLOCK >> (level + 1), BLOCK >> (level + 1)).load(layout)
+        levels.index((level + 1) % 2).slice(0, BLOCK >> (level + 1)).store(low + high)
     total = levels.index(LEVELS % 2).slice(0, 1).load(layout)
     gl.store(out_ptr + gl.program_id(0) + gl.arange(0, 1, layout=layout), total)
 
@@ -127,7 +126,7 @@ def row_and_column_sums_kernel(x_ptr, row_ptr, col_ptr, BLOCK: gl.constexpr):
 
 @gluon.jit
 def rotate_kernel(x_ptr, out_ptr, n, STEPS: gl.constexpr, BLOCK: gl.constexpr):
-    """Each block sums STEPS neighbouring segments while they pass through two slots of shared memory, halves swapped."""
+    """Each block sums STEPS neighbouring segments as they pass through two slots of shared memory, halves swapped."""
     layout: gl.constexpr = gl.BlockedLayout([1], [32], [gl.num_warps()], [0])
     shared: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
     lane = gl.arange(0, BLOCK, layout=layout)

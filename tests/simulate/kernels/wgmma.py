@@ -25,8 +25,21 @@ def row_major(rows, cols, bits, num_warps):
 
 
 @gluon.jit
-def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm, BLOCK_M: gl.constexpr,
-                  BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, NUM_BUFFERS: gl.constexpr):
+def matmul_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_bk,
+    stride_cm,
+    BLOCK_M: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    BLOCK_K: gl.constexpr,
+    NUM_BUFFERS: gl.constexpr,
+):
     """C = A @ B, fp16: copies NUM_BUFFERS - 1 steps ahead, each wgmma waited for one step later."""
     dtype: gl.constexpr = a_ptr.dtype.element_ty
     a_layout: gl.constexpr = row_major(BLOCK_M, BLOCK_K, 16, gl.num_warps())
@@ -60,14 +73,14 @@ def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm,
         fence_async_shared()
         acc = warpgroup_mma(a_bufs.index(k % NUM_BUFFERS), b_bufs.index(k % NUM_BUFFERS), acc, is_async=True)
         # The previous step's wgmma is done after this, and its slot free for the next copies.
-        acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc, ))
+        acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
         ahead = k + NUM_BUFFERS - 1
         a_mask = (offs_am[:, None] < M) & (offs_ak[None, :] < K - ahead * BLOCK_K)
         b_mask = (offs_bk[:, None] < K - ahead * BLOCK_K) & (offs_bn[None, :] < N)
         async_load(a_bufs.index(ahead % NUM_BUFFERS), a_ptrs + ahead * BLOCK_K, mask=a_mask)
         async_load(b_bufs.index(ahead % NUM_BUFFERS), b_ptrs + ahead * BLOCK_K * stride_bk, mask=b_mask)
         async_copy.commit_group()
-    acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc, ))
+    acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
     async_copy.wait_group(0)
 
     offs_cm = pid_m * BLOCK_M + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, mma_layout))
@@ -77,8 +90,19 @@ def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm,
 
 
 @gluon.jit
-def dequantize_matmul_kernel(a_ptr, w_ptr, scale_ptr, c_ptr, K, stride_am, stride_wk, stride_cm,
-                             BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr):
+def dequantize_matmul_kernel(
+    a_ptr,
+    w_ptr,
+    scale_ptr,
+    c_ptr,
+    K,
+    stride_am,
+    stride_wk,
+    stride_cm,
+    BLOCK_M: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    BLOCK_K: gl.constexpr,
+):
     """C = A @ (int8 W * scale of its column): weights become fp16 in registers and go to shared memory by a store.
 
     Two slots: while wgmma reads one, the next weights are loaded, converted and stored into the other.
@@ -109,8 +133,8 @@ def dequantize_matmul_kernel(a_ptr, w_ptr, scale_ptr, c_ptr, K, stride_am, strid
         w_bufs.index(slot).store((w.to(gl.float32) * scale).to(dtype))
         fence_async_shared()
         acc = warpgroup_mma(a_bufs.index(slot), w_bufs.index(slot), acc, is_async=True)
-        acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc, ))
-    acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc, ))
+        acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
+    acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
 
     offs_cm = gl.program_id(0) * BLOCK_M + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, mma_layout))
     offs_cn = gl.program_id(1) * BLOCK_N + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, mma_layout))
@@ -118,8 +142,9 @@ def dequantize_matmul_kernel(a_ptr, w_ptr, scale_ptr, c_ptr, K, stride_am, strid
 
 
 @gluon.jit
-def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, tokens, scale, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr,
-                     HEAD: gl.constexpr):
+def attention_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, tokens, scale, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, HEAD: gl.constexpr
+):
     """Attention of one head, fp16: Q and P feed wgmma from registers, K and V stream in through two slots each."""
     dtype: gl.constexpr = q_ptr.dtype.element_ty
     layout: gl.constexpr = row_major(BLOCK_N, HEAD, 16, gl.num_warps())
@@ -157,7 +182,7 @@ def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, tokens, scale, BLOCK_M: gl.cons
         fence_async_shared()
         zero = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, s_layout)
         scores = warpgroup_mma(q, k_bufs.index(slot).permute([1, 0]), zero, is_async=True)
-        scores = warpgroup_mma_wait(num_outstanding=0, deps=(scores, ))
+        scores = warpgroup_mma_wait(num_outstanding=0, deps=(scores,))
         scores = gl.where(block * BLOCK_N + score_keys[None, :] < tokens, scores * scale, float("-inf"))
         scores = gl.convert_layout(scores, o_layout)
         above = gl.maximum(highest, gl.max(scores, axis=1))
@@ -171,7 +196,7 @@ def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, tokens, scale, BLOCK_M: gl.cons
         async_copy.wait_group(2)
         fence_async_shared()
         acc = warpgroup_mma(gl.convert_layout(p.to(dtype), p_operand), v_bufs.index(slot), acc, is_async=True)
-        acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc, ))
+        acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
     async_copy.wait_group(0)
 
     out = gl.convert_layout((acc / total[:, None]).to(dtype), layout)
