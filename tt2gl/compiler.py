@@ -94,8 +94,8 @@ def build_ttgir(source: Any, backend: Any, gpu: Any, options: Any) -> Any:
 def generic_text(module: Any) -> str:
     """A module as MLIR's generic text with locations, for `tt2gl.ir.parser.parse_module`.
 
-    Triton's bindings print only pretty forms of modules that verify, so an attribute makes this one fail to. They cannot
-    take it away again: afterwards no pass runs on the module, though it can be printed once more.
+    Triton's bindings print modules that verify in their pretty form only, so an attribute makes this one fail to. They
+    cannot take it away again: no pass runs on the module afterwards, though it can be printed once more.
     """
     from triton._C.libtriton import ir
 

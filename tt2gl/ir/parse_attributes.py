@@ -8,7 +8,7 @@ from typing import Any
 
 from tt2gl.ir.attributes import UNIT, Attribute, DialectAttr, Symbol
 from tt2gl.ir.constants import DenseText, dense_elements, float_from_bits, float_from_text
-from tt2gl.ir.lexer import NAME_TEXT, STRING_TEXT, ParseError, UndefinedError
+from tt2gl.ir.lexer import NAME_TEXT, STRING_TEXT, ParseError, UndefinedError, unescape
 from tt2gl.ir.parse_types import TypeParser
 from tt2gl.ir.types import FloatType, IntegerType, Type
 
@@ -264,4 +264,4 @@ class AttributeParser(TypeParser):
 
 
 def _unquoted(name: str) -> str:
-    return name if not name.startswith('"') else name[1:-1]
+    return name if not name.startswith('"') else unescape(name)

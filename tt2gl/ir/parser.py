@@ -47,7 +47,9 @@ class _Scope:
     values: dict[str, Value] = field(default_factory=dict)
     uses: list[_Use] = field(default_factory=list)
     blocks: dict[str, Block] = field(default_factory=dict)
-    labels: dict[str, int] = field(default_factory=dict)
+    # Where blocks are named as successors, and those that are there.
+    named: dict[str, int] = field(default_factory=dict)
+    defined: set[str] = field(default_factory=set)
 
 
 def parse_module(text: str) -> Module:
@@ -103,6 +105,8 @@ class _ModuleParser(LocationParser):
         if self.text.startswith(" {", self.position):
             attributes = attributes | self.dictionary()
         types = self._signature()
+        if regions and name.endswith(".func") and not isinstance(attributes.get("sym_name"), str):
+            raise self.error("a function without a name", start)
         operation = Operation(name, (), (), attributes, regions, blocks, self._place())
         operation.operands = self._operands(operation, operands, types.inputs, head.start("operands"))
         if results or types.results:
@@ -181,7 +185,7 @@ class _ModuleParser(LocationParser):
 
     def _successor(self, label: str, position: int) -> Block:
         scope = self._scopes[-1]
-        scope.labels.setdefault(label[1:], position)
+        scope.named.setdefault(label[1:], position)
         return scope.blocks.setdefault(label[1:], Block(label=label[1:]))
 
     def _regions(self) -> tuple[Region, ...]:
@@ -211,9 +215,9 @@ class _ModuleParser(LocationParser):
     def _block(self, scope: _Scope, label: str, position: int) -> Block:
         """A block's label and arguments; its operations follow."""
         block = scope.blocks.setdefault(label, Block(label=label))
-        if block.arguments or block.operations:
+        if label in scope.defined:
             raise self.error(f"block `^{label}` is defined twice", position)
-        scope.labels.pop(label, None)
+        scope.defined.add(label)
         arguments: list[Value] = []
         if self.take("("):
             while not self.take(")"):
@@ -231,8 +235,9 @@ class _ModuleParser(LocationParser):
 
     def _leave(self, scope: _Scope) -> None:
         """Settle what was used in a region before it was defined, or leave it to the region around."""
-        for label, position in scope.labels.items():
-            raise self.error(f"block `^{label}` is not defined", position, UndefinedError)
+        for label, position in scope.named.items():
+            if label not in scope.defined:
+                raise self.error(f"block `^{label}` is not defined", position, UndefinedError)
         for use in scope.uses:
             value = scope.values.get(use.name)
             if value is None:
