@@ -1,4 +1,4 @@
-"""Kernels whose threads meet in shared memory, on any NVIDIA target: exchanges, trees, kept rows, tickets between blocks.
+"""Kernels whose threads meet in shared memory, on any NVIDIA target: exchanges, trees, kept rows, tickets of blocks.
 
 Between stores and loads of shared memory a block needs no barrier in the source (the compiler puts them), but those
 that a reader would look for are written where they matter: before global memory is handed to other blocks.

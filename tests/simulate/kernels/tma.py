@@ -143,7 +143,6 @@ def add_rows_kernel(x_ptr, y_ptr, out_ptr, M, N, BLOCK_M: gl.constexpr, BLOCK_N:
         # The last store has read x_buf, and the loads of the last tile are over.
         tma.store_wait(pendings=0)
         mbarrier.expect(bar, x_desc.block_type.nbytes + y_desc.block_type.nbytes)
-        fence_async_shared()
         tma_load(x_desc, [row, tile * BLOCK_N], bar, x_buf)
         tma_load(y_desc, [row, tile * BLOCK_N], bar, y_buf)
         mbarrier.wait(bar, phase)
