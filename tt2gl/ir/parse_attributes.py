@@ -212,9 +212,11 @@ class AttributeParser(TypeParser):
         if found is None:
             raise self.error("expected an attribute")
         name = found[1]
+        bracket = self.text.startswith("<", self.position)
         if "." not in name:
-            return self.attribute_alias(name, start)
-        if not self.text.startswith("<", self.position):
+            # No alias has a bracket behind it: this is `#rocdl<sched_group_mask none>`, which a dialect prints itself.
+            return DialectAttr(name, (("text", self.balanced()),)) if bracket else self.attribute_alias(name, start)
+        if not bracket:
             return DialectAttr(name)
         body = self.position
         try:
