@@ -33,7 +33,8 @@ def packed(codes: Array, axis: int) -> Array:
     shape = [*codes.shape[:axis], codes.shape[axis] // 2, 2, *codes.shape[axis + 1 :]]
     pairs = codes.astype(np.uint8).reshape(shape)
     low, high = np.take(pairs, 0, axis + 1), np.take(pairs, 1, axis + 1)
-    return (low | high << 4).view(np.int8)
+    joined: Array = low | high << 4
+    return joined.view(np.int8)
 
 
 def e2m1_values(codes: Array, arithmetic: Arithmetic) -> Array:
@@ -50,7 +51,8 @@ def e2m1_codes(values: Array) -> Array:
     above = np.searchsorted(bounds, magnitudes, side="right")
     codes = np.where(below & 1, above, below)
     codes = np.where(np.isnan(values), 7, codes)
-    return (codes | np.signbit(values) << 3).astype(np.uint8)
+    signed: Array = codes | np.signbit(values) << 3
+    return signed.astype(np.uint8)
 
 
 def scale_values(scales: Array, kind: Type, arithmetic: Arithmetic) -> Array:
