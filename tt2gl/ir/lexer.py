@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 
 SPACE = re.compile(r"(?:\s|//[^\n]*)*+")
+# What white space and comments begin with.
+_BLANK = frozenset(" \n\t\r/")
 STRING_TEXT = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
 STRING = re.compile(STRING_TEXT)
 INTEGER = re.compile(r"-?\d++(?![.\w])")
@@ -51,26 +53,34 @@ class Cursor:
 
     def skip(self) -> None:
         """Go past white space and comments."""
-        match = SPACE.match(self.text, self.position)
-        assert match is not None
-        self.position = match.end()
+        if self.text[self.position : self.position + 1] in _BLANK:
+            match = SPACE.match(self.text, self.position)
+            assert match is not None
+            self.position = match.end()
 
     def at(self, literal: str) -> bool:
         """Whether `literal` comes next, white space aside."""
+        if self.text.startswith(literal, self.position):
+            return True
         self.skip()
         return self.text.startswith(literal, self.position)
 
     def take(self, literal: str) -> bool:
         """Go past `literal` if it comes next."""
-        if not self.at(literal):
-            return False
+        if not self.text.startswith(literal, self.position):
+            self.skip()
+            if not self.text.startswith(literal, self.position):
+                return False
         self.position += len(literal)
         return True
 
     def expect(self, literal: str) -> None:
         """Go past `literal`. Raises `ParseError` where something else comes."""
+        start = self.position
         if not self.take(literal):
-            raise self.error(f"expected `{literal}`")
+            # Where the rest of a line is missing, that line is at fault, not the next.
+            wrong = start if "\n" in self.text[start : self.position] else self.position
+            raise self.error(f"expected `{literal}`", wrong)
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Go past what `pattern` matches here, if it does."""

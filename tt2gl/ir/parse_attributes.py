@@ -20,7 +20,7 @@ _KEY = re.compile(rf"({NAME_TEXT}|{STRING_TEXT})")
 _NAMED = re.compile(rf"({NAME_TEXT})\s*+=(?!=)")
 _BARE = re.compile(r"[A-Za-z_][\w.]*+")
 # The words that start a type or a builtin attribute; any other that a dialect prints is its own.
-_KNOWN_WORD = re.compile(r"true|false|dense|array|loc|(?:si|ui)?i\d+|bf16|tf32|f\d+\w*|tensor|vector|tuple")
+_KNOWN_WORD = re.compile(r"true|false|dense|array|loc|[su]?i\d+|bf16|tf32|f\d+\w*|tensor|vector|tuple")
 _HASH = re.compile(r"#([A-Za-z_$][\w$.]*+(?:-(?!>)[\w$.]++)*+)")
 _SYMBOL = re.compile(rf"@({STRING_TEXT}|[A-Za-z_$][\w$.-]*+)")
 _PADDING = re.compile(r"(\d++)\s*+:\s*+\+(\d++)")

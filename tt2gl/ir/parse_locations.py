@@ -13,6 +13,8 @@ from tt2gl.ir.types import Type
 # Definitions start a line, and nothing else with these signs does.
 _DEFINITION = re.compile(r"^([#!][A-Za-z_$][\w$.-]*) = ", re.MULTILINE)
 _PLACE = re.compile(r":(\d+):(\d+)(?: to (?:\d+)?:\d+(?::\d+)?)?")
+# Most locations are of one of two forms: a place in a file, or a name of an alias.
+_SIMPLE = re.compile(r'loc\("([^"\\\n]*+)"(?::(\d++):(\d++)\)|\((#[A-Za-z_$][\w$.-]*+)\)\))')
 _ALIAS = re.compile(r"#[A-Za-z_$][\w$.-]*+")
 
 
@@ -45,6 +47,9 @@ class LocationParser(AttributeParser):
 
     def location(self) -> Location:
         """`loc(...)`."""
+        if (simple := self.match(_SIMPLE)) is not None:
+            text, line, column, alias = simple.groups()
+            return self._known(alias, simple.start(4))._replace(name=text) if alias else _file(text, line, column)
         self.expect("loc")
         self.expect("(")
         made = self._location()
@@ -71,10 +76,7 @@ class LocationParser(AttributeParser):
         self.skip()
         start = self.position
         if (alias := self.match(_ALIAS)) is not None:
-            made = self._alias(alias[0], start)
-            if not isinstance(made, Location):
-                raise self.error(f"`{alias[0]}` is no location", start)
-            return made
+            return self._known(alias[0], start)
         if self.at('"'):
             return self._named_or_file()
         match self.name("a location"):
@@ -86,10 +88,16 @@ class LocationParser(AttributeParser):
                 return self._fused()
         raise self.error("unknown kind of location", start)
 
+    def _known(self, alias: str, position: int) -> Location:
+        made = self._alias(alias, position)
+        if not isinstance(made, Location):
+            raise self.error(f"`{alias}` is no location", position)
+        return made
+
     def _named_or_file(self) -> Location:
         text = self.string()
         if (place := self.match(_PLACE)) is not None:
-            return Location(text, int(place[1]), int(place[2]))
+            return _file(text, place[1], place[2])
         if not self.take("("):
             return Location(name=text)
         inner = self._location()
@@ -116,6 +124,10 @@ class LocationParser(AttributeParser):
                 self.expect(",")
             found.append(self._location())
         return next((place for place in found if place.line), found[0] if found else UNKNOWN)
+
+
+def _file(name: str, line: str, column: str) -> Location:
+    return Location(name, int(line), int(column))
 
 
 def _called_from(callee: Location, caller: Location) -> Location:

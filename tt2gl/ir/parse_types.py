@@ -23,13 +23,14 @@ from tt2gl.ir.types import (
     VectorType,
 )
 
-_KEYWORD = re.compile(r"(?:(?P<sign>si|ui)?i(?P<width>\d+)|(?P<float>bf16|tf32|f\d+\w*)|(?P<word>[a-z]+))(?![\w.])")
+_KEYWORD = re.compile(
+    r"(?:(?P<sign>[su])?i(?P<width>\d+)|(?P<float>bf16|tf32|f\d+\w*)|(?P<word>[A-Za-z_]\w*))(?![\w.])"
+)
 _DIMENSIONS = re.compile(r"(?:\d++x)*+")
 _SHAPE = re.compile(r"\d++(?:x\d++)*+")
 _DIALECT = re.compile(r"!([A-Za-z_$][\w$.-]*+)")
 # A closing bracket that is no arrow, an opening one, or a string to go past.
 _BRACKET = re.compile(rf"{STRING_TEXT}|->|[<>]")
-_SPACES = re.compile(r"(\d+)")
 
 DESCRIPTORS = ("tt.tensordesc", "ttng.tensordesc_im2col")
 
