@@ -62,7 +62,7 @@ def _tensor(value: Mapping[str, Any]) -> TensorArg:
     if len(stride) != len(shape):
         raise ValueError("shape and stride differ in length")
     limits = value.get("range")
-    if limits is not None and len(limits) != 2:
+    if limits is not None and (len(limits) != 2 or not all(isinstance(limit, (int, float)) for limit in limits)):
         raise ValueError("range is not [min, max]")
     return TensorArg(str(value["dtype"]), shape, stride, None if limits is None else (limits[0], limits[1]))
 

@@ -43,12 +43,12 @@ class JitValue:
 
 @dataclass(frozen=True)
 class TensorArg:
-    """A tensor argument, sizes and strides in elements; `range` is (min, max) where an integer's values matter."""
+    """A tensor argument, sizes and strides in elements; `range` is (min, max) where its values matter."""
 
     dtype: str
     shape: tuple[int, ...]
     stride: tuple[int, ...]
-    range: tuple[int, int] | None = None
+    range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

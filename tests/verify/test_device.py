@@ -29,7 +29,7 @@ from tt2gl.verify.device import (
     load_kernel,
     run_on_device,
 )
-from tt2gl.verify.inputs import Inputs
+from tt2gl.verify.tensors import DeviceInputs
 
 LAUNCH = Launch(
     file="k.py",
@@ -47,9 +47,9 @@ def function(*names: str) -> Any:
     return SimpleNamespace(arg_names=list(names), __globals__={}, is_gluon=lambda: False)
 
 
-def inputs() -> Inputs:
+def inputs() -> DeviceInputs:
     view: Any = "the tensor"
-    return Inputs({"x": SimpleNamespace(view=view)}, {"n": 64}, {})  # type: ignore[dict-item]
+    return DeviceInputs({"x": SimpleNamespace(view=view)}, {"n": 64}, {})  # type: ignore[dict-item]
 
 
 def test_a_launch_gets_tensors_scalars_constexprs_and_the_options_its_backend_knows() -> None:

@@ -22,7 +22,8 @@ from tt2gl.launches import Launch
 from tt2gl.results import DeviceResult
 from tt2gl.slicing import Slice, load_slice
 from tt2gl.verify.equality import check_equality, written
-from tt2gl.verify.inputs import Inputs, UnknownInputsError, make_inputs
+from tt2gl.verify.inputs import UnknownInputsError, make_inputs, unknown_inputs
+from tt2gl.verify.tensors import DeviceInputs, to_device
 
 DEFAULT_SEEDS = (0, 1, 2)
 
@@ -82,21 +83,10 @@ class RunError(Exception):
 
 def run_on_device(job: DeviceJob, *, timeout: float = 300.0) -> Outcome[DeviceRun]:
     """Run one job on the GPU in a process of its own, for at most `timeout` seconds."""
-    unknown = _unknown(job.original.launch)
+    unknown = unknown_inputs(job.original.launch)
     if unknown:
         return Outcome("error", error=f"UnknownInputsError: {unknown}")
     return run_spawned(run_job, job, timeout=timeout)
-
-
-def _unknown(launch: Launch) -> str:
-    """Why a launch cannot be run, or nothing."""
-    if launch.origin == "guessed":
-        return "the launch was guessed from the source"
-    if launch.args is None:
-        return "the launch has no arguments recorded"
-    if launch.grid is None:
-        return "the launch has no grid recorded"
-    return ""
 
 
 def device_diagnostics(outcome: Outcome[DeviceRun], file: str, line: int = 0) -> tuple[Diagnostic, ...]:
@@ -132,8 +122,8 @@ def run_job(job: DeviceJob) -> DeviceRun:
     original = Kernel("the Triton kernel", job.original, launch, folder / "original")
     port = Kernel("the Gluon kernel", job.port, launch, folder / "port")
 
-    def make(seed: int) -> Inputs:
-        return make_inputs(launch, seed, _DEVICE)
+    def make(seed: int) -> DeviceInputs:
+        return to_device(make_inputs(launch, seed), _DEVICE)
 
     equality = check_equality(original, port, make, job.seeds)
     torch.cuda.empty_cache()
@@ -172,7 +162,7 @@ class Kernel:
         except Exception as error:
             raise RunError(f"{what} could not be loaded: {one_line(error)}") from error
 
-    def __call__(self, inputs: Inputs) -> None:
+    def __call__(self, inputs: DeviceInputs) -> None:
         """Launch once and wait. Raises RunError where Triton or the GPU does not."""
         import torch
 
@@ -182,7 +172,7 @@ class Kernel:
         except Exception as error:
             raise RunError(f"{self.what} failed: {one_line(error)}") from error
 
-    def bind(self, inputs: Inputs) -> Callable[[], object]:
+    def bind(self, inputs: DeviceInputs) -> Callable[[], object]:
         """The launch on these inputs, ready to be repeated."""
         arguments = call_arguments(self.function, self.launch, inputs, known_options())
         launcher = self.function[self.grid]
@@ -211,7 +201,7 @@ def known_options() -> frozenset[str]:
     return frozenset(vars(backend.parse_options({})))
 
 
-def call_arguments(function: Any, launch: Launch, inputs: Inputs, options: frozenset[str]) -> dict[str, Any]:
+def call_arguments(function: Any, launch: Launch, inputs: DeviceInputs, options: frozenset[str]) -> dict[str, Any]:
     """All keyword arguments of a launch: options, tensors, scalars and constexprs, by the function's own parameters.
 
     A parameter that neither the launch nor the inputs know keeps its default.
@@ -250,7 +240,7 @@ def _descriptor(function: Any, tensor: Any, block: tuple[int, ...]) -> Any:
 # ------------------------------------------------------------------------------------------------------- timing
 
 
-def _time(original: Kernel, port: Kernel, before: Inputs) -> tuple[list[float], list[float], list[float]]:
+def _time(original: Kernel, port: Kernel, before: DeviceInputs) -> tuple[list[float], list[float], list[float]]:
     """Milliseconds of the original, of the original again, and of the port, interleaved on the same tensors."""
     import torch
 

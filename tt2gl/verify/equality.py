@@ -7,25 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tt2gl.verify.inputs import Buffer, Inputs
+from tt2gl.verify.tensors import Buffer, DeviceInputs
+from tt2gl.verify.tolerance import TOLERANCE
 
-Run = Callable[[Inputs], None]
-
-# Largest error allowed where results are not bit-equal, relative to the value or, near zero, to the tensor's root
-# mean square. A port may add in another order: that costs a few units in the last place of a narrow type (2^-10 is one
-# in fp16, 2^-7 in bf16, 2^-3 and 2^-2 in the fp8 formats), because sums are rounded once at the end, and in fp32
-# some dozens of the 2^-23 that a sum of thousands of terms gathers. Integers have no such excuse.
-TOLERANCE = {
-    "float64": 1e-13,
-    "float32": 1e-5,
-    "float16": 2 * 2.0**-10,
-    "bfloat16": 2 * 2.0**-7,
-    "float8_e4m3fn": 2.0**-3,
-    "float8_e4m3fnuz": 2.0**-3,
-    "float8_e4m3b11fnuz": 2.0**-3,
-    "float8_e5m2": 2.0**-2,
-    "float8_e5m2fnuz": 2.0**-2,
-}
+Run = Callable[[DeviceInputs], None]
 
 # Where the original does not repeat itself (atomics in any order), a port may differ by this many times as much.
 NOISE_FACTOR = 4.0
@@ -58,7 +43,7 @@ def combine(parts: Iterable[Equality]) -> Equality:
     )
 
 
-def check_equality(original: Run, port: Run, make: Callable[[int], Inputs], seeds: Sequence[int]) -> Equality:
+def check_equality(original: Run, port: Run, make: Callable[[int], DeviceInputs], seeds: Sequence[int]) -> Equality:
     """Run both kernels on the inputs of every seed, and once more with outputs poisoned.
 
     Every tensor starts as random content, equal for both, so a store that is missing, misplaced or unmasked shows. The
@@ -75,13 +60,15 @@ def check_equality(original: Run, port: Run, make: Callable[[int], Inputs], seed
     return combine(results)
 
 
-def _after(run: Run, before: Inputs) -> Inputs:
+def _after(run: Run, before: DeviceInputs) -> DeviceInputs:
     inputs = before.clone()
     run(inputs)
     return inputs
 
 
-def _poisoned_trial(original: Run, port: Run, before: Inputs, first: Inputs, second: Inputs) -> Equality:
+def _poisoned_trial(
+    original: Run, port: Run, before: DeviceInputs, first: DeviceInputs, second: DeviceInputs
+) -> Equality:
     repeatable = all(_same_bytes(first.buffers[name], second.buffers[name]) for name in first.buffers)
     if not repeatable:
         # Without equal runs of the original, nothing tells whether it read the poison.
@@ -101,7 +88,7 @@ def _poisoned_trial(original: Run, port: Run, before: Inputs, first: Inputs, sec
     return Equality(False, found.bitwise, found.max_error, f"with outputs that held NaN before: {found.reason}")
 
 
-def written(before: Inputs, after: Inputs) -> tuple[str, ...]:
+def written(before: DeviceInputs, after: DeviceInputs) -> tuple[str, ...]:
     """The tensors in which a run changed anything."""
     return tuple(name for name in before.buffers if not _same_bytes(before.buffers[name], after.buffers[name]))
 
@@ -112,7 +99,7 @@ def _same_bytes(one: Buffer, other: Buffer) -> bool:
     return bool(torch.equal(one.storage, other.storage))
 
 
-def _ignores_content(original: Run, before: Inputs, expected: Inputs, name: str) -> bool:
+def _ignores_content(original: Run, before: DeviceInputs, expected: DeviceInputs, name: str) -> bool:
     """Whether the original writes the same, everywhere that it writes, with poison in the tensor `name`."""
     start = before.poisoned((name,))
     found = _after(original, start)
@@ -124,7 +111,7 @@ def _ignores_content(original: Run, before: Inputs, expected: Inputs, name: str)
     return not bool((changed & differs).any())
 
 
-def compare_inputs(expected: Inputs, again: Inputs, found: Inputs) -> Equality:
+def compare_inputs(expected: DeviceInputs, again: DeviceInputs, found: DeviceInputs) -> Equality:
     """Compare all tensors after a run of the port with those after two runs of the original."""
     return combine(
         compare_buffers(name, expected.buffers[name], again.buffers[name], found.buffers[name])

@@ -1,156 +1,174 @@
-"""Argument tensors for a launch: random content of the recorded shape, stride, type and alignment, between guards.
+"""Arguments for a launch: random content for tensors of the recorded shape, stride, type and alignment, in numpy.
 
-Only this module, `equality` and `device` know torch, and import it when called.
+The simulator takes them as they are, `tensors` puts them on a GPU: both compare kernels on the very same inputs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
 from tt2gl.launches import DescriptorArg, Launch, TensorArg
 
-# Bytes before and after every tensor that no kernel may touch; they are compared like the tensor itself.
-GUARD_BYTES = 4096
-_GUARD_VALUE = 0xA5
+Array = NDArray[Any]
+
+# Random numbers made for one tensor; a larger one repeats them, which costs a copy where each number costs a
+# hundredfold. The period is a prime, so that no sum of strides, tiles and powers of two is a multiple of it: a wrong
+# index would have to be off by just this many elements to find what it should have found.
+PERIOD = 4_194_301
 
 
 class UnknownInputsError(Exception):
     """The launch does not say enough of its arguments to run it; the message says of which."""
 
 
-@dataclass(frozen=True)
-class Buffer:
-    """One tensor argument: `view` is what the kernel gets, `storage` its bytes and the guards around them.
+@dataclass(frozen=True, eq=False)
+class TensorData:
+    """One tensor argument: `elements` are those from its first to its last in memory, whatever lies between.
 
-    `first` and `last` bound the tensor's own bytes within `storage`.
+    `misalignment` is the first one's distance in bytes from an aligned address.
     """
 
     arg: TensorArg
-    storage: Any
-    first: int
-    last: int
-    view: Any
+    elements: Array
+    misalignment: int
 
-    def clone(self) -> Buffer:
-        """A copy with a storage of its own, as aligned as the original."""
-        return _over(self.arg, self.storage.clone(), self.first, self.last)
-
-    def restore(self, other: Buffer) -> None:
-        """Take over the bytes of another buffer of this shape."""
-        self.storage.copy_(other.storage)
-
-    def elements(self) -> Any:
-        """The tensor's bytes from its first element to its last, as a flat tensor of its type."""
-        return self.storage[self.first : self.last].view(self.view.dtype)
-
-    def poisoned(self) -> Buffer:
-        """A copy of the same shape full of bytes 0xFF: NaN in every floating-point format."""
-        copy = self.clone()
-        copy.storage[self.first : self.last].fill_(0xFF)
-        return copy
+    def view(self) -> Array:
+        """The tensor as the kernel's author sees it: of the launch's shape, over `elements`."""
+        strides = tuple(stride * self.elements.itemsize for stride in self.arg.stride)
+        return np.lib.stride_tricks.as_strided(self.elements, self.arg.shape, strides)
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """All that one call of a kernel gets but its constexprs: buffers of the tensors, and the other arguments."""
+    """All that one call of a kernel gets but its constexprs: tensors, other arguments, and descriptors' tiles.
 
-    buffers: Mapping[str, Buffer]
+    A tensor that a descriptor covers is among `tensors`, the shape of the tiles in `blocks`.
+    """
+
+    tensors: Mapping[str, TensorData]
     scalars: Mapping[str, Any]
     blocks: Mapping[str, tuple[int, ...]]
 
-    def clone(self) -> Inputs:
-        """Inputs with tensors of their own, equal to these."""
-        return replace(self, buffers={name: buffer.clone() for name, buffer in self.buffers.items()})
 
-    def poisoned(self, names: tuple[str, ...]) -> Inputs:
-        """A copy in which the tensors `names` hold nothing but poison."""
-        return replace(
-            self,
-            buffers={
-                name: buffer.poisoned() if name in names else buffer.clone() for name, buffer in self.buffers.items()
-            },
-        )
+def unknown_inputs(launch: Launch) -> str:
+    """Why a launch cannot be run, or nothing."""
+    if launch.origin == "guessed":
+        return "the launch was guessed from the source"
+    if launch.args is None:
+        return "the launch has no arguments recorded"
+    if launch.grid is None:
+        return "the launch has no grid recorded"
+    return ""
 
 
-def make_inputs(launch: Launch, seed: int, device: str) -> Inputs:
+def make_inputs(launch: Launch, seed: int) -> Inputs:
     """Random arguments for a launch. The same seed makes the same values.
 
     Floating-point tensors are normal for even seeds and positive, up to 1, for odd ones, so that a logarithm or a
-    square root is reached by numbers too. Integers respect `range`; without one, bytes and booleans are random and
-    wider integers, which may be indices, are zero. Raises UnknownInputsError where `args` lacks something.
+    square root is reached by numbers too; `range`, where given, bounds them instead. Integers respect `range`;
+    without one, bytes and booleans are random and wider integers, which may be indices, are zero. Raises
+    UnknownInputsError where `args` lacks something.
     """
-    import torch
-
     if launch.args is None:
         raise UnknownInputsError("the launch has no arguments recorded")
-    generator = torch.Generator(device=device)
-    generator.manual_seed(seed)
-    buffers: dict[str, Buffer] = {}
+    tensors: dict[str, TensorData] = {}
     scalars: dict[str, Any] = {}
     blocks: dict[str, tuple[int, ...]] = {}
-    for name, kind in launch.signature.items():
+    for position, (name, kind) in enumerate(launch.signature.items()):
         value = launch.args.get(name)
         if isinstance(value, DescriptorArg):
             blocks[name] = value.block_shape
             value = TensorArg(value.dtype, value.shape, value.stride)
         if isinstance(value, TensorArg):
+            # Each tensor has numbers of its own: equal ones would hide that a kernel took one for another.
+            generator = np.random.default_rng([seed, position])
             aligned = name in launch.divisible_by_16 or not kind.startswith("*")
-            buffers[name] = make_buffer(value, generator, positive=bool(seed % 2), aligned=aligned)
+            tensors[name] = make_tensor(value, generator, positive=bool(seed % 2), aligned=aligned)
         elif kind != "constexpr":
             if value is None:
                 raise UnknownInputsError(f"the launch does not say what {name} was")
             scalars[name] = value
-    return Inputs(buffers, scalars, blocks)
+    return Inputs(tensors, scalars, blocks)
 
 
-def make_buffer(arg: TensorArg, generator: Any, *, positive: bool, aligned: bool) -> Buffer:
+def poisoned(inputs: Inputs, names: Collection[str]) -> Inputs:
+    """The same arguments with tensors `names` full of bytes 0xFF: NaN in most floating-point formats."""
+    tensors = {
+        name: replace(data, elements=np.full(data.elements.nbytes, 0xFF, np.uint8).view(data.elements.dtype))
+        if name in names
+        else data
+        for name, data in inputs.tensors.items()
+    }
+    return replace(inputs, tensors=tensors)
+
+
+def make_tensor(arg: TensorArg, generator: np.random.Generator, *, positive: bool, aligned: bool) -> TensorData:
     """One random tensor. A tensor that was not 16-byte aligned starts one element off, so Triton specializes alike."""
-    import torch
-
-    dtype = getattr(torch, arg.dtype, None)
-    if not isinstance(dtype, torch.dtype):
-        raise UnknownInputsError(f"torch has no type {arg.dtype}")
+    dtype = numpy_dtype(arg.dtype)
     if any(stride < 0 for stride in arg.stride):
         raise UnknownInputsError("a tensor has a negative stride")
-    count = 1 + sum((size - 1) * stride for size, stride in zip(arg.shape, arg.stride, strict=True))
-    count = count if math.prod(arg.shape) else 0
-    first = GUARD_BYTES + (0 if aligned else dtype.itemsize)
-    last = first + count * dtype.itemsize
-    storage = torch.full((-(-last // 16) * 16 + GUARD_BYTES,), _GUARD_VALUE, dtype=torch.uint8, device=generator.device)
-    buffer = _over(arg, storage, first, last)
-    buffer.elements().copy_(_random(arg, dtype, count, generator, positive))
-    return buffer
+    last = sum((size - 1) * stride for size, stride in zip(arg.shape, arg.stride, strict=True))
+    count = last + 1 if math.prod(arg.shape) else 0
+    content = _random(arg, dtype, min(count, PERIOD), generator, positive)
+    return TensorData(arg, _repeated(content, count), 0 if aligned else dtype.itemsize)
 
 
-def _over(arg: TensorArg, storage: Any, first: int, last: int) -> Buffer:
-    import torch
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """The numpy or ml_dtypes type that torch calls `name`. Raises UnknownInputsError."""
+    found: Any = getattr(ml_dtypes, name, None)
+    try:
+        dtype: np.dtype[Any] = np.dtype(found if found is not None else name)
+    except TypeError:
+        raise UnknownInputsError(f"numpy has no type {name}") from None
+    if dtype.kind in "biu" or is_floating(dtype):
+        return dtype
+    raise UnknownInputsError(f"Triton has no type for {name}")
 
-    typed = storage[first:last].view(getattr(torch, arg.dtype))
-    return Buffer(arg, storage, first, last, typed.as_strided(arg.shape, arg.stride))
+
+def is_floating(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is floating-point; numpy itself does not count those of ml_dtypes."""
+    return dtype.kind == "f" or (dtype.kind == "V" and dtype.name.startswith(("bfloat", "float")))
 
 
-def _random(arg: TensorArg, dtype: Any, count: int, generator: Any, positive: bool) -> Any:
-    import torch
+def _repeated(content: Array, count: int) -> Array:
+    """The content again and again, up to `count` elements."""
+    if len(content) == count:
+        return content
+    whole = np.empty(count, content.dtype)
+    for start in range(0, count, len(content)):
+        part = whole[start : start + len(content)]
+        part[:] = content[: len(part)]
+    return whole
 
-    place = {"generator": generator, "device": generator.device}
-    if dtype.is_floating_point:
-        # torch makes random numbers of no 8-bit type.
-        made = dtype if dtype.itemsize > 1 else torch.float32
-        if positive:
-            return torch.rand(count, dtype=made, **place).clamp_(min=2**-6).to(dtype)
-        return torch.randn(count, dtype=made, **place).to(dtype)
-    if dtype.is_complex:
-        raise UnknownInputsError(f"Triton has no type for {arg.dtype}")
-    if dtype == torch.bool:
-        return torch.randint(0, 2, (count,), dtype=torch.uint8, **place).to(dtype)
+
+def _random(arg: TensorArg, dtype: np.dtype[Any], count: int, generator: np.random.Generator, positive: bool) -> Array:
+    if is_floating(dtype):
+        return _random_floats(arg, count, generator, positive).astype(dtype)
+    if dtype == np.bool_:
+        return generator.integers(0, 2, count, np.uint8).astype(dtype)
     if arg.range is not None:
-        low, high = arg.range
+        low, high = map(int, arg.range)
     elif dtype.itemsize == 1:
-        limits = torch.iinfo(dtype)
-        low, high = limits.min, limits.max
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     else:
         low, high = 0, 0
-    return torch.randint(low, min(high, 2**63 - 2) + 1, (count,), dtype=torch.int64, **place).to(dtype)
+    return generator.integers(low, min(high, 2**63 - 1), count, np.int64, endpoint=True).astype(dtype)
+
+
+def _random_floats(arg: TensorArg, count: int, generator: np.random.Generator, positive: bool) -> Array:
+    made: Any = np.float64 if arg.dtype == "float64" else np.float32
+    if arg.range is not None:
+        low, high = arg.range
+        within: Array = made(low) + made(high - low) * generator.random(count, made)
+        return within
+    if positive:
+        smallest: Array = np.maximum(generator.random(count, made), made(2**-6))
+        return smallest
+    return generator.standard_normal(count, made)
