@@ -15,7 +15,8 @@ from tt2gl.ir.operations import Location
 from tt2gl.ir.types import Type
 from tt2gl.simulate.arithmetic import Arithmetic
 from tt2gl.simulate.findings import Finding, SimulationError
-from tt2gl.simulate.values import Array, byte_size, is_float
+from tt2gl.simulate.values import Array, byte_size, is_float, narrowed
+from tt2gl.simulate.windows import EvenRows, even_rows, one_run, windows
 
 SLOT_BITS = 40
 # No tensor starts at the bottom of its slot: a little below it is still its own slot, and out of bounds.
@@ -71,29 +72,121 @@ class Memory:
 
     # ------------------------------------------------------------------------------------------------- accesses
 
-    def load(self, address: Array, mask: Array | None, kind: Type, where: Location) -> Array:
-        """Read elements of type `kind`: an array of the address's shape, poison where masked out or out of bounds."""
-        poison = self.arithmetic.poison(kind)
+    def load(
+        self, address: Array, mask: Array | None, kind: Type, where: Location, other: Array | None = None
+    ) -> Array:
+        """Read elements of type `kind`: an array of the address's shape, `other` where masked out, or else poison.
+
+        What is out of bounds is poison.
+        """
+        poison = np.asarray(self.arithmetic.poison(kind), self.arithmetic.dtype(kind))
+        filling = poison if other is None else other
+        mask = _needed(mask, address.shape)
+        run = None if mask is None else one_run(mask)
+        if run is None:
+            return self._load(address, mask, kind, where, filling)
+        result = np.empty(address.shape, self.arithmetic.dtype(kind))
+        whole = np.broadcast_to(filling, address.shape)
+        for masked in (slice(0, run.start), slice(run.stop, None)):
+            result[..., masked] = whole[..., masked]
+        result[..., run] = self._load(address[..., run], None, kind, where, poison)
+        return result
+
+    def _load(self, address: Array, mask: Array | None, kind: Type, where: Location, filling: Array) -> Array:
+        rows, allocation = self._even(address, kind)
+        if rows is None or allocation is None:
+            return self._gather(address, mask, kind, where, filling)
+        index, fits = self._places(rows, allocation)
+        if not fits.any():
+            return self._gather(address, mask, kind, where, filling)
+        allocation.loaded = True
+        found = windows(allocation.elements, rows.length, rows.step // allocation.size)[index]
+        if mask is not None:
+            np.copyto(found, rows.turned(np.broadcast_to(filling, address.shape)), where=~rows.turned(mask))
+        if not fits.all():
+            stray = ~fits
+            some = None if mask is None else rows.turned(mask)[stray]
+            fill = rows.turned(np.broadcast_to(filling, address.shape))[stray]
+            found[stray] = self._gather(rows.turned(address)[stray], some, kind, where, fill)
+        return rows.turned(found)
+
+    def _gather(self, address: Array, mask: Array | None, kind: Type, where: Location, filling: Array) -> Array:
+        """Load element by element."""
         result: Array | None = None
         for allocation, index, inside in self._resolve(address, mask, kind, where, "load"):
             allocation.loaded = True
             found = self._view(allocation, kind, where)[index]
             if inside is None:
                 return found
-            result = np.full(address.shape, poison, found.dtype) if result is None else result
+            result = self._unread(address, mask, kind, filling) if result is None else result
             np.copyto(result, found, where=inside)
-        return result if result is not None else np.full(address.shape, poison, self.arithmetic.dtype(kind))
+        return self._unread(address, mask, kind, filling) if result is None else result
+
+    def _unread(self, address: Array, mask: Array | None, kind: Type, filling: Array) -> Array:
+        result = np.full(address.shape, self.arithmetic.poison(kind), self.arithmetic.dtype(kind))
+        if mask is not None:
+            np.copyto(result, filling, where=~np.broadcast_to(mask, address.shape))
+        return result
 
     def store(self, address: Array, value: Array, mask: Array | None, kind: Type, where: Location) -> None:
         """Write elements of type `kind`; of equal addresses the last in row-major order stays."""
+        mask = _needed(mask, address.shape)
+        value = np.broadcast_to(value, address.shape)
+        run = None if mask is None else one_run(mask)
+        if run is not None:
+            address, value, mask = address[..., run], value[..., run], None
+        rows, allocation = self._even(address, kind)
+        if rows is None or allocation is None:
+            self._scatter(address, value, mask, kind, where)
+            return
+        index, fits = self._places(rows, allocation)
+        address, value, mask = rows.turned(address), rows.turned(value), None if mask is None else rows.turned(mask)
+        if mask is not None:
+            fits = fits & mask.all(axis=-1)
+        if fits.any():
+            self._save(allocation)
+            step = rows.step // allocation.size
+            everywhere = bool(fits.all())
+            index, values = (index, value) if everywhere else (index[fits], value[fits])
+            windows(allocation.elements, rows.length, step, writeable=True)[index] = values
+            windows(allocation.written, rows.length, step, writeable=True)[index] = True
+            if everywhere:
+                return
+        some = None if mask is None else mask[~fits]
+        self._scatter(address[~fits], value[~fits], some, kind, where)
+
+    def _scatter(self, address: Array, value: Array, mask: Array | None, kind: Type, where: Location) -> None:
+        """Store element by element."""
         for allocation, index, inside in self._resolve(address, mask, kind, where, "store"):
             self._save(allocation)
             view = self._view(allocation, kind, where)
-            values = np.broadcast_to(value, address.shape)
+            values = value
             if inside is not None:
-                index, values = index[inside], values[inside]
+                index, values = index[inside], value[inside]
             view[index] = values
             self._mark(allocation, index, byte_size(kind))
+
+    def _even(self, address: Array, kind: Type) -> tuple[EvenRows | None, Allocation | None]:
+        """Evenly spaced rows, and the tensor that most of them are in, if its elements are what is accessed."""
+        size = byte_size(kind)
+        rows = even_rows(address, size)
+        if rows is None:
+            return None, None
+        slot = int(rows.starts.flat[0]) >> SLOT_BITS
+        if not 0 < slot <= len(self.allocations):
+            return None, None
+        allocation = self.allocations[slot - 1]
+        same = allocation.elements.dtype == self.arithmetic.dtype(kind) and is_float(kind) == is_float(allocation.kind)
+        return (rows, allocation) if same else (None, None)
+
+    @staticmethod
+    def _places(rows: EvenRows, allocation: Allocation) -> tuple[Array, Array]:
+        """Where each row begins in a tensor (0 where it does not lie in it whole), and which rows do."""
+        offset = rows.starts - allocation.address
+        fits = (offset >= 0) & (offset <= allocation.bytes - allocation.size - rows.reach)
+        if allocation.size > 1:
+            fits &= offset & (allocation.size - 1) == 0
+        return np.where(fits, offset, 0) >> (allocation.size.bit_length() - 1), fits
 
     def update(
         self,
@@ -123,12 +216,7 @@ class Memory:
 
         Places of inactive positions are 0.
         """
-        if mask is not None:
-            mask = np.broadcast_to(mask, address.shape)
-            if mask.all():
-                mask = None
-            elif not mask.any():
-                return
+        mask = _needed(mask, address.shape)
         active = address if mask is None else address[mask]
         if not active.size:
             return
@@ -215,3 +303,8 @@ class Memory:
             if index not in self._saved:
                 state = allocation.elements.copy(), allocation.written.copy(), allocation.loaded
                 self._saved[index] = state
+
+
+def _needed(mask: Array | None, shape: tuple[int, ...]) -> Array | None:
+    """A mask in full, or None where it masks nothing."""
+    return None if mask is None or bool(narrowed(mask).all()) else np.broadcast_to(mask, shape)

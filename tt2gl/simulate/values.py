@@ -80,6 +80,13 @@ def whole(value: Array, kind: Type, count: int) -> Array:
     return np.broadcast_to(value, (count, *shape_of(kind)))
 
 
+def narrowed(value: Array) -> Array:
+    """A view with length 1 along every axis that only repeats: it broadcasts to the same values."""
+    if 0 not in value.strides:
+        return value
+    return value[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in value.strides)]
+
+
 def take_rows(value: Any, rows: Rows) -> Any:
     """A value of some of the programs: `rows` are positions on the leading axis."""
     if isinstance(value, np.ndarray):
