@@ -5,15 +5,17 @@ All of these formats fit into float32, and an element times its scale does too, 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tt2gl.ir.types import FloatType, IntegerType, Type, element_type
 from tt2gl.simulate.arithmetic import Arithmetic
-from tt2gl.simulate.values import Array
+from tt2gl.simulate.values import Array, UnknownType
 
 F32 = FloatType("f32")
+
+# Formats of operands, by the number that attributes have for them.
+FORMATS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "bf16", "fp16")
+_TYPES = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "bf16": "bf16", "fp16": "f16"}
 
 # What the 16 patterns of e2m1 mean.
 _E2M1: Array = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
@@ -71,8 +73,36 @@ def spread(scales: Array, axis: int, extent: int) -> Array:
     return scales if scales.shape[axis] == extent else np.repeat(scales, extent // scales.shape[axis], axis)
 
 
-def operand_values(elements: Any, kind: Type, form: str, axis: int, arithmetic: Arithmetic) -> Array:
-    """An operand of a scaled product as the arithmetic holds f32; `form` e2m1 is packed along an axis of the array."""
+def scaled_operand(
+    elements: Array,
+    kind: Type,
+    form: str,
+    scales: Array | None,
+    scale_kind: Type | None,
+    axes: tuple[int, int],
+    arithmetic: Arithmetic,
+) -> Array:
+    """An operand of a scaled product as the arithmetic holds f32, its scales folded in.
+
+    `form` is one of `FORMATS`; `axes` are axes of the array: the one summed over, and the one along which e2m1 is packed.
+    `scales` (P, rows or columns, blocks) are the operand's as it stands where its last axis is summed over, else turned.
+    Raises UnknownType for a form that has no array.
+    """
+    values = _values(elements, element_type(kind), form, axes[1], arithmetic)
+    if scales is None or scale_kind is None:
+        return values
+    factors = scale_values(scales, scale_kind, arithmetic)
+    if axes[0] != values.ndim - 1:
+        factors = factors.swapaxes(-1, -2)
+    return arithmetic.binary("mul", values, spread(factors, axes[0], values.shape[axes[0]]), F32)
+
+
+def _values(elements: Array, element: Type, form: str, packed_along: int, arithmetic: Arithmetic) -> Array:
     if form == "e2m1":
-        return e2m1_values(nibbles(elements, axis), arithmetic)
-    return arithmetic.convert(elements, element_type(kind), F32)
+        return e2m1_values(nibbles(elements, packed_along), arithmetic)
+    if form not in _TYPES:
+        raise UnknownType(f"there is no array of {form}")
+    meant = FloatType(_TYPES[form])
+    if element != meant:
+        elements = arithmetic.bitcast(elements, element, meant)
+    return arithmetic.convert(elements, meant, F32)
