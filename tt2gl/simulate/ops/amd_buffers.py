@@ -14,6 +14,7 @@ import numpy as np
 from tt2gl.ir.operations import Operation
 from tt2gl.ir.types import Type, element_type
 from tt2gl.simulate.interpreter import Run
+from tt2gl.simulate.ops.global_memory import together
 from tt2gl.simulate.registry import handles
 from tt2gl.simulate.values import Array, byte_size
 
@@ -29,10 +30,7 @@ def buffer_addresses(pointer: Array, offsets: Array, mask: Array | None, kind: T
     within = distance <= BUFFER_BYTES - size
     if not within.all():
         mask = within if mask is None else mask & within
-    if mask is None:
-        return address, None
-    shape = np.broadcast_shapes(address.shape, mask.shape)
-    return np.broadcast_to(address, shape), np.broadcast_to(mask, shape)
+    return together(address, mask), mask
 
 
 def buffer_values(
@@ -40,11 +38,14 @@ def buffer_values(
 ) -> Array:
     """What a buffer load yields: zero where nothing is read, or `other` where the mask says so."""
     address, active = buffer_addresses(pointer, offsets, mask, kind)
-    found = run.memory.load(address, active, kind, operation.location)
-    if active is None:
-        return found
-    found = np.where(active, found, np.zeros((), found.dtype))
-    return found if mask is None or other is None else np.where(mask, found, other)
+    zero = np.zeros((1,) * offsets.ndim, run.arithmetic.dtype(kind))
+    if mask is None or other is None:
+        other = zero
+    elif active is not mask:
+        other = np.where(mask, zero, other)
+    if active is not None:
+        address = together(address, active, other)
+    return run.memory.load(address, active, kind, operation.location, other)
 
 
 def optional_operands(operation: Operation, operands: tuple[Any, ...]) -> list[Any]:
@@ -64,7 +65,4 @@ def _store(run: Run, operation: Operation, *operands: Any) -> None:
     value, pointer, offsets, _stride, mask = optional_operands(operation, operands)
     kind = element_type(operation.operands[0].type)
     address, active = buffer_addresses(pointer, offsets, mask, kind)
-    if value.shape[0] > address.shape[0]:
-        address = np.broadcast_to(address, value.shape)
-        active = None if active is None else np.broadcast_to(active, value.shape)
-    run.memory.store(address, value, active, kind, operation.location)
+    run.memory.store(together(address, value), value, active, kind, operation.location)
