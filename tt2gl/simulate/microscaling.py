@@ -84,8 +84,8 @@ def scaled_operand(
 ) -> Array:
     """An operand of a scaled product as the arithmetic holds f32, its scales folded in.
 
-    `form` is one of `FORMATS`; `axes` are axes of the array: the one summed over, and the one along which e2m1 is packed.
-    `scales` (P, rows or columns, blocks) are the operand's as it stands where its last axis is summed over, else turned.
+    `form` is one of `FORMATS`; `axes` are the axis of the array that is summed over, and the one along which e2m1 is
+    packed. `scales` are (P, rows, blocks), or (P, columns, blocks) where the axis summed over is not the last.
     Raises UnknownType for a form that has no array.
     """
     values = _values(elements, element_type(kind), form, axes[1], arithmetic)
