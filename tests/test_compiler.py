@@ -1,0 +1,53 @@
+"""Modules as generic text: with all their attributes, and without the one that makes Triton print them so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tt2gl import compiler, isolate
+from tt2gl.ir.parser import parse_module
+from tt2gl.launches import Launch, Options
+from tt2gl.slicing import Slice, load_slice, slice_kernel
+from tt2gl.source import read_source
+from tt2gl.targets import get_target
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def fill(x_ptr, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
+"""
+
+
+def printed(kernel: Slice, target: str, optimised: bool, folder: Path) -> tuple[str, str]:
+    """Generic text, twice of the same module; for a child process."""
+    launch = Launch("fill.py", "fill", {"x_ptr": "*fp32"}, {"BLOCK": 256}, (), Options(num_warps=2))
+    backend, gpu = compiler.backend_for(get_target(target))
+    source = compiler.source_for(load_slice(kernel, folder), launch)
+    make = compiler.build_ttgir if optimised else compiler.build_ir
+    module = make(source, backend, gpu, compiler.options_for(backend, launch))
+    return compiler.generic_text(module), compiler.generic_text(module)
+
+
+@pytest.mark.parametrize(("target", "optimised"), [("sm90", False), ("sm90", True), ("gfx942", True)])
+def test_generic_text(target: str, optimised: bool, tmp_path: Path) -> None:
+    path = tmp_path / "fill.py"
+    path.write_text(KERNEL)
+    isolate.preload()
+    kernel = slice_kernel(read_source(path), "fill", target=target)
+    outcome = isolate.run_isolated(printed, kernel, target, optimised, tmp_path)
+    assert outcome.value is not None, outcome.detail
+    first, second = outcome.value
+    assert first == second
+    assert "tt2gl_generic" not in first
+    module = parse_module(first)
+    assert module.kernel.attributes["sym_name"] == "fill"
+    assert all(name.startswith(("ttg.", "ttng.")) for name in module.attributes)
+    assert module.attributes.get("ttg.num-warps") == (2 if optimised else None)
+    store = next(operation for operation in module.operation.walk() if operation.name.endswith("store"))
+    assert store.location.line == 8
