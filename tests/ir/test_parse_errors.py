@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from tt2gl.ir.lexer import ParseError
@@ -108,3 +110,10 @@ def test_a_whole_text_that_is_wrong(text: str, message: str, line: int) -> None:
         parse_module(text)
     assert caught.value.message.startswith(message)
     assert caught.value.line == line
+
+
+def test_an_error_comes_back_from_another_process() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse_module("module {\n}\n")
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (type(copy), str(copy), copy.line) == (type(caught.value), str(caught.value), 1)

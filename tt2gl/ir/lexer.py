@@ -31,6 +31,10 @@ class ParseError(Exception):
         super().__init__(f"{message} (line {line}, column {column}): {source.strip()}")
         self.message, self.line, self.column, self.source = message, line, column, source
 
+    def __reduce__(self) -> tuple[type[ParseError], tuple[str, int, int, str]]:
+        # As it comes back from a child process.
+        return type(self), (self.message, self.line, self.column, self.source)
+
 
 class UndefinedError(ParseError):
     """A name that the text uses and never defines."""
