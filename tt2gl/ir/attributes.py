@@ -58,6 +58,7 @@ class DialectAttr:
     """`#ttg.slice<{dim = 0, parent = #blocked}>`: `name` is "ttg.slice", `parameters` its entries by name.
 
     What is positional is under its position ("0", "1", ...); what has neither form is the bare text under "text".
+    Bare words are strings, dictionaries tuples of pairs, and the `64:+4` of padded layouts pairs (64, 4).
     Hashable: `parameters` is a tuple of pairs.
     """
 

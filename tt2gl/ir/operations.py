@@ -28,7 +28,10 @@ UNKNOWN = Location()
 
 @dataclass(eq=False, slots=True)
 class Value:
-    """An SSA value: the result of an operation or the argument of a block. Compares by identity."""
+    """An SSA value: the result of an operation or the argument of a block. Compares by identity.
+
+    `name` is as printed, without `%` and quotes; one of several results of an operation is "x#1".
+    """
 
     name: str
     type: Type
