@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -75,6 +76,11 @@ class Run:
     def count(self) -> int:
         """How many programs run."""
         return self.programs.count
+
+    @functools.cached_property
+    def used(self) -> set[Value]:
+        """The values that some operation takes."""
+        return {operand for operation in self.module.operation.walk() for operand in operation.operands}
 
     # ---------------------------------------------------------------------------------------------- blocks
 
