@@ -73,6 +73,21 @@ def spread(scales: Array, axis: int, extent: int) -> Array:
     return scales if scales.shape[axis] == extent else np.repeat(scales, extent // scales.shape[axis], axis)
 
 
+def operand_values(elements: Array, kind: Type, form: str, packed_along: int, arithmetic: Arithmetic) -> Array:
+    """Elements of a form as the arithmetic holds f32; those of e2m1 come two to a byte, along an axis of the array.
+
+    Elements of another type of that width are taken for what the form says. Raises UnknownType.
+    """
+    if form == "e2m1":
+        return e2m1_values(nibbles(elements, packed_along), arithmetic)
+    if form not in _TYPES:
+        raise UnknownType(f"there is no array of {form}")
+    meant = FloatType(_TYPES[form])
+    if element_type(kind) != meant:
+        elements = arithmetic.bitcast(elements, element_type(kind), meant)
+    return arithmetic.convert(elements, meant, F32)
+
+
 def scaled_operand(
     elements: Array,
     kind: Type,
@@ -88,21 +103,10 @@ def scaled_operand(
     packed. `scales` are (P, rows, blocks), or (P, columns, blocks) where the axis summed over is not the last.
     Raises UnknownType for a form that has no array.
     """
-    values = _values(elements, element_type(kind), form, axes[1], arithmetic)
+    values = operand_values(elements, kind, form, axes[1], arithmetic)
     if scales is None or scale_kind is None:
         return values
     factors = scale_values(scales, scale_kind, arithmetic)
     if axes[0] != values.ndim - 1:
         factors = factors.swapaxes(-1, -2)
     return arithmetic.binary("mul", values, spread(factors, axes[0], values.shape[axes[0]]), F32)
-
-
-def _values(elements: Array, element: Type, form: str, packed_along: int, arithmetic: Arithmetic) -> Array:
-    if form == "e2m1":
-        return e2m1_values(nibbles(elements, packed_along), arithmetic)
-    if form not in _TYPES:
-        raise UnknownType(f"there is no array of {form}")
-    meant = FloatType(_TYPES[form])
-    if element != meant:
-        elements = arithmetic.bitcast(elements, element, meant)
-    return arithmetic.convert(elements, meant, F32)
