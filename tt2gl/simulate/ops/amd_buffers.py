@@ -7,6 +7,7 @@ past it is nothing, while what lies within but outside of the tensor is a fault,
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from tt2gl.ir.operations import Operation
 from tt2gl.ir.types import Type, element_type
 from tt2gl.simulate.interpreter import Run
 from tt2gl.simulate.ops.global_memory import together
-from tt2gl.simulate.registry import handles
+from tt2gl.simulate.registry import HANDLERS, handles
 from tt2gl.simulate.values import Array, byte_size
 
 # Bytes of a buffer, as Triton sets up its descriptors.
@@ -66,3 +67,22 @@ def _store(run: Run, operation: Operation, *operands: Any) -> None:
     kind = element_type(operation.operands[0].type)
     address, active = buffer_addresses(pointer, offsets, mask, kind)
     run.memory.store(together(address, value), value, active, kind, operation.location)
+
+
+@handles("amdg.buffer_atomic_rmw")
+def _atomic_rmw(run: Run, operation: Operation, *operands: Any) -> Array:
+    pointer, offsets, value, _stride, mask = optional_operands(operation, operands)
+    address, active = buffer_addresses(pointer, offsets, mask, element_type(operation.operands[2].type))
+    by_pointers = replace(operation, operands=(operation.operands[0], operation.operands[2]))
+    masks = () if active is None else (active,)
+    result: Array = HANDLERS["tt.atomic_rmw"](run, by_pointers, address, value, *masks)
+    return result
+
+
+@handles("amdg.buffer_atomic_cas")
+def _atomic_cas(
+    run: Run, operation: Operation, pointer: Array, offsets: Array, expected: Array, value: Array, *_stride: Array
+) -> Array:
+    address, _ = buffer_addresses(pointer, offsets, None, element_type(operation.results[0].type))
+    result: Array = HANDLERS["tt.atomic_cas"](run, operation, address, expected, value)
+    return result
