@@ -1,7 +1,7 @@
 # make test                  lint and the whole suite, in .venv
 # make test TRITON=3.6.0     the suite on another Triton, in .venv-3.6.0 (no torch there: every torch pins one Triton)
 # make test SUBSET=1         leaves slow and fuzz tests out: under five minutes
-# make demo                  a kernel converted, compiled for two GPUs and compared; needs no GPU
+# make demo                  a kernel converted, compiled and simulated for two GPUs, and compared; needs no GPU
 # make bench                 the corpus on the GPU of this machine: Gluon against Triton
 PYTHON ?= python3
 DEFAULT_TRITON := $(patsubst triton==%,%,$(filter triton==%,$(shell cat constraints.txt)))

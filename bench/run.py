@@ -175,10 +175,12 @@ def all_launches(arguments: argparse.Namespace) -> tuple[list[Launch], Path]:
     return [launch for path in sorted(corpus.glob("*.launches.json")) for launch in read_launches(path)], corpus
 
 
-def cases_of_file(file: str, target: str, launches: tuple[Launch, ...], root: Path) -> list[Case]:
-    """Convert one file; both slices of every kernel that was."""
+def cases_of_file(
+    file: str, target: str, launches: tuple[Launch, ...], root: Path, compiled: bool = True
+) -> list[Case]:
+    """Convert one file; both slices of every kernel that was, and unless told otherwise compiles."""
     path = root / file
-    conversion: Conversion = convert(path, target=target, launches=launches, root=root)
+    conversion: Conversion = convert(path, target=target, launches=launches, root=root, compile=compiled)
     source = read_source(path)
     # Sliced as if it lay beside the original: relative imports lead where they led.
     port = read_source(path.with_name(f"{path.stem}_gluon.py"), conversion.text)

@@ -13,14 +13,24 @@ import sys
 import time
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 import tt2gl
 from tt2gl.cli import main
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.results import CompileResult, Conversion, DeviceResult, KernelReport, Metrics, Status
+from tt2gl.results import (
+    CompileResult,
+    Conversion,
+    DeviceResult,
+    KernelReport,
+    Metrics,
+    SimulateFinding,
+    SimulateResult,
+    Status,
+)
+from tt2gl.verify.options import SimulationOptions
 
 SOURCE = "x = 1\n"
 CONVERTED = "x = 2\n"
@@ -199,6 +209,9 @@ def test_configuration_stands_in_for_options(convert: Calls) -> None:
         pytest.param(["convert", "good.py", "--target", "sm99"], id="unknown target"),
         pytest.param(["convert", "good.py", "--timeout", "-1"], id="negative time limit"),
         pytest.param(["verify", "good.py", "--run", "hopefully"], id="unknown way to run"),
+        pytest.param(["verify", "good.py", "--seeds", "0"], id="no seed"),
+        pytest.param(["verify", "good.py", "--memory-limit", "much"], id="no size"),
+        pytest.param(["verify", "good.py", "--memory-limit", "0"], id="no memory"),
     ],
 )
 def test_wrong_usage_is_64(convert: Calls, capsys: Captured, command: list[str]) -> None:
@@ -253,10 +266,17 @@ def verify(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[list[Kernel
     return reports, calls
 
 
-def report(status: Status = "converted", ok: bool = True, equal: bool | None = None) -> KernelReport:
+def report(
+    status: Status = "converted",
+    ok: bool = True,
+    equal: bool | None = None,
+    simulate: SimulateResult | None = None,
+) -> KernelReport:
     compiled = CompileResult(ok, Metrics(0, 32, 0, 1024, 0) if ok else None, None if ok else "no")
     device = None if equal is None else DeviceResult("GPU", equal, equal, 0.0, 1.0, 1.0)
-    return KernelReport("k.py", "k", "sm90", 0, status, triton=compiled, gluon=compiled, device=device)
+    return KernelReport(
+        "k.py", "k", "sm90", 0, status, triton=compiled, gluon=compiled, simulate=simulate, device=device
+    )
 
 
 def test_verify_that_was_to_run_and_did_not_could_not_tell(verify: tuple[list[KernelReport], Calls]) -> None:
@@ -277,6 +297,36 @@ def test_verify_that_was_to_run_and_did_not_could_not_tell(verify: tuple[list[Ke
 def test_verify_exit_codes(verify: tuple[list[KernelReport], Calls], found: list[KernelReport], code: int) -> None:
     verify[0].extend(found)
     assert main(["verify", "k.py"]) == code
+
+
+def finding(kernel: Literal["triton", "gluon"]) -> SimulateFinding:
+    return SimulateFinding(kernel, "out-of-bounds", "load outside x", "k.py", 3, "x")
+
+
+@pytest.mark.parametrize(
+    ("result", "code"),
+    [
+        pytest.param(SimulateResult(True, True, 0.0), 0, id="equal"),
+        pytest.param(SimulateResult(True, False, 3.0), 0, id="equal up to rounding"),
+        pytest.param(SimulateResult(False, False, 3.0), 1, id="not equal"),
+        pytest.param(SimulateResult(True, True, 0.0, (finding("gluon"),)), 1, id="a fault of the port"),
+        pytest.param(SimulateResult(True, True, 0.0, (finding("triton"), finding("gluon"))), 0, id="of both"),
+        pytest.param(None, 2, id="not simulated"),
+    ],
+)
+def test_exit_codes_of_simulations(
+    verify: tuple[list[KernelReport], Calls], result: SimulateResult | None, code: int
+) -> None:
+    verify[0].append(report(simulate=result))
+    assert main(["verify", "k.py", "--run", "simulate"]) == code
+
+
+def test_verify_hands_on_how_to_simulate(verify: tuple[list[KernelReport], Calls]) -> None:
+    options = ["--arithmetic", "field", "--seeds", "3", "--memory-limit", "1.5GiB", "--simulate-timeout", "9"]
+    main(["verify", "k.py", "--run", "simulate", *options])
+    main(["verify", "k.py", "--memory-limit", "500000"])
+    assert verify[1][0]["simulation"] == SimulationOptions("field", 3, 3 << 29, 9.0)
+    assert verify[1][1]["simulation"] == SimulationOptions(memory_limit=500_000)
 
 
 def test_verify_prints_a_table_or_a_document(verify: tuple[list[KernelReport], Calls], capsys: Captured) -> None:

@@ -277,12 +277,47 @@ def test_verify_takes_a_port_that_is_there(folder: Path) -> None:
     assert err.startswith("other.py: TTG403 ")
 
 
-def test_verify_says_that_it_cannot_simulate(folder: Path) -> None:
+RUNNABLE = {
+    **launch("k.py", "add_kernel", **ADD_SIGNATURE),
+    "grid": [2, 1, 1],
+    "args": {**{name: {"dtype": "float32", "shape": [1500]} for name in ("x_ptr", "y_ptr", "out_ptr")}, "n": 1500},
+}
+
+
+def test_verify_simulates_on_every_target(folder: Path) -> None:
     Path("k.py").write_text(ADD)
-    exit_code, out, err = run("verify", "k.py", "--run", "simulate")
+    write_launches(RUNNABLE)
+    given = ("--target", "sm90", "--target", "gfx942", "--launches", "launches.json", "--run", "simulate")
+    exit_code, out, err = run("verify", "k.py", *given, "--json")
+    assert (exit_code, err) == (0, "")
+    found = json.loads(out)
+    nothing_wrong = {"equal": True, "bitwise": True, "max_error": 0.0, "findings": []}
+    assert [kernel["simulate"] for kernel in found["kernels"]] == [nothing_wrong, nothing_wrong]
+    assert found["summary"] == {"converted": 2, "kept": 0, "failed": 0, "equal": 2, "not_equal": 0}
+    exit_code, out, _ = run("verify", "k.py", *given, "--arithmetic", "field", "--seeds", "1", "--memory-limit", "1GiB")
+    assert exit_code == 0
+    assert out.count("bitwise") == 2
+
+
+def test_verify_says_what_a_wrong_port_does(folder: Path) -> None:
+    Path("k.py").write_text(ADD)
+    write_launches(RUNNABLE)
+    given = ("--target", "sm90", "--launches", "launches.json")
+    assert run("convert", "k.py", *given)[0] == 0
+    port = Path("k_gluon.py").read_text()
+    Path("k_gluon.py").write_text(port.replace("offsets < n", "offsets <= n"))
+    exit_code, out, err = run("verify", "k.py", "k_gluon.py", *given, "--run", "simulate")
+    assert exit_code == 1
+    assert "k_gluon.py:" in err
+    assert "TTG440 The Gluon kernel add_kernel: load outside x_ptr" in err
+    assert "fault" in out
+
+
+def test_verify_does_not_simulate_what_is_guessed(folder: Path) -> None:
+    Path("k.py").write_text(ADD)
+    exit_code, _, err = run("verify", "k.py", "--run", "simulate", "--target", "sm90")
     assert exit_code == 2
-    assert out == ""
-    assert err.startswith("k.py: TTG430 Simulation is not available yet")
+    assert ": TTG432 add_kernel was not simulated: the launch was guessed from the source." in err
 
 
 def test_convert_takes_under_a_second_and_a_half_beyond_triton(folder: Path) -> None:

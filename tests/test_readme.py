@@ -17,6 +17,8 @@ BEFORE, AFTER = (
     for block in re.findall(r"^```python\n(@\w+\.jit  # .*?)^```$", README, re.MULTILINE | re.DOTALL)
 )
 LAUNCHES = re.findall(r"^```json\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[0]
+# The launches page shows the same launch with its grid and arguments.
+RUNNABLE = re.findall(r"^```json\n(.*?)^```$", (ROOT / "docs" / "launches.md").read_text("utf-8"), re.M | re.S)[0]
 SESSIONS = [
     (command, re.sub(r"^    ?", "", said, flags=re.MULTILINE))
     for command, said in re.findall(r"^    \$ tt2gl (\w+ \w+\.py.*)\n((?:    .*\n)+)", README, re.MULTILINE)
@@ -51,6 +53,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "softmax.py").write_text(text)
     (tmp_path / "matmul.py").write_text(MATMUL)
     (tmp_path / "launches.json").write_text(LAUNCHES)
+    (tmp_path / "runnable.json").write_text(RUNNABLE)
     return tmp_path
 
 
@@ -69,6 +72,7 @@ def test_sessions_are_shown() -> None:
         ["convert", "matmul.py"],
         ["convert", "softmax.py"],
         ["verify", "softmax.py"],
+        ["verify", "softmax.py"],
     ]
 
 
@@ -84,8 +88,9 @@ def test_what_is_said_of_a_kept_kernel(folder: Path) -> None:
     assert f"\n\n\n{KEPT}" in (folder / "matmul_gluon.py").read_text()
 
 
-def test_what_verify_prints(folder: Path) -> None:
-    command, said = SESSIONS[3]
+@pytest.mark.parametrize("session", SESSIONS[3:], ids=["compiled", "simulated"])
+def test_what_verify_prints(folder: Path, session: tuple[str, str]) -> None:
+    command, said = session
     assert masked(run(folder, command)) == masked(said)
 
 

@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
     from tt2gl.report.document import FileEntry
     from tt2gl.results import Conversion, JsonDocument, KernelReport
 
-# Without one of these nothing works; `doctor` alone does without them.
-_REQUIRED = ("triton", "libcst", "rich")
+# What tt2gl is installed with; `doctor` alone does without them.
+_REQUIRED = ("triton", "libcst", "rich", "numpy", "ml_dtypes", "greenlet")
 
 _EPILOG = """\
 exit codes:
   0    done and clean
-  1    the answer is no: --check found an output missing or out of date, two kernels are not equal, or doctor
-       misses what a conversion needs
-  2    could not tell: a kernel could not be converted, compiled or run
+  1    the answer is no: --check found an output missing or out of date, two kernels are not equal, a port has
+       a fault, or doctor misses what a conversion needs
+  2    could not tell: a kernel could not be converted, compiled, simulated or run
   64   wrong usage     65   bad source     66   no such file     73   cannot write
   70   internal error  130  interrupted
 """
@@ -195,7 +196,9 @@ def _verify(arguments: argparse.Namespace, run: _Run) -> None:
 
         from tt2gl.report.progress import progress
         from tt2gl.verify.api import verify
+        from tt2gl.verify.options import SimulationOptions
 
+        memory, seconds = arguments.memory_limit, arguments.simulate_timeout
         with progress(f"verifying {arguments.file}") as advance:
             reports = verify(
                 arguments.file,
@@ -204,11 +207,12 @@ def _verify(arguments: argparse.Namespace, run: _Run) -> None:
                 launches=launches,
                 root=root,
                 run=arguments.run,
+                simulation=SimulationOptions(arguments.arithmetic, arguments.seeds, memory, seconds),
                 timeout=arguments.timeout,
                 on_progress=advance,
             )
         run.kernels.extend(reports)
-        run.end_with(_verdict(reports, ran=arguments.run != "none"))
+        run.end_with(_verdict(reports, arguments.run))
         if not arguments.json:
             from tt2gl.report.terminal import print_diagnostics, print_verification
 
@@ -218,18 +222,19 @@ def _verify(arguments: argparse.Namespace, run: _Run) -> None:
         run.print_document()
 
 
-def _verdict(reports: Sequence[KernelReport], *, ran: bool) -> ExitCode:
-    """No where a run differed; clean where all compiled and, if they were to be run, ran."""
-    if any(report.device is not None and not report.device.equal for report in reports):
+def _verdict(reports: Sequence[KernelReport], run: str) -> ExitCode:
+    """No where a run differed or a port has faults of its own; clean where all compiled and, if asked to, ran."""
+    ran = [result for report in reports for result in (report.simulate, report.device) if result is not None]
+    faulty = any(report.simulate.own_faults for report in reports if report.simulate is not None)
+    if faulty or not all(result.equal for result in ran):
         return ExitCode.NO
     known = all(
         report.status == "converted"
         and (report.triton is not None and report.triton.ok)
         and (report.gluon is not None and report.gluon.ok)
-        and (report.device is not None or not ran)
         for report in reports
     )
-    return ExitCode.CLEAN if known else ExitCode.UNKNOWN
+    return ExitCode.CLEAN if known and (run == "none" or len(ran) == len(reports)) else ExitCode.UNKNOWN
 
 
 def _config() -> Config:
@@ -350,6 +355,16 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", action="append", default=[], metavar="T", help=target_help)
     run_help = "also run both: on the GPU present, or in the simulator (default: none)"
     parser.add_argument("--run", choices=("none", "simulate", "gpu"), default="none", help=run_help)
+    simulation = parser.add_argument_group("simulation", "with --run simulate; see docs/simulation.md")
+    arithmetic_help = "IEEE formats, a prime field, or the field where IEEE results are not bit-equal (default: auto)"
+    choices = ("auto", "ieee", "field")
+    simulation.add_argument("--arithmetic", choices=choices, default="auto", help=arithmetic_help)
+    seeds_help = "how many random inputs to try (default: 2)"
+    simulation.add_argument("--seeds", type=_count, default=2, metavar="N", help=seeds_help)
+    memory_help = "memory that all simulations together may take, such as 4GiB, the default"
+    simulation.add_argument("--memory-limit", type=_bytes, default=4 << 30, metavar="SIZE", help=memory_help)
+    seconds_help = "seconds that a kernel may take the simulator under one launch (default: 300)"
+    simulation.add_argument("--simulate-timeout", type=_seconds, default=300.0, metavar="S", help=seconds_help)
 
 
 def _seconds(text: str) -> float:
@@ -357,6 +372,21 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise ValueError
     return seconds
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _bytes(text: str) -> int:
+    """A size such as 512MiB or 4GiB; a bare number is of bytes."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B?)", text.strip(), re.IGNORECASE)
+    if found is None or not float(found[1]):
+        raise ValueError
+    return int(float(found[1]) * 1024 ** " KMGT".index((found[2] or " ").upper()))
 
 
 def _names(text: str) -> tuple[str, ...]:

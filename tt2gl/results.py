@@ -54,6 +54,47 @@ class DeviceResult:
 
 
 @dataclass(frozen=True)
+class SimulateFinding:
+    """A fault that a simulation found in one of the kernels (`kind`: see docs/simulation.md).
+
+    `file` and `line` are the access that shows it, `other_file` and `other_line` the one it conflicts with (empty and 0
+    where there is none), `buffer` the tensor or shared memory that both touch.
+    """
+
+    kernel: Literal["triton", "gluon"]
+    kind: str
+    message: str
+    file: str
+    line: int
+    buffer: str = ""
+    other_file: str = ""
+    other_line: int = 0
+
+
+@dataclass(frozen=True)
+class SimulateResult:
+    """Both kernels simulated on the same inputs: all memory written, compared.
+
+    `max_error` is in units in the last place of the tensor's type. `field` says whether field arithmetic agrees
+    exactly, None where it was not asked or could not say.
+    """
+
+    equal: bool
+    bitwise: bool
+    max_error: float
+    findings: tuple[SimulateFinding, ...] = ()
+    field: bool | None = None
+
+    @property
+    def own_faults(self) -> tuple[SimulateFinding, ...]:
+        """The port's faults that the original does not have: its, too, would be the author's."""
+        theirs = {(found.kind, found.buffer) for found in self.findings if found.kernel == "triton"}
+        return tuple(
+            found for found in self.findings if found.kernel == "gluon" and (found.kind, found.buffer) not in theirs
+        )
+
+
+@dataclass(frozen=True)
 class KernelReport:
     """One kernel on one target under one launch (`launch`: its index among the kernel's launches)."""
 
@@ -66,6 +107,7 @@ class KernelReport:
     diagnostics: tuple[Diagnostic, ...] = ()
     triton: CompileResult | None = None
     gluon: CompileResult | None = None
+    simulate: SimulateResult | None = None
     device: DeviceResult | None = None
 
 

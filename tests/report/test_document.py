@@ -8,7 +8,7 @@ from typing import Any
 import tt2gl
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.report.document import FileEntry, document
-from tt2gl.results import CompileResult, DeviceResult, KernelReport, Metrics
+from tt2gl.results import CompileResult, DeviceResult, KernelReport, Metrics, SimulateFinding, SimulateResult
 
 
 def kernel(**fields: Any) -> KernelReport:
@@ -49,6 +49,19 @@ def test_runs_are_counted() -> None:
     assert found["summary"] == {"converted": 2, "kept": 1, "failed": 0, "equal": 1, "not_equal": 1}
     assert found["kernels"][0]["device"]["speedup"] == 2.0
     assert found["kernels"][1]["device"]["max_error"] == {"float": "inf"}
+    json.dumps(found, allow_nan=False)
+
+
+def test_simulations() -> None:
+    fault = SimulateFinding("gluon", "race", "two writes", "g.py", 3, "ring", "g.py", 5)
+    results = [SimulateResult(True, True, 0.0), SimulateResult(False, False, float("inf"), (fault,), field=False)]
+    found = document([kernel(simulate=result) for result in results], seconds=0)
+    one, two = (entry["simulate"] for entry in found["kernels"])
+    assert one == {"equal": True, "bitwise": True, "max_error": 0.0, "findings": []}
+    assert (two["equal"], two["max_error"]) == (False, {"float": "inf"})
+    assert two["findings"][0]["kind"] == "race"
+    assert two["findings"][0]["other_line"] == 5
+    assert found["summary"]["equal"] == found["summary"]["not_equal"] == 1
     json.dumps(found, allow_nan=False)
 
 

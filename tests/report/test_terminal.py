@@ -6,7 +6,16 @@ import pytest
 
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.report.terminal import print_conversion, print_diagnostics, print_verification
-from tt2gl.results import CompileResult, Conversion, DeviceResult, KernelReport, Metrics, Status
+from tt2gl.results import (
+    CompileResult,
+    Conversion,
+    DeviceResult,
+    KernelReport,
+    Metrics,
+    SimulateFinding,
+    SimulateResult,
+    Status,
+)
 
 WARNING = Diagnostic("TTG203", Severity.WARNING, "k.py", 12, 8, "[red]" + "a long cause " * 20, "Do this.")
 
@@ -37,3 +46,22 @@ def test_the_table_puts_both_compilers_side_by_side(capsys: pytest.CaptureFixtur
         assert cell in out
     assert "..." not in out
     assert "…" not in out
+
+
+@pytest.mark.parametrize(
+    ("result", "cell"),
+    [
+        (SimulateResult(True, True, 0.0), " bitwise\n"),
+        (SimulateResult(True, False, 3.0), " within 3 ulp\n"),
+        (SimulateResult(False, False, 9.0), " NO\n"),
+        (SimulateResult(True, True, 0.0, (SimulateFinding("gluon", "race", "", "g.py", 3),)), " bitwise, 1 fault\n"),
+    ],
+)
+def test_the_table_says_what_a_simulation_found(
+    result: SimulateResult, cell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reports = [KernelReport("k.py", "k", "sm90", launch, "converted", simulate=result) for launch in range(2)]
+    print_verification([*reports, KernelReport("k.py", "k", "sm90", 2, "kept")])
+    out = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines()) + "\n"
+    assert out.count(cell) == 2
+    assert " simulated\n" in out

@@ -11,7 +11,7 @@ from typing import Any
 
 import tt2gl
 from tt2gl.diagnostics import Diagnostic
-from tt2gl.results import CompileResult, DeviceResult, JsonDocument, KernelReport
+from tt2gl.results import CompileResult, DeviceResult, JsonDocument, KernelReport, SimulateResult
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ def _kernel(report: KernelReport) -> JsonDocument:
     compiled = {"triton": report.triton, "gluon": report.gluon}
     if any(compiled.values()):
         entry["compile"] = {name: _compile(result) for name, result in compiled.items() if result is not None}
+    if report.simulate is not None:
+        entry["simulate"] = _simulate(report.simulate)
     if report.device is not None:
         entry["device"] = _device(report.device)
     return entry
@@ -74,6 +76,15 @@ def _compile(result: CompileResult) -> JsonDocument:
         "ok": result.ok,
         "metrics": asdict(result.metrics) if result.metrics is not None else {},
         "error": result.error,
+    }
+
+
+def _simulate(result: SimulateResult) -> JsonDocument:
+    return {
+        "equal": result.equal,
+        "bitwise": result.bitwise,
+        "max_error": _number(result.max_error),
+        "findings": [asdict(finding) for finding in result.findings],
     }
 
 
@@ -90,7 +101,7 @@ def _number(value: float) -> Any:
 def _summary(kernels: Sequence[KernelReport]) -> JsonDocument:
     statuses = Counter(report.status for report in kernels)
     summary: JsonDocument = {status: statuses[status] for status in ("converted", "kept", "failed")}
-    ran = [report.device.equal for report in kernels if report.device is not None]
+    ran = [result.equal for report in kernels for result in (report.simulate, report.device) if result is not None]
     if ran:
         summary |= {"equal": sum(ran), "not_equal": len(ran) - sum(ran)}
     return summary

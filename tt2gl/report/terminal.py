@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tt2gl.diagnostics import Diagnostic, Severity
-from tt2gl.results import CompileResult, Conversion, DeviceResult, KernelReport, Metrics, Status
+from tt2gl.results import CompileResult, Conversion, DeviceResult, KernelReport, Metrics, SimulateResult, Status
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 _STATUS_STYLES: dict[Status, str] = {"converted": "green", "kept": "yellow", "failed": "red"}
@@ -73,16 +73,20 @@ _COLUMNS: tuple[_Column, ...] = (
 def print_verification(reports: Sequence[KernelReport]) -> None:
     """A table on stdout, a row for each kernel, target and launch: what Triton made of it | what Gluon did."""
     table = Table(title="Triton | Gluon; loads and stores: instructions x bits", title_justify="left", box=None)
+    simulated = any(report.simulate for report in reports)
     ran = any(report.device for report in reports)
     for heading in ("kernel", "target", "launch", "status", *(heading for heading, _ in _COLUMNS)):
         table.add_column(heading, no_wrap=True)
+    if simulated:
+        table.add_column("simulated", no_wrap=True)
     for heading in ("equal", "Triton ms", "Gluon ms", "speed") if ran else ():
         table.add_column(heading, no_wrap=True)
     for report in reports:
         status = Text(report.status, _STATUS_STYLES[report.status])
+        equal = (_simulate_cell(report.simulate),) if simulated else ()
         measured = _device_cells(report.device) if ran else ()
         cells = (_pair(report.triton, report.gluon, show) for _, show in _COLUMNS)
-        table.add_row(report.kernel, report.target, str(report.launch), status, *cells, *measured)
+        table.add_row(report.kernel, report.target, str(report.launch), status, *cells, *equal, *measured)
     console(sys.stdout).print(table)
 
 
@@ -103,6 +107,14 @@ def _widths(instructions: dict[str, int]) -> str:
     """Instructions by width, widest first: `4x128 1x32`."""
     widest_first = sorted(instructions.items(), key=lambda item: -int(item[0]))
     return " ".join(f"{count}x{width}" for width, count in widest_first) or "0"
+
+
+def _simulate_cell(result: SimulateResult | None) -> str:
+    if result is None:
+        return "-"
+    equal = "bitwise" if result.bitwise else f"within {result.max_error:.3g} ulp" if result.equal else "NO"
+    faults = len(result.findings)
+    return f"{equal}, {faults} fault{'s' * (faults > 1)}" if faults else equal
 
 
 def _device_cells(device: DeviceResult | None) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from tt2gl.targets.gpu import present_architecture
 from tt2gl.verify.compile import CompileJob, compile_many
 from tt2gl.verify.device import DeviceJob, Participant, device_diagnostics, run_on_device
 from tt2gl.verify.metrics import compare
+from tt2gl.verify.options import SimulationOptions
 
 Progress = Callable[[int, int], None]
 
@@ -42,20 +43,17 @@ def verify(
     launches: Sequence[Launch] | None = None,
     root: Path | None = None,
     run: Literal["none", "simulate", "gpu"] = "none",
+    simulation: SimulationOptions | None = None,
     timeout: float = 60.0,
     on_progress: Progress | None = None,
 ) -> tuple[KernelReport, ...]:
     """Compile the kernels of `path` and their Gluon for `targets`, and say what is worse; `run` both where asked.
 
     Without `gluon_path`, `path` is converted for each target first; nothing is written. Without `targets`, the one of
-    the GPU present, else sm90. Without `launches`, those found in the file. `timeout` is in seconds, a compilation.
-    Raises DiagnosticError for input that cannot be read, an unknown target, launches that do not fit, and for
-    simulation, which there is not yet.
+    the GPU present, else sm90. Without `launches`, those found in the file. `timeout` is in seconds, a compilation;
+    what a simulation may take is in `simulation`. Raises DiagnosticError for input that cannot be read, an unknown
+    target, and launches that do not fit.
     """
-    if run == "simulate":
-        message = "Simulation is not available yet in this version."
-        hint = "Use --run gpu on a machine with a GPU, or leave --run out."
-        raise DiagnosticError(Diagnostic("TTG430", Severity.ERROR, str(path), 0, 0, message, hint), ExitCode.UNKNOWN)
     names = [get_target(name).name for name in targets] or [default_target().name]
     source = read_source(path)
     cases: list[_Case] = []
@@ -65,7 +63,7 @@ def verify(
         else:
             cases += _given_cases(source, read_source(gluon_path), target, launches, root)
     ready = [case for case in cases if case.port is not None]
-    runs = len(ready) if run == "gpu" else 0
+    runs = len(ready) if run != "none" else 0
     progress = _Counter(2 * len(ready) + runs, on_progress)
     reports = dict(zip(map(id, ready), _compiled(ready, timeout, progress), strict=True))
     if run == "gpu":
@@ -73,6 +71,8 @@ def verify(
         for case in ready:
             reports[id(case)] = _run(case, reports[id(case)], here)
             progress.step()
+    elif run == "simulate":
+        reports |= _simulated(ready, reports, simulation or SimulationOptions(), progress)
     return tuple(reports.get(id(case), case.report) for case in cases)
 
 
@@ -196,18 +196,49 @@ def _sentence(error: str | None) -> str:
     return f"{(error or 'no reason given').rstrip('.')}."
 
 
-def _run(case: _Case, report: KernelReport, here: str | None) -> KernelReport:
-    """Run both on the GPU present, where its target (`here`) is the report's and both compile for it."""
+def _participants(case: _Case, report: KernelReport) -> tuple[Participant, Participant] | None:
+    """Both kernels, ready to run; None where one of them does not compile."""
     both_compile = all(result is not None and result.ok for result in (report.triton, report.gluon))
     if not both_compile or case.launch is None or case.original is None or case.port is None:
+        return None
+    return Participant(case.original, case.launch), Participant(case.port, case.launch)
+
+
+def _run(case: _Case, report: KernelReport, here: str | None) -> KernelReport:
+    """Run both on the GPU present, where its target (`here`) is the report's and both compile for it."""
+    pair = _participants(case, report)
+    if pair is None:
         return report
     if here != report.target:
         message = f"The kernel was not run: there is no GPU here that is {report.target}."
         hint = "Leave --run out to compare what both compile to, or see `tt2gl doctor`."
         missing = Diagnostic("TTG413", Severity.WARNING, report.file, case.line, 0, message, hint)
         return replace(report, diagnostics=(*report.diagnostics, missing))
-    job = DeviceJob(Participant(case.original, case.launch), Participant(case.port, case.launch))
-    outcome = run_on_device(job)
+    outcome = run_on_device(DeviceJob(*pair))
     told = device_diagnostics(outcome, report.file, case.line)
     device = outcome.value.result if outcome.value is not None else None
     return replace(report, device=device, diagnostics=(*report.diagnostics, *told))
+
+
+def _simulated(
+    cases: Sequence[_Case], reports: Mapping[int, KernelReport], options: SimulationOptions, progress: _Counter
+) -> dict[int, KernelReport]:
+    """The reports of the cases of which both kernels compile, with what their simulation said."""
+    # numpy is imported only where it is needed.
+    from tt2gl.verify.simulate import SimulationJob, simulate_many
+    from tt2gl.verify.simulation_diagnostics import simulation_diagnostics
+
+    jobs: list[tuple[_Case, SimulationJob]] = []
+    for case in cases:
+        pair = _participants(case, reports[id(case)])
+        if pair is None:
+            progress.step()
+        else:
+            jobs.append((case, SimulationJob(*pair, case.report.target)))
+    runs = simulate_many([job for _, job in jobs], options, on_done=progress.step)
+    told: dict[int, KernelReport] = {}
+    for (case, _), run in zip(jobs, runs, strict=True):
+        report = reports[id(case)]
+        found = simulation_diagnostics(run, report.file, report.kernel, case.line)
+        told[id(case)] = replace(report, simulate=run.result, diagnostics=(*report.diagnostics, *found))
+    return told
