@@ -101,11 +101,11 @@ class Field:
         """By the order of the residues; everything is ordered but NaN."""
         unordered = (a == NAN) | (b == NAN)
         if predicate in ("ord", "uno"):
-            return unordered if predicate == "uno" else ~unordered
+            return np.asarray(unordered == (predicate == "uno"))
         result = _COMPARISONS[predicate[1:]](a, b)
         if not unordered.any():
             return result
-        return result & ~unordered if predicate[0] == "o" else result | unordered
+        return np.asarray(np.where(unordered, predicate[0] == "u", result))
 
     def convert(self, a: Array, source: Type, target: Type, rounding: Rounding = "rtne") -> Array:
         """Nothing: formats only round."""

@@ -8,6 +8,7 @@ from tt2gl.simulate.values import Array
 
 # Dekker's splitting constant of float64: halves of 26 bits.
 _SPLIT = float(2**27 + 1)
+_SMALLEST_NORMAL = 2.0**-126
 
 
 def fma_to_odd(a: Array, b: Array, c: Array) -> Array:
@@ -16,8 +17,16 @@ def fma_to_odd(a: Array, b: Array, c: Array) -> Array:
     Rounding to odd before rounding to nearest avoids double rounding (Boldo and Melquiond, "Emulation of FMA and
     correctly rounded sums", 2008).
     """
-    product = a.astype(np.float64) * b.astype(np.float64)
-    return _sum_to_odd(product, c.astype(np.float64))
+    product, c = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
+    total = np.asarray(product + c)
+    # Only a sum that looks exact, or halfway, in what it is rounded to next can be mistaken for it.
+    doubtful = total.view(np.int64) & 0xFFFFFFF == 0
+    doubtful |= np.abs(total) < _SMALLEST_NORMAL
+    if doubtful.any():
+        shape = total.shape
+        parts = (np.broadcast_to(part, shape)[doubtful] for part in (product, c))
+        total[doubtful] = _sum_to_odd(*parts)
+    return total
 
 
 def _sum_to_odd(x: Array, y: Array) -> Array:

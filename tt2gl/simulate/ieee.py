@@ -16,11 +16,8 @@ import numpy as np
 from tt2gl.ir.types import FloatType, Type, element_type
 from tt2gl.simulate import dots, fused, scalar_functions
 from tt2gl.simulate.arithmetic import Rounding
-from tt2gl.simulate.findings import SimulationError
-from tt2gl.simulate.formats import BFLOAT16, FLOAT32, FLOAT64, UNSIGNED_ZERO, integer_of, narrow, widen
+from tt2gl.simulate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, UNSIGNED_ZERO, integer_of, narrow, widen
 from tt2gl.simulate.values import Array, dtype_of, is_float
-
-_SATURATING = ("f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E4M3B11FNUZ")
 
 
 class Ieee:
@@ -65,16 +62,16 @@ class Ieee:
             return _sign_changed(name, a, dtype)
         if name in _EXACT:
             return narrow(_EXACT[name](widen(a)), dtype)
-        function = scalar_functions.UNARY.get(name)
-        if function is None:
-            raise SimulationError(f"no function {name} of floats")
-        return narrow(function(widen(a).astype(np.float64)), dtype)
+        return narrow(scalar_functions.UNARY[name](widen(a).astype(np.float64)), dtype)
 
     def fma(self, a: Array, b: Array, c: Array, kind: Type) -> Array:
         """The product a * b plus c, rounded once."""
         dtype = dtype_of(kind)
         if dtype == FLOAT64:
             return fused.fma_float64(a, b, c)
+        if dtype == FLOAT16:
+            # A product of float16 is far from any number that float64 would round it to.
+            return narrow(widen(a).astype(np.float64) * widen(b) + widen(c), dtype)
         return narrow(fused.fma_to_odd(widen(a), widen(b), widen(c)), dtype)
 
     def compare(self, predicate: str, a: Array, b: Array, kind: Type) -> Array:
@@ -93,11 +90,11 @@ class Ieee:
 
     def convert(self, a: Array, source: Type, target: Type, rounding: Rounding = "rtne") -> Array:
         """Between float formats; to those of a byte finite numbers and infinities saturate, as both vendors do."""
+        dtype = dtype_of(target)
         kind = element_type(target)
         if isinstance(kind, FloatType) and kind.name == "tf32":
             return dots.to_tf32(widen(a))
-        saturate = isinstance(kind, FloatType) and kind.name in _SATURATING and rounding == "rtne"
-        return narrow(widen(a), dtype_of(target), rounding, saturate=saturate)
+        return narrow(widen(a), dtype, rounding, saturate=dtype.itemsize == 1 and rounding == "rtne")
 
     def from_integer(self, a: Array, signed: bool, source: Type, target: Type) -> Array:
         """Integers to floats, to nearest even."""
@@ -113,22 +110,26 @@ class Ieee:
         return narrow(_odd_float64(a), dtype)
 
     def to_integer(self, a: Array, signed: bool, source: Type, target: Type) -> Array:
-        """Floats to integers, towards zero; what does not fit becomes the nearest integer that does, NaN becomes 0."""
+        """Floats to integers, towards zero; what does not fit becomes the nearest integer that does, NaN becomes 0.
+
+        Bytes are the lower halves of 16-bit integers made so, as NVIDIA has no conversion to bytes.
+        """
         held = dtype_of(target)
         values = np.trunc(widen(a))
         if held == np.bool_:
-            return (values != 0) & ~np.isnan(values)
-        wanted = held if signed else integer_of(held)
+            return np.not_equal(values, 0) & np.equal(values, values)
+        made = np.dtype(np.int16) if held == np.int8 else held
+        wanted = made if signed else integer_of(made)
         info = np.iinfo(wanted)
         values = values.astype(np.float64, copy=False)
         # The upper bound of 64 bits is no float64: what reaches it is set apart.
-        over = values >= float(info.max) + (1 if held.itemsize < 8 else 0)
+        over = values >= float(info.max) + (1 if made.itemsize < 8 else 0)
         safe = np.where(over | ~(values > float(info.min)), 0.0, values)
         result = safe.astype(wanted)
         result[over] = info.max
         if signed:
             result[values <= float(info.min)] = info.min
-        return result.view(held)
+        return result.view(made).astype(held, copy=False)
 
     def bitcast(self, a: Array, source: Type, target: Type) -> Array:
         """The same bits as another type."""
@@ -223,7 +224,7 @@ def _sign_changed(name: str, a: Array, dtype: np.dtype[Any]) -> Array:
     unsigned = integer_of(dtype)
     sign = unsigned.type(1 << (8 * dtype.itemsize - 1))
     bits = a.view(unsigned)
-    return (bits ^ sign if name == "neg" else bits & ~sign).view(dtype)
+    return np.asarray(bits ^ sign if name == "neg" else bits & ~sign).view(dtype)
 
 
 def _round_tiny(result: Array, x: Array, y: Array, name: str) -> Array:

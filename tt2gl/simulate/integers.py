@@ -162,7 +162,7 @@ def _high_of_64(a: Array, b: Array) -> Array:
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     a0, a1, b0, b1 = a & low, a >> half, b & low, b >> half
     middle = a1 * b0 + (a0 * b0 >> half)
-    return a1 * b1 + (middle >> half) + ((middle & low) + a0 * b1 >> half)
+    return np.asarray(a1 * b1 + (middle >> half) + ((middle & low) + a0 * b1 >> half))
 
 
 def extend(a: Array, dtype: np.dtype[np.generic], *, signed: bool) -> Array:

@@ -19,37 +19,57 @@ HALF = (P - 1) // 2
 
 # Elements worked on at a time, so that what lies between stays in the cache.
 _BLOCK = 1 << 15
-# Terms of a sum of products of 16-bit halves that float64 holds exactly.
-_MOST_TERMS = 1 << 20
+# Terms of a product of matrices taken at once: products of sums of halves are below 2**33, so sums of them below 2**53.
+_MOST_TERMS = 1 << 18
 
 
 def reduced(values: Array) -> Array:
-    """Any int64 to its residue."""
-    quotient = values // P
-    quotient *= -P
-    quotient += values
-    return _centred(quotient)
+    """Any int64 below 2**62 in size to its residue."""
+    # The quotient from float64 may be off by one where the residue is close to P / 2.
+    quotient = np.rint(values * (1.0 / P)).astype(np.int64)
+    quotient *= P
+    return _centred(np.subtract(values, quotient, out=quotient))
 
 
 def _centred(values: Array) -> Array:
-    """From between -P and P to the middle."""
-    values = np.where(values > HALF, values - P, values)
-    return np.where(values < -HALF, values + P, values)
+    """From between -2 P and 2 P to the middle, in place."""
+    # The sign bit of a difference, spread over the word, says where P is due: faster than a choice.
+    over = HALF - values
+    over >>= 63
+    over &= P
+    values -= over
+    under = np.add(values, HALF, out=over)
+    under >>= 63
+    under &= P
+    values += under
+    return values
+
+
+def _in_blocks(function: Callable[[Array, Array], Array], a: Array, b: Array) -> Array:
+    """A function of two arrays, block after block where they are large and of one shape."""
+    if a.shape != b.shape or a.size < 2 * _BLOCK:
+        return function(a, b)
+    result = np.empty(a.shape, np.int64)
+    x, y, into = a.reshape(-1), b.reshape(-1), result.reshape(-1)
+    for start in range(0, a.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        into[part] = function(x[part], y[part])
+    return result
 
 
 def add(a: Array, b: Array) -> Array:
     """The sum."""
-    return _centred(a + b)
+    return _in_blocks(lambda x, y: _centred(np.asarray(x + y)), a, b)
 
 
 def subtract(a: Array, b: Array) -> Array:
     """The difference."""
-    return _centred(a - b)
+    return _in_blocks(lambda x, y: _centred(np.asarray(x - y)), a, b)
 
 
 def multiply(a: Array, b: Array) -> Array:
     """The product."""
-    return reduced(a * b)
+    return _in_blocks(lambda x, y: reduced(np.asarray(x * y)), a, b)
 
 
 def power(base: Array, exponent: int) -> Array:
@@ -92,21 +112,49 @@ def powers_of_two(low: int, high: int) -> Array:
 
 
 def matmul(a: Array, b: Array) -> Array:
-    """The product of matrices of residues, exact: three float64 products of 16-bit halves (Karatsuba)."""
-    terms = a.shape[-1]
-    if terms > _MOST_TERMS:
-        parts = [
-            matmul(a[..., start : start + _MOST_TERMS], b[..., start : start + _MOST_TERMS, :])
-            for start in range(0, terms, _MOST_TERMS)
-        ]
-        return functools.reduce(add, parts)
+    """The product of stacks of matrices of residues, exact."""
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    rows, terms, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    x = np.broadcast_to(a, (*stack, rows, terms)).reshape(-1, rows, terms)
+    y = np.broadcast_to(b, (*stack, terms, columns)).reshape(-1, terms, columns)
+    result = np.empty((len(x), rows, columns), np.int64)
+    at_once = max(1, _BLOCK // (rows * columns))
+    for start in range(0, len(x), at_once):
+        part = slice(start, start + at_once)
+        total = _product(x[part, :, :_MOST_TERMS], y[part, :_MOST_TERMS])
+        for first in range(_MOST_TERMS, terms, _MOST_TERMS):
+            last = first + _MOST_TERMS
+            total = add(total, _product(x[part, :, first:last], y[part, first:last]))
+        result[part] = total
+    return result.reshape(*stack, rows, columns)
+
+
+def _product(a: Array, b: Array) -> Array:
+    """Three float64 products of 16-bit halves (Karatsuba); no sum in it reaches 2**53."""
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
     high, low = np.matmul(a_high, b_high), np.matmul(a_low, b_low)
-    middle = np.matmul(a_high + a_low, b_high + b_low) - high - low
-    high, middle, low = (reduced(part.astype(np.int64)) for part in (high, middle, low))
-    high = reduced((high << 16) + middle)
-    return reduced((high << 16) + low)
+    a_high += a_low
+    b_high += b_low
+    middle = np.matmul(a_high, b_high)
+    middle -= high
+    middle -= low
+    total = _float_reduced(high)
+    total *= 1 << 16
+    total += middle
+    total = _float_reduced(total)
+    total *= 1 << 16
+    total += low
+    return _centred(_float_reduced(total).astype(np.int64))
+
+
+def _float_reduced(values: Array) -> Array:
+    """Integers below 2**53 in float64 to residues, or P beside them, in place."""
+    quotient = values * (1.0 / P)
+    np.rint(quotient, out=quotient)
+    quotient *= P
+    values -= quotient
+    return values
 
 
 def _halves(values: Array) -> tuple[Array, Array]:
@@ -123,6 +171,3 @@ def hashed(values: Array, salt: int) -> Array:
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x ^= x >> np.uint64(31)
     return (x % np.uint64(P)).astype(np.int64) - HALF
-
-
-Function = Callable[[Array], Array]

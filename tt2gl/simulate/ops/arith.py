@@ -129,6 +129,7 @@ _FLOATS = {
     "arith.minimumf": "minimum",
     "arith.maximumf": "maximum",
     "tt.precise_divf": "div",
+    "tt.approx_divf": "div",
     "math.powf": "pow",
     "math.atan2": "atan2",
     "math.copysign": "copysign",
