@@ -56,8 +56,8 @@ demo: $(STAMP)
 	mkdir -p build/demo
 	$(BIN)/tt2gl convert $(DEMO) $(DEMO_LAUNCHES) --target sm90 --diff
 	$(BIN)/tt2gl convert $(DEMO) $(DEMO_LAUNCHES) --target sm90 -o build/demo/softmax_gluon.py
-	$(BIN)/tt2gl verify $(DEMO) build/demo/softmax_gluon.py $(DEMO_LAUNCHES) --target sm90
-	$(BIN)/tt2gl verify $(DEMO) $(DEMO_LAUNCHES) --target gfx942
+	$(BIN)/tt2gl verify $(DEMO) build/demo/softmax_gluon.py $(DEMO_LAUNCHES) --target sm90 --run simulate --seeds 1
+	$(BIN)/tt2gl verify $(DEMO) $(DEMO_LAUNCHES) --target gfx942 --run simulate --seeds 1
 
 bench: $(STAMP)
 	$(BIN)/python bench/run.py

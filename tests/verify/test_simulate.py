@@ -17,7 +17,8 @@ from tt2gl.slicing import slice_kernel
 from tt2gl.source import read_source
 from tt2gl.verify.device import Participant
 from tt2gl.verify.options import SimulationOptions
-from tt2gl.verify.simulate import SimulationJob, SimulationRun, Trouble, TroubleKind, _run_of, simulate_many
+from tt2gl.verify.simulate import SimulationJob, SimulationRun, _run_of, simulate_many
+from tt2gl.verify.simulated_kernel import Trouble, TroubleKind
 from tt2gl.verify.simulation_diagnostics import simulation_diagnostics
 
 TRITON = """\

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.results import SimulateResult
-from tt2gl.verify.simulate import SimulationRun, Trouble, TroubleKind
+from tt2gl.verify.simulate import SimulationRun
+from tt2gl.verify.simulated_kernel import Trouble, TroubleKind
 
 # Code, severity and advice for each reason to have no result.
 _TROUBLES: Mapping[TroubleKind, tuple[str, Severity, str]] = {

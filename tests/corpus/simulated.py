@@ -1,0 +1,64 @@
+"""The corpus in the simulator: cases for tests, small enough to take milliseconds each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tt2gl.convert import convert
+from tt2gl.isolate import private_triton
+from tt2gl.launch_file import read_launches
+from tt2gl.launches import Launch, TensorArg
+from tt2gl.slicing import slice_kernel
+from tt2gl.source import read_source
+from tt2gl.verify.compile import tensor_bytes
+from tt2gl.verify.device import Participant
+from tt2gl.verify.inputs import Inputs
+from tt2gl.verify.simulate import SimulationJob
+from tt2gl.verify.simulated_kernel import SimulatedKernel
+
+CORPUS = Path(__file__).resolve().parents[2] / "corpus"
+FAMILIES = sorted(path.name.removesuffix(".launches.json") for path in CORPUS.glob("*.launches.json"))
+
+# The larger ones are for a GPU.
+MOST_BYTES = 2**22
+
+
+def small_launches(family: str) -> list[Launch]:
+    """The launches of a family that are not for a GPU's sake; every kernel has some."""
+    return [launch for launch in read_launches(CORPUS / f"{family}.launches.json") if _bytes(launch) < MOST_BYTES]
+
+
+def _bytes(launch: Launch) -> int:
+    return sum(tensor_bytes(value) for value in (launch.args or {}).values() if isinstance(value, TensorArg))
+
+
+def original(family: str, launch: Launch, target: str) -> Participant:
+    """A kernel of the corpus under one of its launches."""
+    source = read_source(CORPUS / f"{family}.py")
+    return Participant(slice_kernel(source, launch.kernel, target=target), launch)
+
+
+def jobs(family: str, target: str) -> list[SimulationJob]:
+    """Every kernel of a family with its conversion, which is of all launches, under the small ones."""
+    path = CORPUS / f"{family}.py"
+    launches = read_launches(CORPUS / f"{family}.launches.json")
+    text = convert(path, target=target, launches=launches, root=CORPUS, compile=False).text
+    port = read_source(path.with_name(f"{family}_gluon.py"), text)
+    return [
+        SimulationJob(
+            original(family, launch, target),
+            Participant(slice_kernel(port, launch.kernel, target=target), launch),
+            target,
+        )
+        for launch in small_launches(family)
+    ]
+
+
+def simulate_alone(kernel: Participant, target: str, inputs: Inputs) -> Mapping[str, Any]:
+    """What one kernel leaves in the tensors, by name, in IEEE arithmetic; in a child process only."""
+    private_triton()
+    simulation = SimulatedKernel("triton", kernel, target, 1 << 30)(inputs, kernel.launch.grid or (1,))
+    assert simulation.findings == ()
+    return {tensor.name: tensor.elements for tensor in simulation.tensors}
