@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +22,7 @@ I1, I8, I16, I32, I64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
 
 
 def apply(
-    name: str, *operands: Array, types: list[Type], results: list[Type], arithmetic: Any = None, **how: Any
+    name: str, *operands: Array, types: Sequence[Type], results: Sequence[Type], arithmetic: Any = None, **how: Any
 ) -> Any:
     """What an operation makes of one program's elements: operands and result are flat, without the programs' axis."""
     operation = Operation(
