@@ -14,6 +14,8 @@ from tt2gl.simulate.values import Array, narrowed
 
 # Shorter rows cost more than their elements.
 _SHORTEST = 8
+# As many addresses as are quick to go over twice.
+_CACHED = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +47,16 @@ def even_rows(address: Array, size: int) -> EvenRows | None:
         step = int(corner[1] - corner[0])
         if step < size or step % size or int(corner[-1] - corner[0]) != step * (len(corner) - 1):
             continue
-        few = narrowed(turned)
-        if bool((few[..., 1:] - few[..., :-1] == step).all()):
+        if _steps_by(narrowed(turned), step):
             return EvenRows(axis, turned[..., 0], step, len(corner))
     return None
+
+
+def _steps_by(address: Array, step: int) -> bool:
+    """Whether neighbours along the last axis are `step` apart; a few programs at a time, which stay in the cache."""
+    at_once = max(1, _CACHED * len(address) // address.size)
+    parts = (address[first : first + at_once] for first in range(0, len(address), at_once))
+    return all(bool((part[..., 1:] - part[..., :-1] == step).all()) for part in parts)
 
 
 def windows(elements: Array, length: int, step: int, *, writeable: bool = False) -> Array:
