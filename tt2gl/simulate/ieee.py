@@ -47,9 +47,11 @@ class Ieee:
         return np.array(-1, f"i{dtype.itemsize}").view(dtype)[()]
 
     def binary(self, name: str, a: Array, b: Array, kind: Type) -> Array:
-        """See `Arithmetic.binary`; a remainder has the dividend's sign, as C's fmod."""
+        """See `Arithmetic.binary`; rem has the dividend's sign, as C's fmod. Other names: see `scalar_functions`."""
         dtype = dtype_of(kind)
         x, y = widen(a), widen(b)
+        if name in scalar_functions.BINARY:
+            return narrow(scalar_functions.BINARY[name](x.astype(np.float64), y.astype(np.float64)), dtype)
         result = _BINARY[name](x, y)
         if dtype == BFLOAT16 and name in ("mul", "div"):
             return _round_tiny(result, x, y, name)
@@ -193,27 +195,18 @@ def _zeros_ordered(result: Array, x: Array, y: Array, of_zeros: Callable[[], Arr
     return np.where((x == 0) & (y == 0), of_zeros(), result)
 
 
-def _power(x: Array, y: Array) -> Array:
-    return np.power(x.astype(np.float64), y.astype(np.float64))
-
-
-def _angle(y: Array, x: Array) -> Array:
-    return np.arctan2(y.astype(np.float64), x.astype(np.float64))
-
-
 _BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
     "div": np.divide,
     "rem": np.fmod,
-    "pow": _power,
-    "atan2": _angle,
     "minnum": _least,
     "maxnum": _greatest,
     "minimum": _least_or_nan,
     "maximum": _greatest_or_nan,
     "copysign": np.copysign,
+    "remainder": scalar_functions.remainder,
 }
 
 

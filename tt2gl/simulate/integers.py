@@ -200,3 +200,43 @@ def compare(predicate: int, a: Array, b: Array) -> Array:
     if a.dtype == np.bool_ and predicate > 1:
         return test(b, a)
     return test(a, b)
+
+
+def leading_zeros(a: Array) -> Array:
+    """How many of the upper bits are 0; all of them for 0."""
+    bits = 8 * a.dtype.itemsize
+    value = unsigned(a).astype(np.uint64)
+    result = np.full(a.shape, bits, np.int64)
+    for step in (32, 16, 8, 4, 2, 1):
+        if step < bits:
+            high = value >> np.uint64(step)
+            result = np.where(high != 0, result - step, result)
+            value = np.where(high != 0, high, value)
+    return np.where(value != 0, result - 1, result)
+
+
+def reverse_bits(a: Array) -> Array:
+    """The lowest bit first."""
+    value = unsigned(a)
+    result = np.zeros_like(value)
+    for _ in range(8 * a.dtype.itemsize):
+        result = (result << 1) | (value & 1)
+        value = value >> 1
+    return result.view(a.dtype)
+
+
+def permute_bytes(low: Array, high: Array, selector: Array) -> Array:
+    """PTX's prmt.b32: four bytes out of the eight of two 32-bit operands, a nibble of the selector choosing each.
+
+    A nibble's upper bit takes the sign of the byte instead, in all its bits.
+    """
+    pool = unsigned(low).astype(np.uint64) | unsigned(high).astype(np.uint64) << np.uint64(32)
+    choice = unsigned(selector).astype(np.uint64)
+    shape = np.broadcast_shapes(pool.shape, choice.shape)
+    result = np.zeros(shape, np.uint32)
+    for position in range(4):
+        nibble = choice >> np.uint64(4 * position)
+        byte = (pool >> ((nibble & np.uint64(7)) * np.uint64(8)) & np.uint64(0xFF)).astype(np.uint32)
+        sign = np.where(byte & 0x80, np.uint32(0xFF), np.uint32(0))
+        result |= np.where(nibble & np.uint64(8), sign, byte) << np.uint32(8 * position)
+    return result.view(np.int32)
