@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from tt2gl import compiler
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.isolate import Outcome, one_line, run_spawned
@@ -22,7 +24,7 @@ from tt2gl.launches import Launch
 from tt2gl.results import DeviceResult
 from tt2gl.slicing import Slice, load_slice
 from tt2gl.verify.equality import check_equality, written
-from tt2gl.verify.inputs import UnknownInputsError, make_inputs, unknown_inputs
+from tt2gl.verify.inputs import Inputs, UnknownInputsError, make_inputs, unknown_inputs
 from tt2gl.verify.tensors import DeviceInputs, to_device
 
 DEFAULT_SEEDS = (0, 1, 2)
@@ -137,6 +139,19 @@ def run_job(job: DeviceJob) -> DeviceRun:
         repeats=len(triton_ms),
         bytes=sum(min(buffer.last - buffer.first, buffer.view.nbytes) for buffer in inputs.buffers.values()),
     )
+
+
+def run_once(participant: Participant, inputs: Inputs) -> dict[str, NDArray[Any]]:
+    """Run one kernel once, in this process, which must be expendable: each tensor's bytes, first element to last.
+
+    Raises RunError.
+    """
+    _provide_scratch_memory()
+    on_device = to_device(inputs, _DEVICE)
+    folder = Path(tempfile.mkdtemp(prefix="kernel-")) / "kernel"
+    Kernel("the kernel", participant, participant.launch, folder)(on_device)
+    buffers = on_device.buffers
+    return {name: each.storage[each.first : each.last].cpu().numpy() for name, each in buffers.items()}
 
 
 def _provide_scratch_memory() -> None:

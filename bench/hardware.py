@@ -1,0 +1,227 @@
+"""Compares the simulator with the GPU of this machine: every kernel run by both on the same inputs, bit for bit.
+
+    python bench/hardware.py --out DIR [--only NAME]... [--launches L.json --root DIR] [--commit C]
+
+Each original (Triton's) kernel runs in four ways: on random inputs and on coarse ones (multiples of 1/8, whose sums are
+exact in any order), as compiled by default and without fused multiply-adds, which a compiler may form and the IR does
+not say. Where a result differs from the simulator's, the table says by how many units in the last place, and which
+operations of the kernel the hardware computes otherwise than IEEE 754 says: what the simulator cannot follow. A kernel
+that differs and has none of those is a fault, of the one or the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bench.run import Case, all_launches, cases_of_file, environment, selected, size  # noqa: E402
+from tt2gl.files import write_text  # noqa: E402
+from tt2gl.isolate import map_isolated, preload, private_triton, run_isolated, run_spawned  # noqa: E402
+from tt2gl.launches import Launch  # noqa: E402
+from tt2gl.targets import default_target  # noqa: E402
+from tt2gl.verify.device import Participant, run_once  # noqa: E402
+from tt2gl.verify.inputs import Inputs, is_floating, make_inputs  # noqa: E402
+from tt2gl.verify.options import SimulationOptions  # noqa: E402
+from tt2gl.verify.outputs import distances  # noqa: E402
+from tt2gl.verify.simulated_kernel import SimulatedKernel  # noqa: E402
+
+Array = NDArray[Any]
+Tensors = Mapping[str, Array]
+
+WAYS = tuple((content, fused) for content in ("random", "coarse") for fused in (True, False))
+
+# What the hardware does otherwise than the IR says, by operation. Sums of integers, and maxima, are not among them.
+APPROXIMATE = {
+    "math.exp": "exp",
+    "math.exp2": "exp2",
+    "math.log": "log",
+    "math.log2": "log2",
+    "math.sin": "sin",
+    "math.cos": "cos",
+    "math.erf": "erf",
+    "math.sqrt": "sqrt",
+    "math.rsqrt": "rsqrt",
+    "arith.divf": "division",
+    "tt.extern_elementwise": "libdevice",
+    "tt.elementwise_inline_asm": "inline asm",
+    "tt.dot": "order of the sums of a product",
+}
+REDUCED = {"tt.reduce": "order of a sum", "tt.scan": "order of a prefix sum", "tt.atomic_rmw": "order of atomics"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel: units in the last place between GPU and simulator by way, and what explains them."""
+
+    case: Case
+    ulps: Mapping[str, float]
+    explained_by: tuple[str, ...] = ()
+    error: str = ""
+
+    @property
+    def fine(self) -> bool:
+        """Whether both give the same bits in some way of asking, or the kernel has an operation that says why not."""
+        return not self.error and (min(self.ulps.values()) == 0 or bool(self.explained_by))
+
+
+def main() -> int:
+    """Run all; 0 if every kernel ran and every difference has its reason."""
+    arguments = parse_arguments()
+    start = time.perf_counter()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    found = run_isolated(environment, arguments.commit, timeout=120.0)
+    if found.value is None:
+        print(f"The GPU cannot be used: {found.error}", file=sys.stderr)
+        return 2
+    preload()
+    target = default_target().name
+    cases = prepare(arguments, target)
+    simulated = map_isolated(simulate_case, [(case, target) for case in cases], timeout=arguments.timeout)
+    print(f"{len(cases)} kernels simulated in {time.perf_counter() - start:.0f} s", flush=True)
+    rows = []
+    for case, outcome in zip(cases, simulated, strict=True):
+        if outcome.value is None:
+            rows.append(Row(case, {}, error=f"not simulated: {outcome.error}"))
+        else:
+            rows.append(on_gpu(case, *outcome.value, arguments.timeout))
+        write(arguments.out / f"{target}-simulation.json", rows, found.value)
+    print_table(rows)
+    return 0 if all(row.fine for row in rows) else 1
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="folder for the document")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="kernels or files whose name has it"
+    )
+    parser.add_argument("--launches", type=Path, help="launches of other kernels than the corpus")
+    parser.add_argument("--root", type=Path, help="where the files of --launches are")
+    parser.add_argument("--commit", help="what to call this version (default: asked of git)")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds a kernel may take")
+    return parser.parse_args()
+
+
+def prepare(arguments: argparse.Namespace, target: str) -> list[Case]:
+    """The smallest launch of each kernel that can be run."""
+    launches, root = all_launches(arguments)
+    files = sorted({launch.file for launch in launches})
+    jobs = [(file, target, tuple(launch for launch in launches if launch.file == file), root) for file in files]
+    smallest: dict[tuple[str, str], Case] = {}
+    for outcome in map_isolated(cases_of_file, jobs, timeout=600.0):
+        for case in outcome.value or []:
+            key = (case.report.file, case.report.kernel)
+            if selected(case, arguments.only) and case.launch.args is not None and case.launch.grid is not None:
+                before = smallest.get(key)
+                smallest[key] = case if before is None or size(case.launch) < size(before.launch) else before
+    return list(smallest.values())
+
+
+def inputs_of(launch: Launch, content: str) -> Inputs:
+    """Random inputs, or coarse ones: multiples of 1/8, few enough bits that sums and products of two are exact."""
+    inputs = make_inputs(launch, 0)
+    if content == "random":
+        return inputs
+    tensors = {}
+    for name, data in inputs.tensors.items():
+        elements = data.elements
+        if is_floating(elements.dtype):
+            elements = (np.round(elements.astype(np.float32) * 8) / 8).astype(elements.dtype)
+        tensors[name] = replace(data, elements=elements)
+    return replace(inputs, tensors=tensors)
+
+
+def simulate_case(case: Case, target: str) -> tuple[dict[str, Tensors], tuple[str, ...]]:
+    """In a child: what the simulator makes of both contents, and what in the kernel hardware computes otherwise."""
+    private_triton()
+    assert case.original is not None
+    participant = Participant(case.original, case.launch)
+    kernel = SimulatedKernel("triton", participant, target, SimulationOptions().memory_limit)
+    results: dict[str, Tensors] = {}
+    for content in ("random", "coarse"):
+        done = kernel(inputs_of(case.launch, content), case.launch.grid or (1,))
+        results[content] = {tensor.name: tensor.elements for tensor in done.tensors if tensor.written.any()}
+    return results, tuple(dict.fromkeys(reasons(kernel)))
+
+
+def reasons(kernel: SimulatedKernel) -> Iterator[str]:
+    """What in a kernel's IR hardware computes otherwise."""
+    operations = list(kernel.module.operation.walk())
+    floats = any(operation.name == "arith.addf" for operation in operations)
+    for operation in operations:
+        if operation.name in APPROXIMATE:
+            yield APPROXIMATE[operation.name]
+        elif operation.name in REDUCED and floats:
+            yield REDUCED[operation.name]
+
+
+def on_gpu(case: Case, simulated: Mapping[str, Tensors], explained_by: tuple[str, ...], timeout: float) -> Row:
+    """Run a case in all ways on the GPU, and compare."""
+    assert case.original is not None
+    ulps = {}
+    for content, fused in WAYS:
+        options = replace(case.launch.options, extra={**case.launch.options.extra, "enable_fp_fusion": fused})
+        launch = replace(case.launch, options=options)
+        participant = Participant(case.original, launch)
+        outcome = run_spawned(run_once, participant, inputs_of(case.launch, content), timeout=timeout)
+        if outcome.value is None:
+            return Row(case, {}, error=f"did not run: {outcome.error}")
+        name = f"{content}{'' if fused else ', not fused'}"
+        ulps[name] = max((distance(outcome.value[key], want) for key, want in simulated[content].items()), default=0.0)
+    return Row(case, ulps, explained_by)
+
+
+def distance(found: Array, wanted: Array) -> float:
+    """The largest distance in units in the last place; 0 where all bits agree, but for those of NaN."""
+    typed = found.view(wanted.dtype)
+    return float(distances(wanted, typed).max()) if len(wanted) else 0.0
+
+
+def write(path: Path, rows: list[Row], where: Mapping[str, str]) -> None:
+    """The document so far."""
+    kernels = [
+        {
+            "file": row.case.report.file.replace(f"{ROOT}/", ""),
+            "kernel": row.case.report.kernel,
+            "bitwise": bool(row.ulps) and max(row.ulps.values()) == 0,
+            "ulps": {name: value if np.isfinite(value) else "inf" for name, value in row.ulps.items()},
+            "explained_by": list(row.explained_by),
+            "error": row.error or None,
+        }
+        for row in rows
+    ]
+    write_text(path, json.dumps({"environment": dict(where), "kernels": kernels}, indent=1) + "\n")
+
+
+def print_table(rows: list[Row]) -> None:
+    """All kernels, then the totals."""
+    names = [f"{content}{'' if fused else ', not fused'}" for content, fused in WAYS]
+    print("units in the last place between GPU and simulator")
+    print(f"{'kernel':42} {' '.join(name.rjust(18) for name in names)}  what hardware computes otherwise")
+    for row in rows:
+        values = row.error or " ".join(f"{row.ulps[name]:18g}" for name in names)
+        print(
+            f"{row.case.report.kernel[:42]:42} {values}  {', '.join(row.explained_by)}{'' if row.fine else '  UNEXPLAINED'}"
+        )
+    ran = [row for row in rows if row.ulps]
+    always = sum(max(row.ulps.values()) == 0 for row in ran)
+    once = sum(min(row.ulps.values()) == 0 for row in ran)
+    print(f"{len(ran)} of {len(rows)} ran; {always} bitwise in all ways, {once} in at least one;")
+    print(f"{sum(not row.fine for row in rows)} without a reason")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
