@@ -213,9 +213,8 @@ def print_table(rows: list[Row]) -> None:
     print(f"{'kernel':42} {' '.join(name.rjust(18) for name in names)}  what hardware computes otherwise")
     for row in rows:
         values = row.error or " ".join(f"{row.ulps[name]:18g}" for name in names)
-        print(
-            f"{row.case.report.kernel[:42]:42} {values}  {', '.join(row.explained_by)}{'' if row.fine else '  UNEXPLAINED'}"
-        )
+        why = ", ".join(row.explained_by) if row.fine else "UNEXPLAINED"
+        print(f"{row.case.report.kernel[:42]:42} {values}  {why}")
     ran = [row for row in rows if row.ulps]
     always = sum(max(row.ulps.values()) == 0 for row in ran)
     once = sum(min(row.ulps.values()) == 0 for row in ran)
