@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +47,18 @@ def record(results: Mapping[str, Mapping[str, Array]]) -> None:
     np.savez_compressed(RECORDED, **dict(arrays))  # type: ignore[arg-type]
 
 
-def run_on_gpu(case: suite.Case) -> dict[str, Array]:
-    """Run a case on this machine's GPU: what it wrote. In a fresh process."""
+def run_on_gpu(chosen: Sequence[suite.Case]) -> dict[str, dict[str, Array]]:
+    """Run cases on this machine's GPU: what each wrote. In a fresh process, which one bad kernel ends for all."""
     import torch
     import triton
 
     private_triton()
     triton.set_allocator(lambda size, _align, _stream: torch.empty(size, dtype=torch.int8, device="cuda"))
-    inputs = make_inputs(case.launch, 0)
-    on_gpu = to_device(inputs, "cuda")
-    folder = Path(tempfile.mkdtemp(prefix="kernel-")) / "slice"
-    Kernel(case.name, Participant(sliced(Job(case)), case.launch), case.launch, folder)(on_gpu)
-    return {name: on_gpu.buffers[name].view.cpu().numpy() for name in expected(case, inputs)}
+    results = {}
+    for case in chosen:
+        inputs = make_inputs(case.launch, 0)
+        on_gpu = to_device(inputs, "cuda")
+        folder = Path(tempfile.mkdtemp(prefix="kernel-")) / "slice"
+        Kernel(case.name, Participant(sliced(Job(case)), case.launch), case.launch, folder)(on_gpu)
+        results[case.name] = {name: on_gpu.buffers[name].view.cpu().numpy() for name in expected(case, inputs)}
+    return results
