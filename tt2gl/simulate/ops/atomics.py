@@ -6,11 +6,12 @@ Within an operation, accesses to one place follow one another in row-major order
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tt2gl.ir.operations import Operation
+from tt2gl.ir.operations import Location, Operation
 from tt2gl.ir.types import Type, element_type
 from tt2gl.simulate.findings import Unsupported
 from tt2gl.simulate.interpreter import Run
@@ -46,14 +47,22 @@ def _atomic_rmw(run: Run, operation: Operation, address: Array, value: Array, *m
     if number != _EXCHANGE and number not in (_FLOAT if is_float(operation.results[0].type) else _INTEGER):
         raise Unsupported(operation, f"it has no kind {number}")
     kept = operation.results[0] in run.used
-    return modify(run, operation, number, address, value, mask[0] if mask else None, kept)
+    change = Change(element_type(operation.operands[1].type), number, operation.location)
+    return modify(run, change, address, value, mask[0] if mask else None, kept=kept)
 
 
-def modify(
-    run: Run, operation: Operation, number: int, address: Array, value: Array, mask: Array | None, kept: bool
-) -> Array:
-    """Read, change and write memory by the kind of `number`: what was there, or anything if it is not `kept`."""
-    kind = element_type(operation.operands[1].type)
+@dataclass(frozen=True)
+class Change:
+    """What an atomic operation does to elements of type `kind`: `number` as `atomic_rmw_op` has it."""
+
+    kind: Type
+    number: int
+    where: Location
+
+
+def modify(run: Run, how: Change, address: Array, value: Array, mask: Array | None, *, kept: bool) -> Array:
+    """Read, change and write memory: what was there, or anything if it is not `kept`."""
+    kind, number = how.kind, how.number
     address = together(address, value, mask)
     operands = np.broadcast_to(value, address.shape).reshape(-1)
     before = np.broadcast_to(np.asarray(run.arithmetic.poison(kind), run.arithmetic.dtype(kind)), address.shape)
@@ -62,11 +71,11 @@ def modify(
     def change(elements: Array, index: Array, positions: Array) -> None:
         given = operands[positions]
         if kept:
-            before.reshape(-1)[positions] = _fetch(run, number, kind, elements, index, given)
+            before.reshape(-1)[positions] = fetch(run, number, kind, elements, index, given)
         else:
             _accumulate(run, number, kind, elements, index, given)
 
-    run.memory.update(address, mask, kind, operation.location, change)
+    run.memory.update(address, mask, kind, how.where, change)
     return before
 
 
@@ -99,7 +108,7 @@ def _accumulate(run: Run, number: int, kind: Type, elements: Array, index: Array
         _in_turns(elements, index, given, _step(run, number, kind))
 
 
-def _fetch(run: Run, number: int, kind: Type, elements: Array, index: Array, given: Array) -> Array:
+def fetch(run: Run, number: int, kind: Type, elements: Array, index: Array, given: Array) -> Array:
     """Change memory: what each access found."""
     if number == _ADD and not is_float(kind) and not _distinct(index):
         return _running_sums(elements, index, given)

@@ -11,7 +11,7 @@ from tt2gl.ir.types import DescriptorType, IntegerType, shape_of
 from tt2gl.simulate.descriptors import Descriptor, Tile
 from tt2gl.simulate.findings import Unsupported
 from tt2gl.simulate.interpreter import Run
-from tt2gl.simulate.ops.atomics import modify
+from tt2gl.simulate.ops.atomics import Change, modify
 from tt2gl.simulate.ops.global_memory import together
 from tt2gl.simulate.registry import handles
 from tt2gl.simulate.values import Array
@@ -75,12 +75,18 @@ def _write(run: Run, operation: Operation, tile: Tile, value: Array, descriptor:
 
 @handles("tt.descriptor_reduce")
 def _descriptor_reduce(run: Run, operation: Operation, descriptor: Descriptor, value: Array, *where: Array) -> None:
+    tile = descriptor.tile(where)
+    reduce_tile(run, operation, descriptor, tile, value.reshape(len(value), *tile[0].shape[1:]))
+
+
+def reduce_tile(run: Run, operation: Operation, descriptor: Descriptor, tile: Tile, values: Array) -> None:
+    """Combine values with a tile of memory, as the operation's `kind` says. Raises Unsupported for an unknown kind."""
     number = _KINDS.get(int(operation.attributes["kind"]))
     if number is None:
         raise Unsupported(operation, f"it has no kind {operation.attributes['kind']}")
-    descriptor_type = operation.operands[0].type
-    element = descriptor_type.block.element if isinstance(descriptor_type, DescriptorType) else descriptor.element
+    kind = operation.operands[0].type
+    element = kind.block.element if isinstance(kind, DescriptorType) else descriptor.element
     if isinstance(element, IntegerType) and element.signedness == "u":
         number = _UNSIGNED.get(number, number)
-    address, inside = descriptor.tile(where)
-    modify(run, operation, number, address, value.reshape(len(value), *address.shape[1:]), inside, kept=False)
+    address, inside = tile
+    modify(run, Change(element, number, operation.location), address, values, inside, kept=False)
