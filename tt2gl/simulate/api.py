@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 import tt2gl.simulate.ops  # noqa: F401 (registers the operations)
 from tt2gl.ir.operations import Module
@@ -98,7 +99,8 @@ def simulate(
     as early as it may. `limit` bounds the memory used, in bytes: a large grid is run in parts. Raises TooLarge where
     one program is too much, Unsupported for an operation that is unknown, SimulationError where the run cannot go on.
     """
-    with np.errstate(all="ignore"):
+    # Tiles are too small to share among threads, and simulations already run side by side.
+    with np.errstate(all="ignore"), ThreadpoolController().limit(limits=1, user_api="blas"):
         return _Simulator(module, arguments, grid, arithmetic, schedule, limit).run()
 
 
