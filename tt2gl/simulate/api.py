@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from tt2gl.ir.operations import Module
 from tt2gl.ir.types import MemDescType, Type
 from tt2gl.simulate.arithmetic import Arithmetic
 from tt2gl.simulate.budget import programs_at_once
-from tt2gl.simulate.engine import Engine, Schedule
+from tt2gl.simulate.engine import Engine, Schedule, Stopped
 from tt2gl.simulate.field import Field
 from tt2gl.simulate.findings import Finding
 from tt2gl.simulate.ieee import Ieee
@@ -167,8 +168,9 @@ class _Simulator:
             in_step=self._in_step and len(ids) > 1,
             most_iterations=most_iterations,
         )
-        call(run, self._module.kernel, self._arguments)
-        engine.finish(run)
+        with contextlib.suppress(Stopped):
+            call(run, self._module.kernel, self._arguments)
+            engine.finish(run)
 
     def _report(self, finding: Finding) -> None:
         self._findings.append(finding)

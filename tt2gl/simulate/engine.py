@@ -19,7 +19,7 @@ from tt2gl.simulate.barriers import Barrier
 from tt2gl.simulate.clocks import Clock
 from tt2gl.simulate.findings import Finding, SimulationError
 from tt2gl.simulate.memory import Report
-from tt2gl.simulate.partitions import Agent, Partitions, group_of
+from tt2gl.simulate.partitions import Agent, Partitions, Wait, group_of
 from tt2gl.simulate.programs import Programs
 from tt2gl.simulate.shared import Buffer, Storage, View
 from tt2gl.simulate.values import Array, byte_size, uniform
@@ -49,13 +49,14 @@ class Engine:
         self.programs = programs
         self.barriers: dict[tuple[Storage, int], Barrier] = {}
         self.agent = Agent("the kernel", 0, 0, Clock({0: 1}))
-        # Results that no one may compute with yet.
-        self.unsettled = 0
+        # Whether there are results that no one may compute with yet.
+        self.unsettled = False
         self._told: set[Any] = set()
         self._report = report
         self._lanes = 0
         self._storages: list[Storage] = []
         self._unlanded: dict[Work, None] = {}
+        self._must_end: dict[int, Work] = {}
         self._last: list[Effect] = []
         self._partitions: Partitions | None = None
 
@@ -94,12 +95,14 @@ class Engine:
         """The current partition reads a view, now. What was never written is a fault, unless `fault` is false."""
         self._access(operation, view, False, proxy, self.agent.lane, self.agent.epoch, self.agent.clock)
         if fault:
-            self._check_written(operation, view)
+            self.check_written(operation, view)
 
-    def write(self, operation: Operation, view: View, proxy: Proxy = "generic") -> None:
-        """The current partition writes a whole view, now."""
+    def write(
+        self, operation: Operation, view: View, proxy: Proxy = "generic", *, places: tuple[Array, ...] | None = None
+    ) -> None:
+        """The current partition writes a view, now: all of it, or the elements at `places` (index arrays)."""
         self._access(operation, view, True, proxy, self.agent.lane, self.agent.epoch, self.agent.clock)
-        view.mark_written()
+        view.mark_written(places)
 
     def deallocate(self, operation: Operation, view: View) -> None:
         """Give memory back: no one may still use it, or use it again."""
@@ -120,8 +123,9 @@ class Engine:
             name = view.storage.name
             view.storage.history.tell("lifetime", f"{name} is used after it was given back", operation.location)
 
-    def _check_written(self, operation: Operation, view: View) -> None:
-        if view.unwritten:
+    def check_written(self, operation: Operation, view: View, places: tuple[Array, ...] | None = None) -> None:
+        """Report a read of what was never written, in a view or at places (index arrays) of it."""
+        if view.unwritten(places):
             text = f"{operation.name.split('.', 1)[-1]} reads {view.storage.name} where nothing was written yet"
             view.storage.history.tell("uninitialised", text, operation.location)
 
@@ -138,49 +142,63 @@ class Engine:
         writes: Sequence[View] = (),
         proxy: Proxy = "async",
         before: Sequence[Work] = (),
-        in_order: bool = False,
+        size: int = 0,
+        arrivals: int = 0,
         bytes_on_barrier: bool = True,
+        in_order: bool = False,
+        must_end: bool = False,
     ) -> Work:
         """Begin a piece of asynchronous work of the current partition.
 
-        It belongs to the open group of a kind of work (`group`), to be waited for with `wait`; or it arrives on a
-        `barrier`, and what it does to that is part of its effect. `reads` and `writes` are all the views it touches,
-        through `proxy`; `effect` moves the data and runs at once in the early schedule. `in_order` says that work of
-        its kind is done in the order of its issue, and so does not conflict with its like.
+        It belongs to the open group of a kind of work (`group`), to be waited for with `wait`; or it is over when it
+        arrives on a `barrier`: there it counts as `size` bytes or as `arrivals`, unless its effect does that itself
+        (`bytes_on_barrier` says whether it counts as bytes, which must come in the phase in which they are expected).
+        `reads` and `writes` are all the views it touches, through `proxy`; `effect` moves the data, and runs at once in
+        the early schedule. `before` is work that ends before it. `in_order` says that work of its kind is done in the
+        order of its issue, and so does not conflict with its like. Work that `must_end` is a fault if the kernel ends
+        without having waited for it.
         """
-        clock = self.agent.clock
-        if group is not None:
-            mine = self.group(group)
-            lane, epoch = mine.lane, mine.epoch
-            if in_order:
-                clock = clock.copy()
-                clock.learn(lane, epoch)
-        else:
-            assert barrier is not None
-            lane, epoch = barrier.lane, barrier.epoch
+        lane, epoch = self._place(group, barrier)
+        clock = self.agent.release()
+        for earlier in before:
+            clock.join(earlier.clock)
+        if in_order:
+            clock.learn(lane, epoch)
         for view in reads:
             self._access(operation, view, False, proxy, lane, epoch, clock)
-            self._check_written(operation, view)
+            self.check_written(operation, view)
         for view in writes:
             self._access(operation, view, True, proxy, lane, epoch, clock)
             view.mark_written()
-        known = self.agent.clock.copy()
-        known.learn(lane, epoch)
-        work = Work(operation, lane, epoch, known, None, tuple(before))
-
-        def landing() -> None:
-            self._unlanded.pop(work, None)
-            effect()
-
-        work.effect = landing
+        clock.learn(lane, epoch)
+        work = Work(operation, lane, epoch, clock, None, tuple(before))
+        work.effect = lambda: self._land(work, effect, barrier, size, arrivals)
         self._unlanded[work] = None
+        if must_end:
+            self._must_end[lane] = work
         if group is not None:
-            mine.open.append(work)
+            self.group(group).open.append(work)
         if barrier is not None:
-            barrier.attach(work, bytes_on_barrier)
+            barrier.attach(work, counts_bytes=bytes_on_barrier and not arrivals)
         if self.early:
             work.land()
         return work
+
+    def _place(self, group: str | None, barrier: Barrier | None) -> tuple[int, int]:
+        """The lane and epoch of new work."""
+        if group is not None:
+            mine = self.group(group)
+            return mine.lane, mine.epoch
+        assert barrier is not None
+        return barrier.lane, barrier.epoch
+
+    def _land(self, work: Work, effect: Effect, barrier: Barrier | None, size: int, arrivals: int) -> None:
+        del self._unlanded[work]
+        effect()
+        if barrier is not None and size:
+            barrier.complete(size, work.clock)
+        if barrier is not None and arrivals:
+            barrier.arrive(arrivals, work.clock, work.operation.location)
 
     def group(self, kind: str) -> Groups:
         """The current partition's work of a kind, such as "cp.async"."""
@@ -202,7 +220,7 @@ class Engine:
         self.agent.clock.join(work.clock)
 
     def at_end(self, effect: Effect) -> None:
-        """Do something when the kernel ends: what nothing in the kernel can wait for."""
+        """Do something when the kernel has ended and all work has landed."""
         self._last.append(effect)
 
     def fence(self) -> None:
@@ -243,23 +261,23 @@ class Engine:
     def arrive(self, operation: Operation, barrier: Barrier, count: int = 1) -> None:
         """The current partition arrives."""
         barrier.arrive(count, self.agent.release(), operation.location)
-        self.switch(operation)
+        self.switch()
 
     def wait_for(self, operation: Operation, barrier: Barrier, parity: int) -> None:
         """Wait for the phase of a parity to end. Reports a deadlock and raises Stopped where nothing can end it."""
         if not barrier.passed(parity):
             target = barrier.phase + 1
             if not barrier.land_until(target):
-                self._block(operation, lambda: barrier.land_until(target))
+                self._block(Wait(operation, barrier.name, lambda: barrier.land_until(target)))
         self.agent.clock.join(barrier.clock)
-        self.switch(operation)
+        self.switch()
 
     # --------------------------------------------------------------------------------------------- partitions
 
-    def switch(self, operation: Operation) -> None:
+    def switch(self) -> None:
         """A place where another partition may take over; in the early schedule one does."""
         if self._partitions is not None and self.early:
-            self._partitions.pause(operation)
+            self._partitions.pause()
 
     def run_partitions(self, run: Run, agents: Sequence[Agent], bodies: Sequence[Callable[[], None]]) -> None:
         """Run bodies side by side, each as an agent forked from the current one, which then knows what all did."""
@@ -283,19 +301,18 @@ class Engine:
         clock.learn(lane, 1)
         return Agent(name, lane, warps, clock)
 
-    def _block(self, operation: Operation, ready: Callable[[], bool]) -> None:
+    def _block(self, wait: Wait) -> None:
         if self._partitions is None:
-            self._deadlock([operation])
+            self._deadlock([wait])
         else:
-            self._partitions.pause(operation, ready)
+            self._partitions.pause(wait)
 
-    def _deadlock(self, stuck: Sequence[Operation]) -> None:
-        first = stuck[0]
-        name = first.operands[0].location.name if first.operands else ""
-        others = ", ".join(sorted({str(operation.location.line) for operation in stuck[1:]}))
-        text = f"waits for ever{f'; so do lines {others}' if others else ''}: the phase cannot end"
-        other = stuck[1].location if len(stuck) > 1 else None
-        self.report(Finding("deadlock", text, first.location, other, name))
+    def _deadlock(self, stuck: Sequence[Wait]) -> None:
+        first, *rest = stuck
+        others = "".join(f", and line {wait.operation.location.line} for {wait.name}" for wait in rest)
+        text = f"waits for ever for {first.name}{others}: nothing that is left can end its phase"
+        other = rest[0].operation.location if rest else None
+        self.report(Finding("deadlock", text, first.operation.location, other, first.name))
         raise Stopped
 
     # ---------------------------------------------------------------------------------------------- values
@@ -323,7 +340,7 @@ class Engine:
 
     def settle(self, operation: Operation, value: Pending) -> Array:
         """The value of a pending result that is computed with; a fault where its work was not waited for."""
-        if not value.work.joined:
+        if value.work is not None and not value.joined:
             begun = value.work.operation
             what = begun.name.split(".", 1)[-1]
             text = f"the result of {what} is used before it was waited for"
@@ -335,11 +352,14 @@ class Engine:
 
     def finish(self, run: Run) -> None:
         """The kernel has ended: what is unfinished lands, and is told where it should not have been."""
+        for lane, work in self._must_end.items():
+            if not self.agent.clock.knows(lane, work.epoch):
+                text = f"{work.operation.name.split('.', 1)[-1]} is never waited for: the kernel may end before it does"
+                self.report(Finding("leak", text, work.operation.location))
         for work in list(self._unlanded):
             work.land()
         for effect in self._last:
             effect()
-        self._last.clear()
 
 
 def whole_view(buffer: Buffer, shape: Sequence[int]) -> View:

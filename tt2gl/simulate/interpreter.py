@@ -88,13 +88,15 @@ class Run:
         """Run a block in the current frame: the operation that ended it, and that one's operands."""
         values = self.frame.values
         values.update(zip(block.arguments, arguments, strict=True))
-        get = self.frame.get
+        get, engine = self.frame.get, self.engine
         for operation, handler, dead in self._plan(block):
             operands = [get(operand) for operand in operation.operands]
             if handler is None:
                 for value in dead:
                     values.pop(value, None)
                 return operation, operands
+            if engine.unsettled:
+                operands = engine.settled(operation, operands)
             try:
                 outcome = handler(self, operation, *operands)
             except UnknownType as error:

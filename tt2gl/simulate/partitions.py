@@ -40,11 +40,12 @@ class Agent:
 
 
 @dataclass(eq=False)
-class _Wait:
-    """What a partition waits for, and where."""
+class Wait:
+    """A partition's wait at `operation` for something of a name, until it is `ready`."""
 
-    ready: Callable[[], bool]
     operation: Operation
+    name: str
+    ready: Callable[[], bool]
 
 
 class Partitions:
@@ -59,7 +60,7 @@ class Partitions:
         self._engine = run.engine
         self._early = early
         self._agents = list(agents)
-        self._waits: dict[greenlet, _Wait | None] = {}
+        self._waits: dict[greenlet, Wait | None] = {}
         self._states: dict[greenlet, tuple[Any, ...]] = {}
         self._hub = getcurrent()
         for agent, body in zip(agents, bodies, strict=True):
@@ -69,8 +70,8 @@ class Partitions:
             self._waits[coroutine] = None
             self._states[coroutine] = (agent, run.frame, run.programs, run.in_step)
 
-    def run(self) -> list[Operation]:
-        """Run them; the operations that wait for ever, one for each partition that never ended."""
+    def run(self) -> list[Wait]:
+        """Run them; the waits that never end, one for each partition that did not end."""
         state = self._state()
         order = list(self._waits)
         if self._early:
@@ -79,7 +80,7 @@ class Partitions:
             while self._waits:
                 ran = [coroutine for coroutine in order if coroutine in self._waits and self._turn(coroutine)]
                 if not ran:
-                    return [wait.operation for wait in self._waits.values() if wait is not None]
+                    return [wait for wait in self._waits.values() if wait is not None]
             return []
         finally:
             for coroutine in self._waits:
@@ -88,10 +89,10 @@ class Partitions:
                     coroutine.throw(GreenletExit)
             self._restore(state)
 
-    def pause(self, operation: Operation, ready: Callable[[], bool] | None = None) -> None:
-        """Called within a partition: let others run, until `ready` where given."""
+    def pause(self, wait: Wait | None = None) -> None:
+        """Called within a partition: let others run, until a wait is over where one is given."""
         me = getcurrent()
-        self._waits[me] = _Wait(ready, operation) if ready is not None else None
+        self._waits[me] = wait
         self._states[me] = self._state()
         self._hub.switch()
 

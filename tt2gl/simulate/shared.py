@@ -43,20 +43,38 @@ class Buffer:
     as `foreign` the bytes that were last written through another.
     """
 
-    def __init__(self, storage: Storage, elements: Array, kind: Type, size: int, origin: int = 0) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        elements: Array,
+        kind: Type,
+        size: int,
+        origin: int = 0,
+        like: Buffer | None = None,
+    ) -> None:
+        """`like` is the buffer whose elements these are too."""
         self.storage = storage
         self.elements = elements
         self.kind = kind
         self.size = size
         self.origin = origin
+        self.layout: Any = None
         self.foreign: Array | None = None
         self._windows: dict[tuple[Any, ...], Array] = {}
+        self._root: Buffer = like._root if like is not None else self
         storage.buffers.append(self)
-        if len(storage.buffers) > 1:
+        if like is not None:
+            self.foreign = like.foreign
+        elif len(storage.buffers) > 1:
             for buffer in storage.buffers:
-                if buffer.foreign is None:
-                    buffer.foreign = np.zeros(storage.size, bool)
+                if buffer._root.foreign is None:
+                    buffer._root.foreign = np.zeros(storage.size, bool)
+                buffer.foreign = buffer._root.foreign
             self.foreign = storage.written.copy()
+
+    def shares(self, other: Buffer, count: int) -> bool:
+        """Whether this is `count` elements, and holds them where `other` does."""
+        return self._root is other._root and self.elements.shape[1] == count
 
     def window(self, array: str, view: View) -> Array:
         """A view of the elements (P, *shape), or of the bytes' marks `written` or `foreign` (*shape, size)."""
@@ -143,11 +161,15 @@ class View:
 
     # ------------------------------------------------------------------------------------------------ its content
 
-    def load(self, operation: Operation) -> Array:
-        """A copy of the elements. Raises Unsupported where they were last written under another layout."""
+    def look(self, operation: Operation) -> Array:
+        """The elements, as a window not to be kept. Raises Unsupported where they were written under another layout."""
         if self.buffer.foreign is not None and self.buffer.window("foreign", self).any():
             raise Unsupported(operation, f"{self.storage.name} was written in another layout than it is read in")
-        return self.data.copy()
+        return self.data
+
+    def load(self, operation: Operation) -> Array:
+        """A copy of the elements. Raises Unsupported as `look` does."""
+        return self.look(operation).copy()
 
     def store(self, values: Array, where: Array | None = None) -> None:
         """Put elements there, those of `where` alone if given."""
@@ -156,20 +178,16 @@ class View:
         else:
             np.copyto(self.data, values, where=where)
 
-    def mark_written(self) -> None:
-        """Note that its bytes hold something, put there through this buffer."""
-        self.buffer.window("written", self)[...] = True
+    def mark_written(self, places: tuple[Array, ...] | None = None) -> None:
+        """Note that its bytes hold something, put there through this buffer; those at `places` alone if given."""
+        self.buffer.window("written", self)[... if places is None else places] = True
         if self.buffer.foreign is not None:
-            for buffer in self.storage.buffers:
-                if buffer.foreign is not None:
-                    same = as_strided(
-                        buffer.foreign[self.region.offset :],
-                        (*self.shape, self.buffer.size),
-                        (*self.region.strides, 1),
-                    )
-                    same[...] = buffer is not self.buffer
+            strides = (*self.region.strides, 1)
+            for marks in {id(buffer.foreign): buffer.foreign for buffer in self.storage.buffers}.values():
+                assert marks is not None
+                window = as_strided(marks[self.region.offset :], (*self.shape, self.buffer.size), strides)
+                window[... if places is None else places] = marks is not self.buffer.foreign
 
-    @property
-    def unwritten(self) -> bool:
-        """Whether any of its bytes were never written."""
-        return not self.buffer.window("written", self).all()
+    def unwritten(self, places: tuple[Array, ...] | None = None) -> bool:
+        """Whether any of its bytes, or of those at `places`, were never written."""
+        return not self.buffer.window("written", self)[... if places is None else places].all()

@@ -69,15 +69,20 @@ class Groups:
         return [work for group in (*self.closed, self.open) for work in group]
 
 
-@dataclass(eq=False)
 class Pending:
     """The result of work that has not been waited for: a value that may be handed on, and not be computed with."""
 
-    work: Work
+    work: Work | None = None
     value: Array | None = None
+
+    @property
+    def joined(self) -> bool:
+        """Whether its work was waited for."""
+        return self.work is not None and self.work.joined
 
     def get(self) -> Array:
         """The value, after letting the work land."""
-        self.work.land()
+        if self.work is not None:
+            self.work.land()
         assert self.value is not None
         return self.value
