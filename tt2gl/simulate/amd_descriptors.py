@@ -27,22 +27,13 @@ class MovedDescriptor(Descriptor):
         return _of(super().take(rows), active)
 
     def here(self) -> Tile:
-        """The tile that the descriptor is at, outside of which and where it is off the second array is false."""
+        """The tile that the descriptor is at."""
         origin = np.zeros(1, np.int64)
-        return self._switched(self.tile([origin] * len(self.block)))
+        return self.tile([origin] * len(self.block))
 
     def rows_here(self, rows: Array) -> Tile:
         """Rows (P, N) of the tensor, from the column that the descriptor is at."""
-        return self._switched(self.rows(rows, np.zeros(1, np.int64)))
-
-    def _switched(self, tile: Tile) -> Tile:
-        address, inside = tile
-        if self.active is None or self.active.all():
-            return address, inside
-        active = self.active.reshape(-1, *(1,) * (address.ndim - 1))
-        mask = active if inside is None else active & inside
-        shape = np.broadcast_shapes(address.shape, mask.shape)
-        return np.broadcast_to(address, shape), np.broadcast_to(mask, shape)
+        return self.rows(rows, np.zeros(1, np.int64))
 
 
 def _of(descriptor: Descriptor, active: Array | None) -> MovedDescriptor:
