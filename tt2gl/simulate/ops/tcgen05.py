@@ -14,8 +14,8 @@ import numpy as np
 
 from tt2gl.ir.operations import Operation
 from tt2gl.ir.types import IntegerType, Type
-from tt2gl.simulate.engine import Engine, View, Work
-from tt2gl.simulate.findings import Finding, Unsupported
+from tt2gl.simulate.engine import Engine, View
+from tt2gl.simulate.findings import Unsupported
 from tt2gl.simulate.interpreter import Run
 from tt2gl.simulate.microscaling import F32, FORMATS, scaled_operand
 from tt2gl.simulate.registry import handles
@@ -45,11 +45,19 @@ def _operands(
 
 
 def _begin(
-    engine: Engine, operation: Operation, effect: Callable[[], None], reads: Sequence[View], writes: Sequence[View]
-) -> Work:
+    engine: Engine,
+    operation: Operation,
+    effect: Callable[[], None],
+    reads: Sequence[View],
+    writes: Sequence[View],
+    *,
+    must_end: bool = False,
+) -> None:
     """Start work that comes after all that the partition has begun."""
-    earlier = engine.group(_GROUP).works
-    return engine.start(operation, effect, group=_GROUP, reads=reads, writes=writes, before=earlier[-1:], in_order=True)
+    last = engine.group(_GROUP).works[-1:]
+    engine.start(
+        operation, effect, group=_GROUP, reads=reads, writes=writes, before=last, in_order=True, must_end=must_end
+    )
 
 
 def _commit(engine: Engine, operation: Operation, view: View) -> None:
@@ -58,29 +66,10 @@ def _commit(engine: Engine, operation: Operation, view: View) -> None:
     if barrier is None:
         return
     group = engine.group(_GROUP)
-    earlier = [work for work in group.works if work.effect is not None]
-    done = engine.agent.release()
-    done.learn(group.lane, group.epoch)
-
-    def arrive() -> None:
-        barrier.arrive(1, done, operation.location)
-
-    commit = engine.start(
-        operation, arrive, group=_GROUP, barrier=barrier, before=earlier, in_order=True, bytes_on_barrier=False
-    )
-    # What is over, or comes before the commit, is of no further use.
-    group.closed, group.open = [], [commit]
+    engine.start(operation, lambda: None, group=_GROUP, barrier=barrier, arrivals=1, before=group.works, in_order=True)
+    # The commit stands for what it waits for.
+    group.closed, group.open = [], group.open[-1:]
     engine.commit(_GROUP)
-
-
-def _must_be_waited_for(engine: Engine, work: Work, view: View) -> None:
-    def check() -> None:
-        if not engine.agent.clock.knows(work.lane, work.epoch):
-            name = view.storage.name
-            text = f"the product into {name} is still under way when the kernel ends"
-            engine.report(Finding("leak", text, work.operation.location, buffer=name))
-
-    engine.at_end(check)
 
 
 @handles("ttng.tc_gen5_commit")
@@ -164,8 +153,7 @@ def _multiply(
         accumulator.store(product(before))
 
     reads = list(views) if never else [*views, accumulator]
-    work = _begin(engine, operation, effect, reads, [accumulator])
-    _must_be_waited_for(engine, work, accumulator)
+    _begin(engine, operation, effect, reads, [accumulator], must_end=True)
     for view, predicate in barriers:
         if engine.predicate(run, predicate):
             _commit(engine, operation, view)
