@@ -21,6 +21,7 @@ from tt2gl.simulate.accesses import History, Region
 from tt2gl.simulate.findings import Unsupported
 from tt2gl.simulate.memory import Report
 from tt2gl.simulate.values import Array
+from tt2gl.simulate.windows import strided
 
 
 class Storage:
@@ -88,7 +89,7 @@ class Buffer:
         if array == "elements":
             step = self.elements.strides[1]
             strides = (self.elements.strides[0], *(stride * step for stride in view.strides))
-            return as_strided(self.elements[:, view.offset :], (len(self.elements), *view.shape), strides)
+            return strided(self.elements[:, view.offset :], (len(self.elements), *view.shape), strides)
         marks = self.storage.written if array == "written" else self.foreign
         assert marks is not None
         strides = (*(stride * self.size for stride in view.strides), 1)

@@ -63,7 +63,13 @@ def windows(elements: Array, length: int, step: int, *, writeable: bool = False)
     """All runs of `length` elements, `step` apart, by their first element: views, and no row where none fits."""
     count = max(0, len(elements) - step * (length - 1))
     strides = (elements.strides[0], step * elements.strides[0])
-    return np.lib.stride_tricks.as_strided(elements, (count, length), strides, writeable=writeable)
+    return strided(elements, (count, length), strides, writeable=writeable)
+
+
+def strided(elements: Array, shape: tuple[int, ...], strides: tuple[int, ...], *, writeable: bool = True) -> Array:
+    """A view of an array by shape and strides in bytes; numpy's own function does not know the formats of ml_dtypes."""
+    bits = elements.view(f"u{elements.itemsize}")
+    return np.lib.stride_tricks.as_strided(bits, shape, strides, writeable=writeable).view(elements.dtype)
 
 
 def one_run(mask: Array) -> slice | None:
