@@ -13,6 +13,7 @@ from tt2gl.simulate.engine import View, whole_view
 from tt2gl.simulate.findings import Finding, Unsupported
 from tt2gl.simulate.interpreter import Run
 from tt2gl.simulate.registry import handles
+from tt2gl.simulate.reshaped import ReshapedView
 from tt2gl.simulate.shared import Buffer
 from tt2gl.simulate.values import Array, byte_size
 
@@ -39,10 +40,8 @@ def _trans(_run: Run, operation: Operation, view: View) -> View:
 
 @handles("ttg.memdesc_reshape")
 def _reshape(_run: Run, operation: Operation, view: View) -> View:
-    found = view.reshape(_result(operation).shape)
-    if found is None:
-        raise Unsupported(operation, f"a {view.shape} view of {view.storage.name} is not contiguous")
-    return found
+    shape = _result(operation).shape
+    return view.reshape(shape) or ReshapedView.of(view, shape)
 
 
 def _result(operation: Operation) -> MemDescType:
