@@ -193,6 +193,31 @@ def test_the_clock_stands_still_and_waiting_for_other_kernels_is_nothing() -> No
     assert run("mov.u32 $0, %smid;", to=I32).tolist() == 0
 
 
+def test_amd_s_instructions() -> None:
+    x = of(F32, 3, -1)
+    assert run("v_exp_f32 $0, $1", (F32, x), to=F32).tolist() == [8, 0.5]
+    assert run("v_mul_f32_e32 $0, $1, $1\ns_nop 0\nv_add_f32 $0, $0, 1.0", (F32, x), to=F32).tolist() == [10, 2]
+    assert run("s_getreg_b32 $0, hwreg(4, 8, 8)", to=I32).tolist() == 0
+
+
+def test_pairs_of_four_bit_floats() -> None:
+    text = """{
+        .reg .b8 byte0, byte1, byte2, byte3;
+        cvt.rn.satfinite.e2m1x2.f32 byte0, $5, $1;
+        cvt.rn.satfinite.e2m1x2.f32 byte1, $6, $2;
+        cvt.rn.satfinite.e2m1x2.f32 byte2, $7, $3;
+        cvt.rn.satfinite.e2m1x2.f32 byte3, $8, $4;
+        mov.b32 $0, {byte0, byte1, byte2, byte3};
+    }"""
+    low, high = of(F32, 0, 0.5, -1, 2.5), of(F32, 6, 100, -0.25, 1.6)
+    found = run(text, (F32, low), (F32, high), to=I8, pack=4).view(np.uint8)
+    assert found.tolist() == [0x70, 0x71, 0x8A, 0x34]
+    halves = run("{ .reg .b8 b; mov.b16 {b, _}, $1; cvt.rn.f16x2.e2m1x2 $0, b; }", (I16, of(I16, 0x34)), to=I32)
+    assert halves.view(np.float16).tolist() == [2, 1.5]
+    in_field = run(text, (F32, np.arange(4)), (F32, np.arange(4)), to=I8, pack=4, arithmetic=Field())
+    assert len(np.unique(in_field)) > 1
+
+
 def test_elements_that_do_not_fill_the_last_register() -> None:
     x = of(I8, *range(6))
     found = run("and.b32 $0, $1, 0x0f0f0f0f;", (I8, x), to=I8, pack=4)

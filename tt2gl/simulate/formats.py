@@ -144,7 +144,8 @@ def _narrowed(dtype: np.dtype[Any], rounding: Rounding, saturate: bool) -> Array
     infinities = np.flatnonzero(np.isposinf(numbers))
     beyond = int(infinities[0]) if len(infinities) else nan_code
     result = np.where(over, codes[-1] if saturate or rounding == "rtz" else beyond, result)
-    if rounding == "rtz" and not saturate:
+    if unsigned_zero or (rounding == "rtz" and not saturate):
+        # AMD's conversions to these make NaN of infinities even where they saturate.
         result = np.where(infinite, beyond, result)
     result = np.where(nan, nan_code, result)
     negative = result | 0x80

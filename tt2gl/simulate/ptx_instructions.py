@@ -9,10 +9,12 @@ import numpy as np
 from tt2gl.ir.types import FloatType, IntegerType, Type
 from tt2gl.simulate import integers
 from tt2gl.simulate.arithmetic import Rounding
+from tt2gl.simulate.microscaling import e2m1_codes, e2m1_values
 from tt2gl.simulate.ptx import TYPES, Machine, Statement, UnknownAssembly, instruction
 from tt2gl.simulate.values import Array
 
-F32 = FloatType("f32")
+F16, F32 = FloatType("f16"), FloatType("f32")
+I8 = IntegerType(8)
 I32 = IntegerType(32)
 
 # ----------------------------------------------------------------------------------------------------------- bits
@@ -226,6 +228,9 @@ _WHOLE = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 
 @instruction("cvt")
 def _convert(machine: Machine, statement: Statement) -> None:
+    if "e2m1x2" in statement.modifiers:
+        _convert_four_bits(machine, statement)
+        return
     statement.only(*_WHOLE, "rn", "rz", "rna", "satfinite", "ftz", "sat", "relu")
     if len(statement.types) != 2 or "sat" in statement.modifiers:
         raise UnknownAssembly(statement.text)
@@ -237,6 +242,28 @@ def _convert(machine: Machine, statement: Statement) -> None:
         raise UnknownAssembly(statement.text)
     lanes = [_converted(machine, statement, lane, source, target) for lane in lanes]
     machine.write(statement, statement.operands[0], _outputs(machine, statement, lanes, target), target)
+
+
+def _convert_four_bits(machine: Machine, statement: Statement) -> None:
+    """Pairs of 4-bit floats in a byte, from float32 or to float16."""
+    target, *sources = statement.operands
+    arithmetic = machine.arithmetic
+    if statement.modifiers == ["rn", "satfinite", "e2m1x2", "f32"]:
+        high, low = (_four_bits(machine, machine.one(source, F32)) for source in sources)
+        machine.write(statement, target, [(low | high << 4).view(np.int8)], I8)
+    elif statement.modifiers == ["rn", "f16x2", "e2m1x2"]:
+        codes = integers.unsigned(machine.one(sources[0], I8))
+        values = [e2m1_values(part, arithmetic) for part in (codes & 15, codes >> 4)]
+        machine.write(statement, target, [arithmetic.convert(value, F32, F16) for value in values], F16)
+    else:
+        raise UnknownAssembly(statement.text)
+
+
+def _four_bits(machine: Machine, lane: Array) -> Array:
+    if machine.arithmetic.name == "ieee":
+        return e2m1_codes(lane)
+    # What has no bits gets some that depend on it alone.
+    return integers.unsigned(machine.arithmetic.bitcast(lane, F32, I8)) & 15
 
 
 def _converted(machine: Machine, statement: Statement, lane: Array, source: Type, target: Type) -> Array:

@@ -8,7 +8,6 @@ elementwise, as it must be.
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,13 @@ from tt2gl.ir.operations import Operation
 from tt2gl.ir.types import IntegerType, PointerType, Type, element_type, shape_of
 from tt2gl.simulate.assembly_registers import Register, read, width
 from tt2gl.simulate.findings import Unsupported
+from tt2gl.simulate.gcn import as_ptx
 from tt2gl.simulate.interpreter import Run
 from tt2gl.simulate.ops.control import packed
 from tt2gl.simulate.ptx import Machine, UnknownAssembly
 from tt2gl.simulate.registry import handles
 from tt2gl.simulate.values import Array
 
-# AMD's ways to ask for the time and for the processor; the first register gets it.
-_AMD_CLOCK = re.compile(
-    r"\s*s_memrealtime\s+\$0\s.*|\s*s_sendmsg_rtn_b64\s+\$0,\s*sendmsg\(MSG_RTN_GET_REALTIME\)\s.*", re.DOTALL
-)
-_AMD_PROCESSOR = re.compile(r"\s*s_getreg_b32\s+\$0,\s*hwreg\(\d+,\s*\d+,\s*\d+\)\s*")
 _CLOCKS = ("clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi")
 
 
@@ -54,7 +49,7 @@ def _inline_assembly(run: Run, operation: Operation, *operands: Array) -> Any:
             number += 1
     machine = Machine(run.arithmetic, registers, _special(run, count))
     try:
-        _execute(machine, text)
+        machine.run(as_ptx(text) or text)
     except UnknownAssembly as error:
         raise Unsupported(operation, f"the simulator does not know `{error}`") from error
     outputs, number = [], 0
@@ -87,14 +82,6 @@ def _special(run: Run, count: int) -> dict[str, Array]:
     still = np.zeros((1, 1), np.int64)
     own = run.programs.ids.astype(np.int64)[:, None]
     return {**dict.fromkeys(_CLOCKS, still), "smid": own if len(own) in (1, count) else own[:1]}
-
-
-def _execute(machine: Machine, text: str) -> None:
-    if _AMD_CLOCK.fullmatch(text):
-        text = "mov.u64 $0, %globaltimer;"
-    elif _AMD_PROCESSOR.fullmatch(text):
-        text = "mov.u32 $0, %smid;"
-    machine.run(text)
 
 
 def _result(machine: Machine, number: int, kind: Type, lanes: int, shape: tuple[int, int]) -> list[Array]:
