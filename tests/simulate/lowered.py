@@ -1,4 +1,4 @@
-"""Gluon kernels of tests as modules of IR, compiled by the installed Triton's frontend in a child process."""
+"""Kernels of tests as modules of IR, compiled by the installed Triton's frontend in a child process."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from tt2gl.targets import get_target
 
 
 def _text(kernel: Any, target: str, signature: Mapping[str, str], constexprs: Mapping[str, Any], num_warps: int) -> str:
+    from triton.compiler.compiler import ASTSource
     from triton.experimental.gluon._runtime import GluonASTSource
 
     backend, gpu = backend_for(get_target(target))
     types = {name: signature.get(name, "constexpr") for name in kernel.arg_names}
-    source = GluonASTSource(kernel, types, dict(constexprs), {})
+    source = (GluonASTSource if kernel.is_gluon() else ASTSource)(kernel, types, dict(constexprs), {})
     return generic_text(build_ir(source, backend, gpu, backend.parse_options({"num_warps": num_warps})))
 
 
 def lowered(kernel: Any, target: str, signature: Mapping[str, str], *, num_warps: int = 4, **constexprs: Any) -> Module:
-    """The frontend's IR of a Gluon kernel; `signature` has the types of what is no constexpr."""
+    """The frontend's IR of a Triton or Gluon kernel; `signature` has the types of what is no constexpr."""
     preload()
     outcome = run_isolated(_text, kernel, target, signature, constexprs, num_warps)
     assert outcome.value is not None, f"{outcome.error}\n{outcome.detail}"

@@ -21,6 +21,8 @@ from tt2gl.simulate.windows import EvenRows, even_rows, one_run, windows
 SLOT_BITS = 40
 # No tensor starts at the bottom of its slot: a little below it is still its own slot, and out of bounds.
 _LEAD = 1 << 30
+# Elements that are saved together, to be put back after programs part: few programs of many change a part of a tensor.
+_PAGE = 1 << 16
 
 
 @dataclass(eq=False)
@@ -57,7 +59,7 @@ class Memory:
         self.arithmetic = arithmetic
         self.report = report
         self.allocations: list[Allocation] = []
-        self._saved: dict[int, tuple[Array, Array, bool]] | None = None
+        self._saved: dict[tuple[int, int], tuple[Array, Array, bool]] | None = None
 
     def add(self, name: str, kind: Type, values: Array, misalignment: int = 0) -> Allocation:
         """Allocate a tensor: its elements in numpy's format of `kind`, first to last, copied.
@@ -82,6 +84,8 @@ class Memory:
         poison = np.asarray(self.arithmetic.poison(kind), self.arithmetic.dtype(kind))
         filling = poison if other is None else other
         mask = _needed(mask, address.shape)
+        if mask is not None and not narrowed(mask).any():
+            return self._unread(address, mask, kind, filling)
         run = None if mask is None else one_run(mask)
         if run is None:
             return self._load(address, mask, kind, where, filling)
@@ -144,10 +148,10 @@ class Memory:
         if mask is not None:
             fits = fits & mask.all(axis=-1)
         if fits.any():
-            self._save(allocation)
             step = rows.step // allocation.size
             everywhere = bool(fits.all())
             index, values = (index, value) if everywhere else (index[fits], value[fits])
+            self._save(allocation, int(index.min()), int(index.max()) + rows.reach // allocation.size + 1)
             windows(allocation.elements, rows.length, step, writeable=True)[index] = values
             windows(allocation.written, rows.length, step, writeable=True)[index] = True
             if everywhere:
@@ -158,11 +162,11 @@ class Memory:
     def _scatter(self, address: Array, value: Array, mask: Array | None, kind: Type, where: Location) -> None:
         """Store element by element."""
         for allocation, index, inside in self._resolve(address, mask, kind, where, "store"):
-            self._save(allocation)
             view = self._view(allocation, kind, where)
             values = value
             if inside is not None:
                 index, values = index[inside], value[inside]
+            self._save_places(allocation, index, byte_size(kind))
             view[index] = values
             self._mark(allocation, index, byte_size(kind))
 
@@ -202,10 +206,10 @@ class Memory:
         in `address` that they belong to; a place may occur several times.
         """
         for allocation, index, inside in self._resolve(address, mask, kind, where, "atomic"):
-            self._save(allocation)
-            allocation.loaded = True
             positions = np.arange(address.size) if inside is None else np.flatnonzero(inside)
             flat = index.reshape(-1)[positions]
+            self._save_places(allocation, flat, byte_size(kind))
+            allocation.loaded = True
             change(self._view(allocation, kind, where), flat, positions)
             self._mark(allocation, flat, byte_size(kind))
 
@@ -255,6 +259,8 @@ class Memory:
             message = f"{access} outside {allocation.name} ({count}byte {worst} of {allocation.bytes})"
             self._fault(where, allocation.name, message)
             mask = inside if mask is None else mask & inside
+            if not mask.any():
+                return
         if size > 1 and (offset & (size - 1) if mask is None else (offset & (size - 1))[mask]).any():
             message = f"{access} of {size} bytes at an address that is no multiple of {size}"
             self.report(Finding("misaligned", message, where, buffer=allocation.name))
@@ -290,19 +296,30 @@ class Memory:
 
     def rollback(self) -> None:
         """Undo all stores since the checkpoint."""
-        for index, (elements, written, loaded) in (self._saved or {}).items():
-            allocation = self.allocations[index]
-            allocation.elements[:] = elements
-            allocation.written[:] = written
+        for (slot, page), (elements, written, loaded) in (self._saved or {}).items():
+            allocation = self.allocations[slot - 1]
+            part = slice(page * _PAGE, (page + 1) * _PAGE)
+            allocation.elements[part] = elements
+            allocation.written[part] = written
             allocation.loaded = loaded
         self._saved = {}
 
-    def _save(self, allocation: Allocation) -> None:
-        if self._saved is not None:
-            index = (allocation.address >> SLOT_BITS) - 1
-            if index not in self._saved:
-                state = allocation.elements.copy(), allocation.written.copy(), allocation.loaded
-                self._saved[index] = state
+    def _save_places(self, allocation: Allocation, index: Array, size: int) -> None:
+        """Save what is about to change at places of elements of `size` bytes."""
+        if index.size:
+            first, last = int(index.min()) * size, (int(index.max()) + 1) * size
+            self._save(allocation, first // allocation.size, -(-last // allocation.size))
+
+    def _save(self, allocation: Allocation, first: int, last: int) -> None:
+        """Save the elements from `first` up to `last`, before they change: a page at a time, each once."""
+        if self._saved is None:
+            return
+        slot = allocation.address >> SLOT_BITS
+        for page in range(first // _PAGE, -(-last // _PAGE)):
+            if (slot, page) not in self._saved:
+                part = slice(page * _PAGE, (page + 1) * _PAGE)
+                state = allocation.elements[part].copy(), allocation.written[part].copy(), allocation.loaded
+                self._saved[slot, page] = state
 
 
 def _needed(mask: Array | None, shape: tuple[int, ...]) -> Array | None:

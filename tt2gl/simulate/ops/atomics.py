@@ -48,7 +48,12 @@ def _atomic_rmw(run: Run, operation: Operation, address: Array, value: Array, *m
         raise Unsupported(operation, f"it has no kind {number}")
     kept = operation.results[0] in run.used
     change = Change(element_type(operation.operands[1].type), number, operation.location)
-    return modify(run, change, address, value, mask[0] if mask else None, kept=kept)
+    return modify(run, change, for_each_program(run, address), value, mask[0] if mask else None, kept=kept)
+
+
+def for_each_program(run: Run, address: Array) -> Array:
+    """Addresses with a row for every program: those that have the same still come one after another."""
+    return np.broadcast_to(address, (run.count, *address.shape[1:]))
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,7 @@ def _distinct(index: Array) -> bool:
 @handles("tt.atomic_cas")
 def _atomic_cas(run: Run, operation: Operation, address: Array, expected: Array, value: Array) -> Array:
     kind = element_type(operation.results[0].type)
-    address = together(address, expected, value)
+    address = for_each_program(run, address)
     wanted, given = (np.broadcast_to(part, address.shape).reshape(-1) for part in (expected, value))
     before = np.full(address.shape, run.arithmetic.poison(kind), run.arithmetic.dtype(kind))
 

@@ -19,6 +19,9 @@ from tt2gl.simulate.values import Array, Rows, take_rows, uniform
 
 ends_block("scf.yield", "scf.condition")
 
+# As often as a loop that only waits for another program is worth going round.
+_SPINS = 1000
+
 
 class EndlessLoop(SimulationError):
     """A loop did not end in the iterations allowed: programs may be waiting for one another."""
@@ -152,7 +155,8 @@ def _while(run: Run, operation: Operation, *carried: Any) -> Any:
     joined = Joined(types, run.count)
     rows = np.arange(run.count)
     values: Sequence[Any] = carried
-    for _ in range(run.most_iterations):
+    most = min(run.most_iterations, _SPINS) if _spins(operation) else run.most_iterations
+    for _ in range(most):
         parted = len(rows) < run.count
         stay, handed = _condition(run, before, rows, values, parted)
         if not stay.any():
@@ -167,7 +171,14 @@ def _while(run: Run, operation: Operation, *carried: Any) -> Any:
             rows = rows[stay]
             parted = True
         values = _in_rows(run, rows, parted, after, handed)
-    raise EndlessLoop(f"a loop did not end within {run.most_iterations} iterations", operation.location)
+    raise EndlessLoop(f"a loop did not end within {most} iterations", operation.location)
+
+
+def _spins(operation: Operation) -> bool:
+    """Whether a while loop does nothing but look at memory until that says something else."""
+    before, after = operation.regions
+    looks = any(each.name.startswith(("tt.atomic_", "tt.load")) for each in before.entry.operations)
+    return looks and len(after.entry.operations) == 1
 
 
 def _in_rows(run: Run, rows: Rows, parted: bool, region: Region, arguments: Sequence[Any]) -> list[Any]:

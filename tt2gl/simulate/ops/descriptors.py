@@ -11,7 +11,7 @@ from tt2gl.ir.types import DescriptorType, IntegerType, shape_of
 from tt2gl.simulate.descriptors import Descriptor, Tile
 from tt2gl.simulate.findings import Unsupported
 from tt2gl.simulate.interpreter import Run
-from tt2gl.simulate.ops.atomics import Change, modify
+from tt2gl.simulate.ops.atomics import Change, for_each_program, modify
 from tt2gl.simulate.ops.global_memory import together
 from tt2gl.simulate.registry import handles
 from tt2gl.simulate.values import Array
@@ -75,8 +75,9 @@ def _write(run: Run, operation: Operation, tile: Tile, value: Array, descriptor:
 
 @handles("tt.descriptor_reduce")
 def _descriptor_reduce(run: Run, operation: Operation, descriptor: Descriptor, value: Array, *where: Array) -> None:
-    tile = descriptor.tile(where)
-    reduce_tile(run, operation, descriptor, tile, value.reshape(len(value), *tile[0].shape[1:]))
+    address, inside = descriptor.tile(where)
+    tile = for_each_program(run, address), inside
+    reduce_tile(run, operation, descriptor, tile, value.reshape(len(value), *address.shape[1:]))
 
 
 def reduce_tile(run: Run, operation: Operation, descriptor: Descriptor, tile: Tile, values: Array) -> None:

@@ -10,12 +10,12 @@ from tt2gl.simulate.registry import handles
 from tt2gl.simulate.values import Array
 
 # By the number of `inputPrecision`.
-_PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 
 
 @handles("tt.dot")
 def _dot(run: Run, operation: Operation, a: Array, b: Array, c: Array) -> Array:
-    precision = _PRECISIONS[int(operation.attributes.get("inputPrecision", 2))]
+    precision = PRECISIONS[int(operation.attributes.get("inputPrecision", 2))]
     first, second = (element_type(operand.type) for operand in operation.operands[:2])
     return run.arithmetic.matmul(a, b, c, (first, second, element_type(operation.results[0].type)), precision)
 
