@@ -155,8 +155,9 @@ def barrier_kernel(x_ptr, out_ptr, BLOCK: gl.constexpr, COUNT: gl.constexpr, WAI
 
 
 @gluon.jit
-def tdm_copy_kernel(x_ptr, out_ptr, M, N, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, LOADS: gl.constexpr,
-                    STORES: gl.constexpr):
+def tdm_copy_kernel(
+    x_ptr, out_ptr, M, N, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, LOADS: gl.constexpr, STORES: gl.constexpr
+):
     """Two tiles side by side; LOADS and STORES may be on their way when what they moved is used."""
     shared: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
     layout: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [gl.num_warps(), 1], [1, 0])
