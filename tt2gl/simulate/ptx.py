@@ -15,7 +15,7 @@ import numpy as np
 
 from tt2gl.ir.types import FloatType, IntegerType, Type
 from tt2gl.simulate.arithmetic import Arithmetic
-from tt2gl.simulate.assembly_registers import Register, as_integer, read
+from tt2gl.simulate.assembly_registers import Register, read
 from tt2gl.simulate.values import Array
 
 
@@ -264,6 +264,3 @@ def _grid_dependency(machine: Machine, statement: Statement) -> None:
     """Kernels run one after the other: there is nothing to wait for."""
     if statement.modifiers not in (["wait"], ["launch_dependents"]):
         raise UnknownAssembly(statement.text)
-
-
-__all__ = ["INSTRUCTIONS", "TYPES", "Machine", "Register", "UnknownAssembly", "as_integer", "instruction", "statements"]
