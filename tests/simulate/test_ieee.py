@@ -236,3 +236,13 @@ def test_agrees_with_torch_on_half_formats() -> None:
         for name, result in (("add", x + y), ("mul", x * y), ("div", x / y), ("sub", x - y)):
             ours: Array = IEEE.binary(name, a, b, kind).astype(np.float32)
             assert np.array_equal(ours, result.float().numpy()), (name, kind)
+
+
+@pytest.mark.parametrize("name", ["exp", "exp2", "log", "sin", "tanh", "erf", "rsqrt", "log1p"])
+def test_a_function_of_a_number_does_not_depend_on_its_neighbours(name: str) -> None:
+    values = np.random.default_rng(6).standard_normal(257).astype(np.float32)
+    together = IEEE.unary(name, values, F32)
+    reverse = IEEE.unary(name, values[::-1], F32)[::-1]
+    alone = np.concatenate([IEEE.unary(name, values[index : index + 1], F32) for index in range(257)])
+    assert np.array_equal(together, alone, equal_nan=True)
+    assert np.array_equal(together, reverse, equal_nan=True)
