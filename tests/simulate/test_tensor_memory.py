@@ -40,11 +40,14 @@ def kinds(done: Simulation) -> set[str]:
     return {finding.kind for finding in done.findings}
 
 
-def multiply(schedule: Any, use_acc: int = 1, pred: int = 1, **constexprs: bool) -> Simulation:
+def multiply(
+    schedule: Any, use_acc: int = 1, pred: int = 1, arithmetic: Any = "ieee", **constexprs: bool
+) -> Simulation:
     chosen = {**MMA, **constexprs}
     b = np.ascontiguousarray(B.T) if chosen["TRANSPOSED"] else B
     arguments: list[Argument] = [tensor("a", A, F16), tensor("b", b, F16), tensor("c", C, F32), use_acc, pred, 96]
-    return simulate(lowered(kernels.mma_kernel, "sm100", SIGNATURE, **chosen), arguments, (1, 1, 1), schedule=schedule)
+    module = lowered(kernels.mma_kernel, "sm100", SIGNATURE, **chosen)
+    return simulate(module, arguments, (1, 1, 1), arithmetic=arithmetic, schedule=schedule)
 
 
 def product(a: Array, b: Array) -> Array:
@@ -67,6 +70,19 @@ def test_buffers_slices_and_initial_values(schedule: Any) -> None:
     np.testing.assert_array_equal(out[2048:].reshape(64, 64), x + 1)
 
 
+@pytest.mark.parametrize("arithmetic", ["ieee", "field"])
+def test_half_a_tile_as_narrower_elements(arithmetic: Any) -> None:
+    x = random.standard_normal((64, 64)).astype(np.float32)
+    module = lowered(kernels.reinterpreted_kernel, "sm100", {"x_ptr": "*fp32", "out_ptr": "*fp32"})
+    out = TensorInput("out", F32, np.zeros(2048 + 4096, np.float32))
+    done = simulate(module, [tensor("x", x, F32), out], (1, 1, 1), arithmetic=arithmetic)
+    assert done.findings == ()
+    if arithmetic == "ieee":
+        np.testing.assert_array_equal(done.tensors[1].elements[:2048].reshape(64, 32), x[:, :32])
+        wanted = x.astype(np.float16) + np.float16(1)
+        np.testing.assert_array_equal(done.tensors[1].elements[2048:].reshape(64, 64), wanted)
+
+
 @pytest.mark.parametrize(("store", "pred"), [(False, True), (True, False)])
 def test_reading_what_nobody_stored_is_found(store: bool, pred: bool) -> None:
     assert "uninitialised" in kinds(views("late", store, pred)[1])
@@ -85,6 +101,13 @@ def test_a_first_product_that_leaves_the_sum_out() -> None:
     done = multiply("late", use_acc=0)
     assert done.findings == ()
     np.testing.assert_allclose(done.tensors[2].elements.reshape(64, 64), product(A, B), rtol=1e-5, atol=1e-5)
+
+
+def test_products_in_a_field_are_exact() -> None:
+    results = [multiply("late", arithmetic="field", TRANSPOSED=transposed) for transposed in (True, False)]
+    assert [done.findings for done in results] == [(), ()]
+    np.testing.assert_array_equal(results[0].tensors[2].elements, results[1].tensors[2].elements)
+    assert len(np.unique(results[0].tensors[2].elements)) > 4000
 
 
 def test_products_switched_off() -> None:

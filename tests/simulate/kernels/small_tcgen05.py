@@ -175,3 +175,23 @@ def row_max_kernel(x_ptr, out_ptr, ABS: gl.constexpr):
     tile = allocate_tensor_memory(gl.float32, [128, 64], tmem, gl.load(x_ptr + places(128, 64, layout)))
     _, largest = tile.load_max(layout, abs=ABS)
     gl.store(out_ptr + gl.arange(0, 128, layout=gl.SliceLayout(1, layout)), largest)
+
+
+@gluon.jit
+def reinterpreted_kernel(x_ptr, out_ptr):
+    """The right half of an fp32 tile as a whole tile of fp16; the left half stays what it is."""
+    whole: gl.constexpr = TensorMemoryLayout([64, 64], col_stride=1)
+    half: gl.constexpr = TensorMemoryLayout([64, 32], col_stride=1)
+    layout: gl.constexpr = register_layout(gl.float32, [64, 64], whole, gl.num_warps())
+    half_layout: gl.constexpr = register_layout(gl.float32, [64, 32], half, gl.num_warps())
+    narrow_layout: gl.constexpr = register_layout(gl.float16, [64, 64], whole, gl.num_warps())
+    x = gl.load(x_ptr + places(64, 64, layout))
+    tile = allocate_tensor_memory(gl.float32, [64, 64], whole, x)
+    right = tile.slice(32, 32)
+    if hasattr(right, "reinterpret"):
+        narrow = right.reinterpret(gl.float16, [64, 64], whole)
+    else:
+        narrow = right._reinterpret(gl.float16, [64, 64], whole)
+    narrow.store(gl.convert_layout(x, narrow_layout).to(gl.float16) + 1.0)
+    gl.store(out_ptr + places(64, 32, half_layout), tile.slice(0, 32).load(half_layout))
+    gl.store(out_ptr + 2048 + places(64, 64, narrow_layout), narrow.load(narrow_layout).to(gl.float32))

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from tt2gl.ir.attributes import DialectAttr
 from tt2gl.ir.operations import Operation
 from tt2gl.ir.types import MemDescType, TensorType, element_type
 from tt2gl.simulate.engine import View
 from tt2gl.simulate.findings import Unsupported
 from tt2gl.simulate.interpreter import Run
 from tt2gl.simulate.registry import handles
-from tt2gl.simulate.values import Array
+from tt2gl.simulate.shared import Buffer
+from tt2gl.simulate.values import Array, byte_size
 
 
 @handles("ttng.tmem_alloc")
@@ -79,3 +83,51 @@ def _subslice(_run: Run, operation: Operation, view: View) -> View:
     offsets = [0] * len(view.shape)
     offsets[dimension] = int(offset)
     return view.slice(tuple(offsets), shape.shape)
+
+
+def reinterpreted(run: Run, source: MemDescType, target: MemDescType, view: View) -> View | None:
+    """A view as another type: rows stay rows, and hold the same bytes. None where that is not all there is to it.
+
+    So a tile of products becomes, in part, an operand of the next: columns of 32 bits take two elements of 16.
+    """
+    rows, step = target.shape[:-1], byte_size(target.element) * _columns(target)
+    old, new = view.buffer.size, byte_size(target.element)
+    several = len(view.shape) > 1 and view.shape[-2] > int(_layout(source).get("blockM", 0))
+    same_width = target.shape[-1] * step == view.shape[-1] * old
+    if rows != view.shape[:-1] or _columns(source) != 1 or (several and not same_width):
+        return None
+    places = [view.region.offset, *(stride * old for stride in view.strides[:-1])]
+    if any(place % new for place in places) or view.region.offset + target.shape[-1] * step > view.storage.size:
+        return None
+    buffer = _as_type(run, target, view)
+    if buffer is None:
+        return None
+    offset, *strides = (place // new for place in places)
+    return View(buffer, offset, target.shape, (*strides, _columns(target)))
+
+
+def _layout(kind: MemDescType) -> DialectAttr:
+    return kind.encoding if isinstance(kind.encoding, DialectAttr) else DialectAttr("")
+
+
+def _columns(kind: MemDescType) -> int:
+    """Elements from one column to the next, counting those that a layout leaves free."""
+    return int(_layout(kind).get("colStride", 1))
+
+
+def _as_type(run: Run, target: MemDescType, view: View) -> Buffer | None:
+    """All of a view's storage as elements of another type: the same ones where those have bits, else its own."""
+    storage, size = view.storage, byte_size(target.element)
+    root, count = storage.buffers[0], storage.size // size
+    shared = run.arithmetic.name == "ieee" or root.kind == target.element
+    if shared and not view.buffer.shares(root, view.buffer.elements.shape[1]):
+        return None
+    for buffer in storage.buffers:
+        same = buffer.shares(root, count) if shared else buffer.elements.shape[1] == count
+        if buffer.kind == target.element and buffer.origin == 0 and same:
+            return buffer
+    dtype = run.arithmetic.dtype(target.element)
+    if shared:
+        return Buffer(storage, root.elements.view(dtype), target.element, size, like=root)
+    elements = np.full((run.count, count), run.arithmetic.poison(target.element), dtype)
+    return Buffer(storage, elements, target.element, size)

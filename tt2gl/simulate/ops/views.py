@@ -12,6 +12,7 @@ from tt2gl.ir.types import IntegerType, MemDescType
 from tt2gl.simulate.engine import View, whole_view
 from tt2gl.simulate.findings import Finding, Unsupported
 from tt2gl.simulate.interpreter import Run
+from tt2gl.simulate.ops.tensor_memory import reinterpreted
 from tt2gl.simulate.registry import handles
 from tt2gl.simulate.reshaped import ReshapedView
 from tt2gl.simulate.shared import Buffer
@@ -54,6 +55,8 @@ def _result(operation: Operation) -> MemDescType:
 def _reinterpret(run: Run, operation: Operation, view: View) -> View:
     target, source = _result(operation), operation.operands[0].type
     assert isinstance(source, MemDescType)
+    if _in_tensor_memory(target) and (found := reinterpreted(run, source, target, view)) is not None:
+        return found
     region = view.region
     if not region.solid:
         raise Unsupported(operation, f"the view of {view.storage.name} is not contiguous")
@@ -63,6 +66,10 @@ def _reinterpret(run: Run, operation: Operation, view: View) -> View:
         raise Unsupported(operation, f"it reaches beyond the end of {view.storage.name}")
     buffer = _same_places(run, source, target, view) or _other_places(run, target, view, count, size)
     return whole_view(buffer, target.shape)
+
+
+def _in_tensor_memory(kind: MemDescType) -> bool:
+    return isinstance(kind.space, DialectAttr) and kind.space.name == "ttng.tensor_memory"
 
 
 def _same_places(run: Run, source: MemDescType, target: MemDescType, view: View) -> Buffer | None:
