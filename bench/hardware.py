@@ -33,7 +33,6 @@ from tt2gl.launches import Launch  # noqa: E402
 from tt2gl.targets import default_target  # noqa: E402
 from tt2gl.verify.device import Participant, run_once  # noqa: E402
 from tt2gl.verify.inputs import Inputs, is_floating, make_inputs  # noqa: E402
-from tt2gl.verify.options import SimulationOptions  # noqa: E402
 from tt2gl.verify.outputs import distances  # noqa: E402
 from tt2gl.verify.simulated_kernel import SimulatedKernel  # noqa: E402
 
@@ -149,7 +148,7 @@ def simulate_case(case: Case, target: str) -> tuple[dict[str, Tensors], tuple[st
     private_triton()
     assert case.original is not None
     participant = Participant(case.original, case.launch)
-    kernel = SimulatedKernel("triton", participant, target, SimulationOptions().memory_limit)
+    kernel = SimulatedKernel("triton", participant, target)
     results: dict[str, Tensors] = {}
     for content in ("random", "coarse"):
         done = kernel(inputs_of(case.launch, content), case.launch.grid or (1,))

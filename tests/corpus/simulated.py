@@ -59,6 +59,6 @@ def jobs(family: str, target: str) -> list[SimulationJob]:
 def simulate_alone(kernel: Participant, target: str, inputs: Inputs) -> Mapping[str, Any]:
     """What one kernel leaves in the tensors, by name, in IEEE arithmetic; in a child process only."""
     private_triton()
-    simulation = SimulatedKernel("triton", kernel, target, 1 << 30)(inputs, kernel.launch.grid or (1,))
+    simulation = SimulatedKernel("triton", kernel, target)(inputs, kernel.launch.grid or (1,))
     assert simulation.findings == ()
     return {tensor.name: tensor.elements for tensor in simulation.tensors}

@@ -123,7 +123,7 @@ class _Simulator:
         self._memory = Memory(self._arithmetic, self._report)
         # Shared memory cannot be taken apart half way.
         self._in_step = any(_holds_shared(module))
-        tensors = sum(_tensor_bytes(argument) for argument in arguments)
+        tensors = sum(self._bytes_held(argument) for argument in arguments)
         self._at_once = programs_at_once(module, limit - tensors)
         parameters = module.kernel.regions[0].entry.arguments
         self._arguments: list[Any] = []
@@ -186,13 +186,15 @@ class _Simulator:
         values = np.array([argument]).astype(dtype_of(kind))
         return self._arithmetic.from_bits(values, kind)
 
+    def _bytes_held(self, argument: Argument) -> int:
+        """What an argument takes: a tensor as given, as the arithmetic holds it, and what of it was written."""
+        tensor = argument.tensor if isinstance(argument, DescriptorInput) else argument
+        if not isinstance(tensor, TensorInput):
+            return 0
+        return tensor.elements.nbytes + len(tensor.elements) * (self._arithmetic.dtype(tensor.kind).itemsize + 1)
+
     def _allocate(self, tensor: TensorInput) -> Allocation:
         return self._memory.add(tensor.name, tensor.kind, tensor.elements, tensor.misalignment)
-
-
-def _tensor_bytes(argument: Argument) -> int:
-    tensor = argument.tensor if isinstance(argument, DescriptorInput) else argument
-    return tensor.elements.nbytes if isinstance(tensor, TensorInput) else 0
 
 
 def _holds_shared(module: Module) -> Any:

@@ -6,18 +6,26 @@ same on every machine, and run in numpy.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from tt2gl.isolate import Outcome, available_cores, map_isolated, preload, private_triton
+from tt2gl.launches import Launch, TensorArg
 from tt2gl.results import SimulateFinding, SimulateResult
-from tt2gl.simulate.api import Simulation
+from tt2gl.simulate.api import Simulation, TensorOutput
 from tt2gl.simulate.engine import Schedule
+from tt2gl.verify.compile import tensor_bytes
 from tt2gl.verify.device import Participant
-from tt2gl.verify.inputs import Inputs, UnknownInputsError, make_inputs, poisoned, unknown_inputs
+from tt2gl.verify.inputs import Array, Inputs, UnknownInputsError, make_inputs, poisoned, unknown_inputs
 from tt2gl.verify.options import SimulationOptions
 from tt2gl.verify.outputs import AGREED, Agreement, combine, compare, compare_exactly
 from tt2gl.verify.simulated_kernel import Arithmetic, SimulatedKernel, Stopped, Trouble
+
+# Of all tensors, at most: inputs, their copy in the simulator, the first kernel's results, and a byte an element.
+_COPIES = 4
 
 
 @dataclass(frozen=True)
@@ -49,15 +57,31 @@ def simulate_many(
     """Simulate many kernels, `workers` at a time, which share the memory; results in the order of the jobs."""
     preload()
     together = max(1, min(workers or available_cores(), len(jobs)))
-    share = replace(options, memory_limit=options.memory_limit // together)
+    runs: dict[int, SimulationRun] = {}
+    for count, indices in _shifts(jobs, options.memory_limit, together):
+        share = replace(options, memory_limit=options.memory_limit // count)
+        note = functools.partial(_note, indices, on_done)
+        arguments = [(jobs[index], share) for index in indices]
+        outcomes = map_isolated(run_job, arguments, workers=count, timeout=options.timeout, on_done=note)
+        runs |= dict(zip(indices, map(_run_of, outcomes), strict=True))
+    return [runs[index] for index in range(len(jobs))]
 
-    def note(index: int, _outcome: Outcome[SimulationRun]) -> None:
-        if on_done is not None:
-            on_done(index)
 
-    arguments = [(job, share) for job in jobs]
-    outcomes = map_isolated(run_job, arguments, workers=together, timeout=options.timeout, on_done=note)
-    return [_run_of(outcome) for outcome in outcomes]
+def _shifts(jobs: Sequence[SimulationJob], limit: int, together: int) -> Iterator[tuple[int, list[int]]]:
+    """How many jobs run together, and which: all that may do with a share of the memory, then the others one by one."""
+    large = [_bytes_needed(job.original.launch) > limit // together for job in jobs]
+    yield together, [index for index, alone in enumerate(large) if not alone]
+    yield 1, [index for index, alone in enumerate(large) if alone]
+
+
+def _bytes_needed(launch: Launch) -> int:
+    """By the tensors: as given, in the simulator, and as the first kernel left them, which of each were written."""
+    return _COPIES * sum(tensor_bytes(value) for value in (launch.args or {}).values() if isinstance(value, TensorArg))
+
+
+def _note(indices: Sequence[int], on_done: Callable[[int], None] | None, number: int, _outcome: object) -> None:
+    if on_done is not None:
+        on_done(indices[number])
 
 
 def _run_of(outcome: Outcome[SimulationRun]) -> SimulationRun:
@@ -80,8 +104,8 @@ def run_job(job: SimulationJob, options: SimulationOptions) -> SimulationRun:
     if unknown:
         return SimulationRun(trouble=Trouble("unknown", unknown))
     try:
-        original = SimulatedKernel("triton", job.original, job.target, options.memory_limit)
-        port = SimulatedKernel("gluon", job.port, job.target, options.memory_limit)
+        original = SimulatedKernel("triton", job.original, job.target)
+        port = SimulatedKernel("gluon", job.port, job.target)
         return _Comparison(original, port, job.original.launch.grid or (1,), options).run()
     except Stopped as stopped:
         return SimulationRun(trouble=stopped.trouble)
@@ -125,20 +149,43 @@ class _Comparison:
         for seed in range(seeds):
             inputs = make_inputs(self.original.launch, seed)
             expected: Simulation | None = None
+            unread: tuple[str, ...] = ()
             for schedule in schedules if self.port.asynchronous or self.original.asynchronous else schedules[:1]:
                 if expected is None or self.original.asynchronous:
-                    expected = self._simulated(self.original, inputs, arithmetic, schedule)
+                    expected = _without_unwritten(self._simulated(self.original, inputs, arithmetic, schedule))
                     unread = tuple(each.name for each in expected.tensors if not each.loaded)
                 # What the original never reads it cannot depend on: a port that does spreads the poison.
-                found = self._simulated(self.port, poisoned(inputs, unread), arithmetic, schedule)
+                start = poisoned(inputs, unread)
+                found = self._simulated(self.port, start, arithmetic, schedule, held=_bytes_held(expected))
                 yield _agreement(inputs, expected, found, arithmetic)
 
     def _simulated(
-        self, kernel: SimulatedKernel, inputs: Inputs, arithmetic: Arithmetic, schedule: Schedule
+        self, kernel: SimulatedKernel, inputs: Inputs, arithmetic: Arithmetic, schedule: Schedule, held: int = 0
     ) -> Simulation:
-        simulation = kernel(inputs, self.grid, arithmetic, schedule)
+        """One run; `held` bytes of the memory are taken."""
+        simulation = kernel(inputs, self.grid, arithmetic, schedule, self.options.memory_limit - held)
         self.findings.update(dict.fromkeys(map(kernel.finding, simulation.findings)))
         return simulation
+
+
+def _without_unwritten(simulation: Simulation) -> Simulation:
+    """The same without the content of tensors that were not written, which often are the larger ones."""
+    tensors = (
+        tensor
+        if tensor.written.any()
+        else replace(tensor, elements=_zeros(tensor), written=np.broadcast_to(False, len(tensor.written)))
+        for tensor in simulation.tensors
+    )
+    return replace(simulation, tensors=tuple(tensors))
+
+
+def _zeros(tensor: TensorOutput) -> Array:
+    """As many elements, and no memory."""
+    return np.broadcast_to(np.zeros((), tensor.elements.dtype), tensor.elements.shape)
+
+
+def _bytes_held(simulation: Simulation) -> int:
+    return sum(tensor.elements.nbytes + tensor.written.nbytes for tensor in simulation.tensors if tensor.written.any())
 
 
 def _agreement(inputs: Inputs, expected: Simulation, found: Simulation, arithmetic: Arithmetic) -> Agreement:

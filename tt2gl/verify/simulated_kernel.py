@@ -15,7 +15,7 @@ from tt2gl.ir.operations import Location, Module
 from tt2gl.ir.parser import parse_module
 from tt2gl.isolate import printed_so_far
 from tt2gl.results import SimulateFinding
-from tt2gl.simulate.api import Simulation, simulate
+from tt2gl.simulate.api import DEFAULT_LIMIT, Simulation, simulate
 from tt2gl.simulate.engine import Schedule
 from tt2gl.simulate.findings import Finding, SimulationError, TooLarge, Unsupported
 from tt2gl.slicing import Slice, names_of
@@ -52,16 +52,14 @@ class Stopped(Exception):
 class SimulatedKernel:
     """A kernel as the IR of a target, to be simulated on any inputs of a launch.
 
-    Made in a child process only: it compiles. `limit` bounds the memory of a simulation, in bytes. Raises Stopped where
-    there is no IR.
+    Made in a child process only: it compiles. Raises Stopped where there is no IR.
     """
 
-    def __init__(self, dialect: Literal["triton", "gluon"], participant: Participant, target: str, limit: int) -> None:
+    def __init__(self, dialect: Literal["triton", "gluon"], participant: Participant, target: str) -> None:
         self.dialect = dialect
         self.what = f"the {dialect.capitalize()} kernel"
         self.launch = participant.launch
         self._kernel = participant.kernel
-        self._limit = limit
         function = load_kernel(participant.kernel, Path(tempfile.mkdtemp(prefix=f"{dialect}-")) / "kernel")
         self._names = list(function.arg_names)
         self.module = self._parsed(function, target)
@@ -80,15 +78,21 @@ class SimulatedKernel:
             raise Stopped(Trouble("failed", f"{self.what}: {explain(error, sliced, printed_so_far())}")) from error
 
     def __call__(
-        self, inputs: Inputs, grid: tuple[int, ...], arithmetic: Arithmetic = "ieee", schedule: Schedule = "late"
+        self,
+        inputs: Inputs,
+        grid: tuple[int, ...],
+        arithmetic: Arithmetic = "ieee",
+        schedule: Schedule = "late",
+        limit: int = DEFAULT_LIMIT,
     ) -> Simulation:
-        """Simulate once. Raises Stopped where that cannot be done, UnknownInputsError for inputs that do not fit."""
+        """Simulate once, within `limit` bytes, the inputs' included.
+
+        Raises Stopped where that cannot be done, UnknownInputsError for inputs that do not fit the kernel.
+        """
         x, y, z = (*grid, 1, 1)[:3]
         arguments = bind(self._names, self.launch, inputs, self.module)
         try:
-            return simulate(
-                self.module, arguments, (x, y, z), arithmetic=arithmetic, schedule=schedule, limit=self._limit
-            )
+            return simulate(self.module, arguments, (x, y, z), arithmetic=arithmetic, schedule=schedule, limit=limit)
         except TooLarge as error:
             raise Stopped(Trouble("too large", f"{self.what}: {error}")) from error
         except SimulationError as error:
