@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from tt2gl.simulate.blas import one_thread
-from tt2gl.simulate.dots import floats
 from tt2gl.simulate.scalar_functions import elementwise, erf, round_half_away
 
 # numpy warns of the overflows and NaN that these tests are about.
@@ -32,18 +30,3 @@ def test_a_function_that_raises_is_nan_there_and_one_that_overflows_infinite() -
 def test_halves_are_rounded_away_from_zero() -> None:
     values = np.array([0.49999997, 0.5, 1.5, -0.5, 8388609.0, math.inf], np.float32)
     assert round_half_away(values).tolist() == [0, 1, 2, -1, 8388609.0, math.inf]
-
-
-def test_threads_of_numpy_s_library_are_left_as_they_were() -> None:
-    from tt2gl.simulate import blas
-
-    controls = blas._controls()
-    if controls is None:
-        pytest.skip("numpy has another BLAS here")
-    before = controls[0]()
-    with one_thread():
-        assert controls[0]() == 1
-        ones = np.ones((1, 4, 4), np.float32)
-        assert floats(ones, ones, None, np.dtype(np.float32), "ieee").max() == 4
-        assert controls[0]() == 1
-    assert controls[0]() == before

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from tt2gl.simulate.blas import one_thread
 from tt2gl.simulate.formats import BFLOAT16, FLOAT32, FLOAT64, narrow, widen
 from tt2gl.simulate.values import Array
 
@@ -33,7 +32,6 @@ _THREE_PIECES = ((1, 1), (2, 0), (0, 2), *_TWO_PIECES)
 _TERMS_IN_FLOAT32 = 1 << 9
 
 
-@one_thread()
 def integers(a: Array, b: Array, c: Array | None, dtype: np.dtype[Any]) -> Array:
     """The exact product of integers of at most 16 bits, and c, wrapped to `dtype`."""
     if a.dtype.itemsize > 2 or b.dtype.itemsize > 2:
@@ -46,7 +44,6 @@ def integers(a: Array, b: Array, c: Array | None, dtype: np.dtype[Any]) -> Array
     return result
 
 
-@one_thread()
 def floats(a: Array, b: Array, c: Array | None, dtype: np.dtype[Any], precision: str) -> Array:
     """The product, and c on top, in `dtype`. Raises ValueError for a precision it does not know."""
     if FLOAT64 in (a.dtype, b.dtype):

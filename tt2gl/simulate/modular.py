@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tt2gl.simulate.blas import one_thread
 from tt2gl.simulate.values import Array
 
 P = 2**31 - 69
@@ -112,7 +111,6 @@ def powers_of_two(low: int, high: int) -> Array:
     return np.array([_centre(pow(2, exponent % (P - 1), P)) for exponent in range(low, high + 1)], np.int64)
 
 
-@one_thread()
 def matmul(a: Array, b: Array) -> Array:
     """The product of stacks of matrices of residues, exact."""
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
