@@ -16,6 +16,7 @@ from tt2gl.ir.operations import Operation
 from tt2gl.ir.types import Type, element_type
 from tt2gl.simulate.interpreter import Run
 from tt2gl.simulate.ops.global_memory import together
+from tt2gl.simulate.ops.operands import grouped, only
 from tt2gl.simulate.registry import HANDLERS, handles
 from tt2gl.simulate.values import Array, byte_size
 
@@ -51,8 +52,7 @@ def buffer_values(
 
 def optional_operands(operation: Operation, operands: tuple[Any, ...]) -> list[Any]:
     """The operands by their place in the operation's definition, None for those left out; none may be variadic."""
-    given = iter(operands)
-    return [next(given) if size else None for size in operation.attributes["operandSegmentSizes"]]
+    return [only(group) for group in grouped(operation, operands)]
 
 
 @handles("amdg.buffer_load")
