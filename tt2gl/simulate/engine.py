@@ -17,6 +17,7 @@ from tt2gl.ir.types import MemDescType
 from tt2gl.simulate.accesses import Access, Proxy
 from tt2gl.simulate.barriers import Barrier
 from tt2gl.simulate.clocks import Clock
+from tt2gl.simulate.descriptors import Descriptor
 from tt2gl.simulate.findings import Finding, SimulationError
 from tt2gl.simulate.memory import Report
 from tt2gl.simulate.partitions import Agent, Partitions, Wait, group_of
@@ -51,6 +52,9 @@ class Engine:
         self.agent = Agent("the kernel", 0, 0, Clock({0: 1}))
         # Whether there are results that no one may compute with yet.
         self.unsettled = False
+        # Descriptors in scratch memory by address, and how much of that is taken.
+        self.tensor_maps: dict[int, Descriptor] = {}
+        self.scratch = 0
         self._told: set[Any] = set()
         self._report = report
         self._lanes = 0
