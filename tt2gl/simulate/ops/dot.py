@@ -1,11 +1,11 @@
-"""Matrix products: `tt.dot` and, of operands with shared scales, `tt.dot_scaled`."""
+"""Matrix products: `tt.dot` and, of operands with shared scales, `tt.dot_scaled`; 4-bit floats."""
 
 from __future__ import annotations
 
 from tt2gl.ir.operations import Operation, Value
 from tt2gl.ir.types import element_type
 from tt2gl.simulate.interpreter import Run
-from tt2gl.simulate.microscaling import F32, FORMATS, scaled_operand
+from tt2gl.simulate.microscaling import F32, FORMATS, e2m1_values, nibbles, scaled_operand
 from tt2gl.simulate.registry import handles
 from tt2gl.simulate.values import Array
 
@@ -51,3 +51,10 @@ def _scaled(
         axes,
         run.arithmetic,
     )
+
+
+@handles("ttg.fp4_to_fp")
+def _fp4_to_fp(run: Run, operation: Operation, packed: Array) -> Array:
+    axis = int(operation.attributes["axis"]) + 1
+    values = e2m1_values(nibbles(packed, axis), run.arithmetic)
+    return run.arithmetic.convert(values, F32, element_type(operation.results[0].type))

@@ -29,6 +29,11 @@ def _print(_run: Run, _operation: Operation, *_values: Any) -> None:
     """What is printed is not what a kernel computes."""
 
 
+@handles("tt.grid_dependency_wait", "tt.grid_dependency_launch_dependents")
+def _grid_dependency(_run: Run, _operation: Operation) -> None:
+    """Orders this kernel with those before and after it; only one runs here."""
+
+
 @handles("gluon.set_auto_layout")
 def _set_auto_layout(_run: Run, _operation: Operation, value: Array) -> Array:
     return value
