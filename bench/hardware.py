@@ -16,7 +16,9 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +30,10 @@ sys.path.insert(0, str(ROOT))
 
 from bench.run import Case, all_launches, cases_of_file, environment, selected, size  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
-from tt2gl.isolate import map_isolated, preload, private_triton, run_isolated, run_spawned  # noqa: E402
+from tt2gl.isolate import Outcome, available_cores, map_isolated, preload, private_triton, run_isolated, run_spawned  # noqa: E402
 from tt2gl.launches import Launch  # noqa: E402
 from tt2gl.targets import default_target  # noqa: E402
-from tt2gl.verify.device import Participant, run_once  # noqa: E402
+from tt2gl.verify.device import Participant, run_each  # noqa: E402
 from tt2gl.verify.inputs import Inputs, is_floating, make_inputs  # noqa: E402
 from tt2gl.verify.outputs import distances  # noqa: E402
 from tt2gl.verify.simulated_kernel import SimulatedKernel  # noqa: E402
@@ -89,13 +91,10 @@ def main() -> int:
     cases = prepare(arguments, target)
     simulated = map_isolated(simulate_case, [(case, target) for case in cases], timeout=arguments.timeout)
     print(f"{len(cases)} kernels simulated in {time.perf_counter() - start:.0f} s", flush=True)
-    rows = []
-    for case, outcome in zip(cases, simulated, strict=True):
-        if outcome.value is None:
-            rows.append(Row(case, {}, error=f"not simulated: {outcome.error}"))
-        else:
-            rows.append(on_gpu(case, *outcome.value, arguments.timeout))
-        write(arguments.out / f"{target}-simulation.json", rows, found.value)
+    # Nothing is timed, so kernels may share the GPU.
+    with ThreadPoolExecutor(max_workers=available_cores()) as pool:
+        rows = list(pool.map(compared, cases, simulated, repeat(arguments.timeout)))
+    write(arguments.out / f"{target}-simulation.json", rows, found.value)
     print_table(rows)
     return 0 if all(row.fine for row in rows) else 1
 
@@ -167,20 +166,29 @@ def reasons(kernel: SimulatedKernel) -> Iterator[str]:
             yield REDUCED[operation.name]
 
 
-def on_gpu(case: Case, simulated: Mapping[str, Tensors], explained_by: tuple[str, ...], timeout: float) -> Row:
-    """Run a case in all ways on the GPU, and compare."""
-    assert case.original is not None
-    ulps = {}
+def compared(case: Case, simulated: Outcome[tuple[dict[str, Tensors], tuple[str, ...]]], timeout: float) -> Row:
+    """Run a case in all ways on the GPU, and compare with what was simulated."""
+    if simulated.value is None or case.original is None:
+        return Row(case, {}, error=f"not simulated: {simulated.error}")
+    results, explained_by = simulated.value
+    calls = []
     for content, fused in WAYS:
         options = replace(case.launch.options, extra={**case.launch.options.extra, "enable_fp_fusion": fused})
-        launch = replace(case.launch, options=options)
-        participant = Participant(case.original, launch)
-        outcome = run_spawned(run_once, participant, inputs_of(case.launch, content), timeout=timeout)
-        if outcome.value is None:
-            return Row(case, {}, error=f"did not run: {outcome.error}")
-        name = f"{content}{'' if fused else ', not fused'}"
-        ulps[name] = max((distance(outcome.value[key], want) for key, want in simulated[content].items()), default=0.0)
+        participant = Participant(case.original, replace(case.launch, options=options))
+        calls.append((participant, inputs_of(case.launch, content)))
+    outcome = run_spawned(run_each, calls, timeout=timeout)
+    if outcome.value is None:
+        return Row(case, {}, error=f"did not run: {outcome.error}")
+    ulps = {}
+    for (content, fused), found in zip(WAYS, outcome.value, strict=True):
+        expected = results[content]
+        ulps[name_of(content, fused)] = max((distance(found[key], want) for key, want in expected.items()), default=0.0)
     return Row(case, ulps, explained_by)
+
+
+def name_of(content: str, fused: bool) -> str:
+    """A way of running, in words."""
+    return content if fused else f"{content}, not fused"
 
 
 def distance(found: Array, wanted: Array) -> float:
@@ -207,7 +215,7 @@ def write(path: Path, rows: list[Row], where: Mapping[str, str]) -> None:
 
 def print_table(rows: list[Row]) -> None:
     """All kernels, then the totals."""
-    names = [f"{content}{'' if fused else ', not fused'}" for content, fused in WAYS]
+    names = [name_of(*way) for way in WAYS]
     print("units in the last place between GPU and simulator")
     print(f"{'kernel':42} {' '.join(name.rjust(18) for name in names)}  what hardware computes otherwise")
     for row in rows:

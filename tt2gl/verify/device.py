@@ -141,17 +141,20 @@ def run_job(job: DeviceJob) -> DeviceRun:
     )
 
 
-def run_once(participant: Participant, inputs: Inputs) -> dict[str, NDArray[Any]]:
-    """Run one kernel once, in this process, which must be expendable: each tensor's bytes, first element to last.
+def run_each(calls: Sequence[tuple[Participant, Inputs]]) -> list[dict[str, NDArray[Any]]]:
+    """Run kernels once each, in this process, which must be expendable: the bytes of their tensors, first to last.
 
     Raises RunError.
     """
     _provide_scratch_memory()
-    on_device = to_device(inputs, _DEVICE)
-    folder = Path(tempfile.mkdtemp(prefix="kernel-")) / "kernel"
-    Kernel("the kernel", participant, participant.launch, folder)(on_device)
-    buffers = on_device.buffers
-    return {name: each.storage[each.first : each.last].cpu().numpy() for name, each in buffers.items()}
+    found = []
+    for number, (participant, inputs) in enumerate(calls):
+        on_device = to_device(inputs, _DEVICE)
+        folder = Path(tempfile.mkdtemp(prefix="kernel-")) / str(number)
+        Kernel("the kernel", participant, participant.launch, folder)(on_device)
+        buffers = on_device.buffers
+        found.append({name: each.storage[each.first : each.last].cpu().numpy() for name, each in buffers.items()})
+    return found
 
 
 def _provide_scratch_memory() -> None:
