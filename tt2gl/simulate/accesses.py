@@ -118,6 +118,11 @@ class History:
         entry = self._entries.setdefault(region, _Entry(region))
         (entry.writes if access.write else entry.reads)[access.lane] = access
 
+    @property
+    def remembered(self) -> int:
+        """How many accesses are kept."""
+        return sum(len(entry.reads) + len(entry.writes) for entry in self._entries.values())
+
     def tell(self, kind: Kind, message: str, location: Location, other: Location | None = None) -> None:
         """Report a fault of this allocation, unless one of that kind was."""
         if kind not in self._told:

@@ -10,6 +10,9 @@ from tt2gl.simulate.findings import Finding
 from tt2gl.simulate.memory import Report
 from tt2gl.simulate.works import Work
 
+# How many phases a waiting partition may be behind before what it waited for is no longer told from what came after.
+_REMEMBERED = 64
+
 
 class Barrier:
     """An mbarrier that was initialised: each phase ends when `count` arrivals and all bytes expected have come.
@@ -33,6 +36,8 @@ class Barrier:
         # Works that will arrive here, and the phase in which they must.
         self.attached: deque[tuple[Work, int | None]] = deque()
         self._coming = Clock()
+        # Phases that partitions wait for, and what each made known when it ended.
+        self._watched: dict[int, Clock | None] = {}
 
     @property
     def epoch(self) -> int:
@@ -42,6 +47,16 @@ class Barrier:
     def passed(self, parity: int) -> bool:
         """Whether a wait for the phase of this parity goes on."""
         return self.phase & 1 != parity & 1
+
+    def watch(self) -> int:
+        """Be going to wait for the current phase: the number of phases that are over then."""
+        self._watched.pop(self.phase - _REMEMBERED, None)
+        self._watched[self.phase + 1] = None
+        return self.phase + 1
+
+    def known_at(self, target: int) -> Clock:
+        """What the end of a watched phase made known; later phases, that may be over too, are not in it."""
+        return self._watched.get(target) or self.clock
 
     def expect(self, size: int) -> None:
         """The current phase needs `size` bytes more."""
@@ -70,6 +85,8 @@ class Barrier:
         self.pending = self.count
         self.clock.join(self._coming)
         self.clock.learn(self.lane, self.phase)
+        if self.phase in self._watched:
+            self._watched[self.phase] = self.clock.copy()
         self._coming = Clock()
         unlanded = [(work, phase) for work, phase in self.attached if work.effect is not None]
         self.attached = deque(unlanded)
