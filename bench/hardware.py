@@ -2,11 +2,12 @@
 
     python bench/hardware.py --out DIR [--only NAME]... [--launches L.json --root DIR] [--commit C]
 
-Each original (Triton's) kernel runs in four ways: on random inputs and on coarse ones (multiples of 1/8, whose sums are
-exact in any order), as compiled by default and without fused multiply-adds, which a compiler may form and the IR does
-not say. Where a result differs from the simulator's, the table says by how many units in the last place, and which
-operations of the kernel the hardware computes otherwise than IEEE 754 says: what the simulator cannot follow. A kernel
-that differs and has none of those is a fault, of the one or the other.
+Each original (Triton's) kernel runs in four ways: on random inputs and on coarse ones (multiples of 1/8, whose sums
+are exact in any order), as compiled by default and without fused multiply-adds, which a compiler may form and the IR
+does not say. Where a result differs from the simulator's, the table says by how many units in the last place (many,
+where the terms of a sum cancel), and which operations of the kernel the hardware computes otherwise than IEEE 754
+says, or in another order: what the simulator cannot follow. A kernel that differs by more than ports may, or has no
+such operation, is a fault of the one or the other. A launch in which the simulator finds a fault is not run.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from bench.run import Case, all_launches, cases_of_file, environment, selected, 
 from tt2gl.files import write_text  # noqa: E402
 from tt2gl.isolate import Outcome, available_cores, map_isolated, preload, private_triton, run_isolated, run_spawned  # noqa: E402
 from tt2gl.launches import Launch  # noqa: E402
+from tt2gl.simulate.api import Simulation, TensorOutput  # noqa: E402
 from tt2gl.targets import default_target  # noqa: E402
 from tt2gl.verify.device import Participant, run_each  # noqa: E402
 from tt2gl.verify.inputs import Inputs, is_floating, make_inputs  # noqa: E402
-from tt2gl.verify.outputs import distances  # noqa: E402
+from tt2gl.verify.outputs import Agreement, combine, compare  # noqa: E402
 from tt2gl.verify.simulated_kernel import SimulatedKernel  # noqa: E402
 
 Array = NDArray[Any]
-Tensors = Mapping[str, Array]
 
 WAYS = tuple((content, fused) for content in ("random", "coarse") for fused in (True, False))
 
@@ -64,17 +65,38 @@ REDUCED = {"tt.reduce": "order of a sum", "tt.scan": "order of a prefix sum", "t
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel: units in the last place between GPU and simulator by way, and what explains them."""
+    """One kernel: how GPU and simulator agree, by way, and what explains the difference."""
 
     case: Case
-    ulps: Mapping[str, float]
+    agreements: Mapping[str, Agreement]
     explained_by: tuple[str, ...] = ()
+    fault: str = ""
     error: str = ""
 
     @property
+    def ulps(self) -> dict[str, float]:
+        """Units in the last place, by way."""
+        return {name: found.max_ulps for name, found in self.agreements.items()}
+
+    @property
+    def bitwise(self) -> int:
+        """In how many ways both give the same bits."""
+        return sum(found.bitwise for found in self.agreements.values())
+
+    @property
+    def verdict(self) -> str:
+        """What explains the difference, or that nothing does."""
+        if self.error:
+            return "FAILED"
+        outside = next((found.reason for found in self.agreements.values() if not found.equal), "")
+        if outside:
+            return f"OUT OF BOUNDS: {outside}"
+        return ", ".join(self.explained_by) if self.fault or self.bitwise or self.explained_by else "UNEXPLAINED"
+
+    @property
     def fine(self) -> bool:
-        """Whether both give the same bits in some way of asking, or the kernel has an operation that says why not."""
-        return not self.error and (min(self.ulps.values()) == 0 or bool(self.explained_by))
+        """Whether both agree as far as they can."""
+        return self.verdict.partition(":")[0] not in ("FAILED", "OUT OF BOUNDS", "UNEXPLAINED")
 
 
 def main() -> int:
@@ -142,17 +164,25 @@ def inputs_of(launch: Launch, content: str) -> Inputs:
     return replace(inputs, tensors=tensors)
 
 
-def simulate_case(case: Case, target: str) -> tuple[dict[str, Tensors], tuple[str, ...]]:
-    """In a child: what the simulator makes of both contents, and what in the kernel hardware computes otherwise."""
+@dataclass(frozen=True)
+class Simulated:
+    """What the simulator makes of each content, what in the kernel hardware computes otherwise, and the first fault."""
+
+    results: Mapping[str, Simulation]
+    explained_by: tuple[str, ...]
+    fault: str
+
+
+def simulate_case(case: Case, target: str) -> Simulated:
+    """Simulate one kernel, in a child."""
     private_triton()
     assert case.original is not None
     participant = Participant(case.original, case.launch)
     kernel = SimulatedKernel("triton", participant, target)
-    results: dict[str, Tensors] = {}
-    for content in ("random", "coarse"):
-        done = kernel(inputs_of(case.launch, content), case.launch.grid or (1,))
-        results[content] = {tensor.name: tensor.elements for tensor in done.tensors if tensor.written.any()}
-    return results, tuple(dict.fromkeys(reasons(kernel)))
+    grid = case.launch.grid or (1,)
+    results = {content: kernel(inputs_of(case.launch, content), grid) for content in ("random", "coarse")}
+    faults = [finding.message for done in results.values() for finding in done.findings]
+    return Simulated(results, tuple(dict.fromkeys(reasons(kernel))), faults[0] if faults else "")
 
 
 def reasons(kernel: SimulatedKernel) -> Iterator[str]:
@@ -166,11 +196,13 @@ def reasons(kernel: SimulatedKernel) -> Iterator[str]:
             yield REDUCED[operation.name]
 
 
-def compared(case: Case, simulated: Outcome[tuple[dict[str, Tensors], tuple[str, ...]]], timeout: float) -> Row:
+def compared(case: Case, simulated: Outcome[Simulated], timeout: float) -> Row:
     """Run a case in all ways on the GPU, and compare with what was simulated."""
     if simulated.value is None or case.original is None:
         return Row(case, {}, error=f"not simulated: {simulated.error}")
-    results, explained_by = simulated.value
+    explained_by = simulated.value.explained_by
+    if simulated.value.fault:
+        return Row(case, {}, explained_by, fault=simulated.value.fault)
     calls = []
     for content, fused in WAYS:
         options = replace(case.launch.options, extra={**case.launch.options.extra, "enable_fp_fusion": fused})
@@ -178,23 +210,23 @@ def compared(case: Case, simulated: Outcome[tuple[dict[str, Tensors], tuple[str,
         calls.append((participant, inputs_of(case.launch, content)))
     outcome = run_spawned(run_each, calls, timeout=timeout)
     if outcome.value is None:
-        return Row(case, {}, error=f"did not run: {outcome.error}")
-    ulps = {}
-    for (content, fused), found in zip(WAYS, outcome.value, strict=True):
-        expected = results[content]
-        ulps[name_of(content, fused)] = max((distance(found[key], want) for key, want in expected.items()), default=0.0)
-    return Row(case, ulps, explained_by)
+        return Row(case, {}, explained_by, error=f"did not run: {outcome.error}")
+    agreements = {}
+    for (content, fused), (_, inputs), found in zip(WAYS, calls, outcome.value, strict=True):
+        tensors = simulated.value.results[content].tensors
+        parts = [compare(inputs.tensors[each.name].arg, each, left(each, found[each.name])) for each in tensors]
+        agreements[name_of(content, fused)] = combine(parts)
+    return Row(case, agreements, explained_by)
+
+
+def left(simulated: TensorOutput, found: Array) -> TensorOutput:
+    """What the GPU left in a tensor; which elements it wrote nobody knows, so those that the simulator says."""
+    return replace(simulated, elements=found.view(simulated.elements.dtype))
 
 
 def name_of(content: str, fused: bool) -> str:
     """A way of running, in words."""
     return content if fused else f"{content}, not fused"
-
-
-def distance(found: Array, wanted: Array) -> float:
-    """The largest distance in units in the last place; 0 where all bits agree, but for those of NaN."""
-    typed = found.view(wanted.dtype)
-    return float(distances(wanted, typed).max()) if len(wanted) else 0.0
 
 
 def write(path: Path, rows: list[Row], where: Mapping[str, str]) -> None:
@@ -203,9 +235,10 @@ def write(path: Path, rows: list[Row], where: Mapping[str, str]) -> None:
         {
             "file": row.case.report.file.replace(f"{ROOT}/", ""),
             "kernel": row.case.report.kernel,
-            "bitwise": bool(row.ulps) and max(row.ulps.values()) == 0,
+            "bitwise": bool(row.agreements) and row.bitwise == len(WAYS),
             "ulps": {name: value if np.isfinite(value) else "inf" for name, value in row.ulps.items()},
             "explained_by": list(row.explained_by),
+            "fault": row.fault or None,
             "error": row.error or None,
         }
         for row in rows
@@ -219,13 +252,12 @@ def print_table(rows: list[Row]) -> None:
     print("units in the last place between GPU and simulator")
     print(f"{'kernel':42} {' '.join(name.rjust(18) for name in names)}  what hardware computes otherwise")
     for row in rows:
-        values = row.error or " ".join(f"{row.ulps[name]:18g}" for name in names)
-        why = ", ".join(row.explained_by) if row.fine else "UNEXPLAINED"
-        print(f"{row.case.report.kernel[:42]:42} {values}  {why}")
-    ran = [row for row in rows if row.ulps]
-    always = sum(max(row.ulps.values()) == 0 for row in ran)
-    once = sum(min(row.ulps.values()) == 0 for row in ran)
-    print(f"{len(ran)} of {len(rows)} ran; {always} bitwise in all ways, {once} in at least one;")
+        values = row.error or row.fault or " ".join(f"{row.ulps[name]:18g}" for name in names)
+        print(f"{row.case.report.kernel[:42]:42} {values}  {row.verdict}")
+    ran = [row for row in rows if row.agreements]
+    print(f"{len(ran)} of {len(rows)} ran, {sum(bool(row.fault) for row in rows)} are faulty launches;")
+    always, once = (sum(row.bitwise >= least for row in ran) for least in (len(WAYS), 1))
+    print(f"{always} bitwise in all ways, {once} in at least one;")
     print(f"{sum(not row.fine for row in rows)} without a reason")
 
 
