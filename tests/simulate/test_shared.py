@@ -145,3 +145,19 @@ def test_an_index_outside_is_found() -> None:
     index = np.arange(1, 129, dtype=np.int32)
     found = run("scattered_kernel", X[:128], index, np.zeros(128, np.int32), ALL=False).findings
     assert {finding.kind for finding in found} == {"out-of-bounds"}
+
+
+@pytest.mark.skipif(
+    not hasattr(kernels.gl.shared_memory_descriptor, "atomic_scatter_add"), reason="this Triton has no shared atomics"
+)
+def test_atomic_adds_at_places() -> None:
+    index, values = (np.arange(128) % 10).astype(np.int32), X[:128] % 1000
+    done = run("counted_kernel", values, index, np.zeros(128, np.int32))
+    assert done.findings == ()
+    sums = np.zeros(128, np.int32)
+    found = values.copy()
+    for place in range(100):
+        found[place] = sums[index[place]]
+        sums[index[place]] += values[place]
+    np.testing.assert_array_equal(done.tensors[2].elements, sums)
+    np.testing.assert_array_equal(done.tensors[0].elements, found)

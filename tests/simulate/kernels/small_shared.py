@@ -158,3 +158,14 @@ def ring_kernel(x_ptr, out_ptr, N: gl.constexpr, GIVE: gl.constexpr):
     args = (x_ptr, out_ptr, ring, full, empty, N, GIVE)
     (total,) = gl.warp_specialize([(consume, args), (produce, args)], [1], [24])
     gl.store(out_ptr + gl.arange(0, 128, layout=layout), total)
+
+
+@gluon.jit
+def counted_kernel(x_ptr, index_ptr, out_ptr):
+    """Values added up at places: what each found there, and then the sums."""
+    layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+    offs = gl.arange(0, 128, layout=layout)
+    smem = gl.allocate_shared_memory(gl.int32, [128], plain(1), gl.zeros([128], gl.int32, layout))
+    found = smem.atomic_scatter_add(gl.load(x_ptr + offs), gl.load(index_ptr + offs), 0, mask=offs < 100)
+    gl.store(x_ptr + offs, found, mask=offs < 100)
+    gl.store(out_ptr + offs, smem.load(layout))

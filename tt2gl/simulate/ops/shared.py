@@ -79,18 +79,19 @@ def _scatter(run: Run, operation: Operation, view: View, values: Array, indices:
 def _atomic_scatter(run: Run, operation: Operation, *operands: Any) -> Array:
     view, values, indices, mask = _scatter_operands(operation, operands)
     axis = int(operation.attributes["axis"])
-    indices = _inside(run, operation, view, indices, axis, mask)
-    run.engine.write(operation, view, places=_places(view, indices, axis)[1:])
-    number = int(operation.attributes["atomic_rmw_op"])
     shape = (run.count, *indices.shape[1:])
-    active = np.flatnonzero(np.broadcast_to(True if mask is None else mask, shape))
-    numbers = np.arange(run.count * int(np.prod(view.shape))).reshape(run.count, *view.shape)
-    index = np.broadcast_to(numbers[_places(view, np.broadcast_to(indices, shape), axis)], shape).reshape(-1)[active]
-    elements = view.load(operation).reshape(-1)
+    indices = np.broadcast_to(_inside(run, operation, view, indices, axis, mask), shape)
+    active = np.broadcast_to(True if mask is None else mask, shape)
+    places = tuple(np.broadcast_to(place, shape)[active] for place in _places(view, indices, axis))
+    run.engine.check_written(operation, view, places[1:])
+    run.engine.write(operation, view, places=places[1:])
+    elements = view.load(operation)
+    index = np.ravel_multi_index(places, elements.shape)
     result = np.zeros(shape, elements.dtype)
-    given = np.broadcast_to(values, shape).reshape(-1)[active]
-    result.reshape(-1)[active] = fetch(run, number, view.kind, elements, index, given)
-    view.store(elements.reshape(view.data.shape))
+    given = np.broadcast_to(values, shape)[active]
+    number = int(operation.attributes["atomic_rmw_op"])
+    result[active] = fetch(run, number, view.kind, elements.reshape(-1), index, given)
+    view.store(elements)
     return result
 
 
