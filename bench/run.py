@@ -157,7 +157,7 @@ def prepare(arguments: argparse.Namespace, target: str) -> list[Case]:
         if outcome.value is None:
             print(f"{job[0]} was not converted: {outcome.error}", file=sys.stderr)
         cases += outcome.value or []
-    wanted = [case for case in cases if selected(case, arguments.only)]
+    wanted = [case for case in cases if selected(case.report.kernel, case.report.file, arguments.only)]
     if not arguments.all:
         wanted = largest_of_each_kernel(wanted)
     folder = arguments.out / "translated"
@@ -199,9 +199,9 @@ def cases_of_file(
     return cases
 
 
-def selected(case: Case, only: Sequence[str]) -> bool:
-    """Whether `--only` names the case's kernel or file."""
-    return not only or any(name in case.report.kernel or name in case.report.file for name in only)
+def selected(kernel: str, file: str, only: Sequence[str]) -> bool:
+    """Whether `--only` names the kernel or its file."""
+    return not only or any(name in kernel or name in file for name in only)
 
 
 def largest_of_each_kernel(cases: Iterable[Case]) -> list[Case]:

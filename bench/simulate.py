@@ -87,14 +87,15 @@ def prepare(arguments: argparse.Namespace, target: str) -> list[Case]:
     """Every launch asked for, its kernel converted and sliced."""
     launches, root = all_launches(arguments)
     wanted = [launch for launch in launches if size(launch) <= arguments.most_bytes]
-    files = sorted({launch.file for launch in wanted})
+    # Whole files are converted, as all launches of a kernel have a say in it.
+    files = sorted({launch.file for launch in wanted if selected(launch.kernel, launch.file, arguments.only)})
     jobs = [(file, target, tuple(launch for launch in wanted if launch.file == file), root, False) for file in files]
     cases: list[Case] = []
     for given, outcome in zip(jobs, map_isolated(cases_of_file, jobs, timeout=600.0), strict=True):
         if outcome.value is None:
             print(f"{given[0]} was not converted: {outcome.error}", file=sys.stderr)
         cases += outcome.value or []
-    return [case for case in cases if selected(case, arguments.only)]
+    return [case for case in cases if selected(case.report.kernel, case.report.file, arguments.only)]
 
 
 def job(case: Case) -> SimulationJob:
