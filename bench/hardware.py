@@ -144,7 +144,11 @@ def prepare(arguments: argparse.Namespace, target: str) -> list[Case]:
     for outcome in map_isolated(cases_of_file, jobs, timeout=600.0):
         for case in outcome.value or []:
             key = (case.report.file, case.report.kernel)
-            if selected(case, arguments.only) and case.launch.args is not None and case.launch.grid is not None:
+            if (
+                selected(case.report.kernel, case.report.file, arguments.only)
+                and case.launch.args is not None
+                and case.launch.grid is not None
+            ):
                 before = smallest.get(key)
                 smallest[key] = case if before is None or size(case.launch) < size(before.launch) else before
     return list(smallest.values())
