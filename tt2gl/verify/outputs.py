@@ -56,11 +56,11 @@ def compare_exactly(arg: TensorArg, expected: TensorOutput, found: TensorOutput)
     return Agreement(False, False, math.inf, f"{expected.name}{where} differs, with {different.size - 1} others")
 
 
-def compare(arg: TensorArg, expected: TensorOutput, found: TensorOutput) -> Agreement:
+def compare(arg: TensorArg, expected: TensorOutput, found: TensorOutput, factor: float = 1.0) -> Agreement:
     """Compare one tensor of two runs in IEEE arithmetic, where either wrote to it.
 
     NaN equals NaN and an infinity itself; else errors are relative to the larger of the expected value and the root
-    mean square of what was written, and bounded by `TOLERANCE`.
+    mean square of what was written, and bounded by `TOLERANCE` times `factor`.
     """
     misplaced = _misplaced(arg, expected, found)
     if misplaced is not None:
@@ -79,7 +79,7 @@ def compare(arg: TensorArg, expected: TensorOutput, found: TensorOutput) -> Agre
         position = int(errors.argmax())
         if errors[position] > worst:
             worst, where = float(errors[position]), int(part[position])
-    bound = TOLERANCE.get(arg.dtype, 0.0)
+    bound = TOLERANCE.get(arg.dtype, 0.0) * factor
     if worst <= bound:
         return Agreement(True, False, ulps)
     value = f"{expected.name}{_element(arg, where)} is {got[where]} and should be {wanted[where]}"
