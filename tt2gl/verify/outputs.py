@@ -52,8 +52,9 @@ def compare_exactly(arg: TensorArg, expected: TensorOutput, found: TensorOutput)
     different = np.flatnonzero((expected.elements != found.elements) & expected.written)
     if not different.size:
         return AGREED
-    where = _element(arg, int(different[0]))
-    return Agreement(False, False, math.inf, f"{expected.name}{where} differs, with {different.size - 1} others")
+    more = f", with {different.size - 1} others" if different.size > 1 else ""
+    reason = f"{expected.name}{_element(arg, int(different[0]))} differs{more}"
+    return Agreement(False, False, math.inf, reason)
 
 
 def compare(arg: TensorArg, expected: TensorOutput, found: TensorOutput, factor: float = 1.0) -> Agreement:
