@@ -37,7 +37,7 @@ from tt2gl.launches import Launch  # noqa: E402
 from tt2gl.simulate.api import Simulation, TensorOutput  # noqa: E402
 from tt2gl.targets import default_target  # noqa: E402
 from tt2gl.verify.device import Participant, run_each  # noqa: E402
-from tt2gl.verify.inputs import Inputs, is_floating, make_inputs  # noqa: E402
+from tt2gl.verify.inputs import Inputs, coarse, make_inputs  # noqa: E402
 from tt2gl.verify.outputs import Agreement, combine, compare  # noqa: E402
 from tt2gl.verify.simulated_kernel import SimulatedKernel  # noqa: E402
 
@@ -165,17 +165,9 @@ def prepare(arguments: argparse.Namespace, target: str) -> list[Case]:
 
 
 def inputs_of(launch: Launch, content: str) -> Inputs:
-    """Random inputs, or coarse ones: small integers, so that products are exact, and sums of some hundreds too."""
+    """Random inputs, or those rounded to few integers."""
     inputs = make_inputs(launch, 0)
-    if content == "random":
-        return inputs
-    tensors = {}
-    for name, data in inputs.tensors.items():
-        elements = data.elements
-        if is_floating(elements.dtype):
-            elements = np.clip(np.round(elements.astype(np.float32)), -2, 2).astype(elements.dtype)
-        tensors[name] = replace(data, elements=elements)
-    return replace(inputs, tensors=tensors)
+    return coarse(inputs) if content == "coarse" else inputs
 
 
 @dataclass(frozen=True)

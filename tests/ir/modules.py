@@ -21,6 +21,7 @@ from tt2gl.ir.types import (
     PointerType,
     TensorType,
     TupleType,
+    Type,
     VectorType,
 )
 
@@ -118,7 +119,7 @@ _KINDS = (
     MemDescType((2, 64), FloatType("f16"), _BLOCKED, DialectAttr("ttg.shared_memory"), True, (4, 64)),
     FunctionType((IntegerType(1),), ()),
 )
-_kinds = st.sampled_from(_KINDS)
+_kinds: st.SearchStrategy[Type] = st.sampled_from(_KINDS)
 _FILE = Location("kernel.py", 3, 7)
 _places = st.sampled_from(
     [

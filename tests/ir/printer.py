@@ -34,7 +34,7 @@ def print_type(kind: Type) -> str:
             return f"vector<{'x'.join((*map(str, shape), print_type(element)))}>"
         case PointerType(None, space):
             return f"!llvm.ptr<{space}>" if space else "!llvm.ptr"
-        case PointerType(pointee, space):
+        case PointerType(pointee, space) if pointee is not None:
             return f"!tt.ptr<{print_type(pointee)}>" if space == 1 else f"!tt.ptr<{print_type(pointee)}, {space}>"
         case MemDescType(shape, element, encoding, space, mutable, allocated):
             parts = ["x".join((*map(str, shape), print_type(element))), print_attribute(encoding)]

@@ -32,7 +32,8 @@ EIGHT_BITS = {
 @pytest.fixture(scope="module")
 def ml_dtypes() -> ModuleType:
     """The package, where it is installed."""
-    return pytest.importorskip("ml_dtypes")
+    module: ModuleType = pytest.importorskip("ml_dtypes")
+    return module
 
 
 def same(first: float, second: float) -> bool:

@@ -1,5 +1,6 @@
 """Encodings that Gluon's layouts print as: each is known by its name and parameters, none is left as text."""
 
+# mypy: disallow-untyped-defs=false, disallow-untyped-decorators=false
 from __future__ import annotations
 
 from typing import Any

@@ -1,13 +1,14 @@
 """What the kernels of `kernels/` left in memory on an H200, recorded, and how it is recorded.
 
-`recorded/h200.npz` holds what each kernel for sm80 and sm90 wrote on the inputs of seed 0, bit for bit, as
-`case/tensor`. On a machine with such a GPU `pytest tests/simulate/test_hardware.py --update-golden` writes it anew.
+`recorded/h200.npz` holds what each kernel for sm80 and sm90 wrote on the inputs of seed 0, as they are and coarse, bit
+for bit, as `case random/tensor` and `case coarse/tensor`. On a machine with such a GPU
+`pytest tests/simulate/test_hardware.py --update-golden` writes it anew.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,47 +19,47 @@ from tests.simulate.kernels import suite
 from tests.simulate.running import Job, expected, sliced
 from tt2gl.isolate import private_triton
 from tt2gl.verify.device import Kernel, Participant
-from tt2gl.verify.inputs import make_inputs
 from tt2gl.verify.tensors import to_device
 
 Array = NDArray[Any]
 RECORDED = Path(__file__).parent / "recorded" / "h200.npz"
 
 
-def cases() -> tuple[suite.Case, ...]:
-    """The cases that an H200 runs."""
-    return tuple(case for case in suite.cases() if case.target in ("sm80", "sm90"))
+def jobs() -> dict[str, Job]:
+    """What an H200 runs, by name."""
+    cases = [case for case in suite.cases() if case.target in ("sm80", "sm90")]
+    contents = {"random": False, "coarse": True}
+    return {f"{case.name} {name}": Job(case, coarse=coarse) for case in cases for name, coarse in contents.items()}
 
 
 def recorded() -> dict[str, dict[str, Array]]:
-    """What was recorded, by case and tensor."""
+    """What was recorded, by job and tensor."""
     found: dict[str, dict[str, Array]] = {}
     with np.load(RECORDED) as file:
         for name in file.files:
-            case, _, tensor = name.partition("/")
-            found.setdefault(case, {})[tensor] = file[name]
+            job, _, tensor = name.partition("/")
+            found.setdefault(job, {})[tensor] = file[name]
     return found
 
 
 def record(results: Mapping[str, Mapping[str, Array]]) -> None:
     """Write the recording anew."""
-    arrays = {f"{case}/{name}": array for case, tensors in sorted(results.items()) for name, array in tensors.items()}
+    arrays = {f"{job}/{name}": array for job, tensors in sorted(results.items()) for name, array in tensors.items()}
     # Its keywords are the arrays' names, and not all of them are identifiers.
     np.savez_compressed(RECORDED, **dict(arrays))  # type: ignore[arg-type]
 
 
-def run_on_gpu(chosen: Sequence[suite.Case]) -> dict[str, dict[str, Array]]:
-    """Run cases on this machine's GPU: what each wrote. In a fresh process, which one bad kernel ends for all."""
+def run_on_gpu(chosen: Mapping[str, Job]) -> dict[str, dict[str, Array]]:
+    """Run jobs on this machine's GPU: what each wrote. In a fresh process, which one bad kernel ends for all."""
     import torch
     import triton
 
     private_triton()
     triton.set_allocator(lambda size, _align, _stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     results = {}
-    for case in chosen:
-        inputs = make_inputs(case.launch, 0)
-        on_gpu = to_device(inputs, "cuda")
+    for name, job in chosen.items():
+        on_gpu = to_device(job.inputs, "cuda")
         folder = Path(tempfile.mkdtemp(prefix="kernel-")) / "slice"
-        Kernel(case.name, Participant(sliced(Job(case)), case.launch), case.launch, folder)(on_gpu)
-        results[case.name] = {name: on_gpu.buffers[name].view.cpu().numpy() for name in expected(case, inputs)}
+        Kernel(name, Participant(sliced(job), job.case.launch), job.case.launch, folder)(on_gpu)
+        results[name] = {each: on_gpu.buffers[each].view.cpu().numpy() for each in expected(job.case, job.inputs)}
     return results

@@ -23,7 +23,7 @@ from tt2gl.slicing import Slice, load_slice, slice_kernel
 from tt2gl.source import read_source
 from tt2gl.targets import get_target
 from tt2gl.verify.bind import bind
-from tt2gl.verify.inputs import Inputs, make_inputs
+from tt2gl.verify.inputs import Inputs, coarse, make_inputs
 
 Array = NDArray[Any]
 SCHEDULES: tuple[Schedule, ...] = ("late", "early")
@@ -31,11 +31,18 @@ SCHEDULES: tuple[Schedule, ...] = ("late", "early")
 
 @dataclass(frozen=True)
 class Job:
-    """One case, and the text of its file if it is not the file's own."""
+    """One case, the text of its file if it is not the file's own, and its inputs: random or `coarse`."""
 
     case: suite.Case
     text: str | None = None
     seed: int = 0
+    coarse: bool = False
+
+    @property
+    def inputs(self) -> Inputs:
+        """The arguments of the launch."""
+        inputs = make_inputs(self.case.launch, self.seed)
+        return coarse(inputs) if self.coarse else inputs
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ def run_job(job: Job) -> Ran:
     module = parse_module(
         compiler.generic_text(compiler.build_ir(compiler.source_for(function, launch), backend, gpu, options))
     )
-    inputs = make_inputs(launch, job.seed)
+    inputs = job.inputs
     findings: dict[tuple[str, int, str], None] = {}
     outputs, wrong = {}, []
     for schedule in SCHEDULES:

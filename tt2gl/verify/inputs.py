@@ -98,6 +98,21 @@ def make_inputs(launch: Launch, seed: int) -> Inputs:
     return Inputs(tensors, scalars, blocks)
 
 
+def coarse(inputs: Inputs) -> Inputs:
+    """The same arguments with floats rounded to integers from -2 to 2.
+
+    Products of two are exact in every format, and so are sums of some hundreds of them, in whatever order: results that
+    differ on these differ by more than the order of sums.
+    """
+    tensors = {}
+    for name, data in inputs.tensors.items():
+        elements = data.elements
+        if is_floating(elements.dtype):
+            elements = np.clip(np.round(elements.astype(np.float32)), -2, 2).astype(elements.dtype)
+        tensors[name] = replace(data, elements=elements)
+    return replace(inputs, tensors=tensors)
+
+
 def poisoned(inputs: Inputs, names: Collection[str]) -> Inputs:
     """The same arguments with tensors `names` full of bytes 0xFF: NaN in most floating-point formats."""
     tensors = {
