@@ -136,7 +136,7 @@ class _Simulator:
         for first in range(0, x * y * z, self._at_once):
             self._group(np.arange(first, min(first + self._at_once, x * y * z)), _ITERATIONS_TOGETHER)
         outputs = tuple(_output(allocation) for allocation in self._memory.allocations)
-        return Simulation(outputs, tuple(dict.fromkeys(self._findings)))
+        return Simulation(outputs, _each_once(self._findings))
 
     def _group(self, ids: Rows, most_iterations: int) -> None:
         """Run programs in step; start again, group by group, where they cannot stay so."""
@@ -195,6 +195,14 @@ class _Simulator:
 
     def _allocate(self, tensor: TensorInput) -> Allocation:
         return self._memory.add(tensor.name, tensor.kind, tensor.elements, tensor.misalignment)
+
+
+def _each_once(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The first finding of each kind at each place: later iterations and other programs only say other numbers."""
+    first: dict[object, Finding] = {}
+    for found in findings:
+        first.setdefault((found.kind, found.location, found.other, found.buffer), found)
+    return tuple(first.values())
 
 
 def _holds_shared(module: Module) -> Any:

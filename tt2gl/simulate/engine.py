@@ -148,15 +148,14 @@ class Engine:
         before: Sequence[Work] = (),
         size: int = 0,
         arrivals: int = 0,
-        bytes_on_barrier: bool = True,
         in_order: bool = False,
         must_end: bool = False,
     ) -> Work:
         """Begin a piece of asynchronous work of the current partition.
 
         It belongs to the open group of a kind of work (`group`), to be waited for with `wait`; or it is over when it
-        arrives on a `barrier`: there it counts as `size` bytes or as `arrivals`, unless its effect does that itself
-        (`bytes_on_barrier` says whether it counts as bytes, which must come in the phase in which they are expected).
+        arrives on a `barrier`: there it counts as `size` bytes, which must come in the phase in which they are expected,
+        or as `arrivals`.
         `reads` and `writes` are all the views it touches, through `proxy`; `effect` moves the data, and runs at once in
         the early schedule. `before` is work that ends before it. `in_order` says that work of its kind is done in the
         order of its issue, and so does not conflict with its like. Work that `must_end` is a fault if the kernel ends
@@ -183,7 +182,7 @@ class Engine:
         if group is not None:
             self.group(group).open.append(work)
         if barrier is not None:
-            barrier.attach(work, counts_bytes=bytes_on_barrier and not arrivals)
+            barrier.attach(work, counts_bytes=not arrivals)
         if self.early:
             work.land()
         return work
