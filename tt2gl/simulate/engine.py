@@ -154,12 +154,11 @@ class Engine:
         """Begin a piece of asynchronous work of the current partition.
 
         It belongs to the open group of a kind of work (`group`), to be waited for with `wait`; or it is over when it
-        arrives on a `barrier`: there it counts as `size` bytes, which must come in the phase in which they are expected,
-        or as `arrivals`.
-        `reads` and `writes` are all the views it touches, through `proxy`; `effect` moves the data, and runs at once in
-        the early schedule. `before` is work that ends before it. `in_order` says that work of its kind is done in the
-        order of its issue, and so does not conflict with its like. Work that `must_end` is a fault if the kernel ends
-        without having waited for it.
+        arrives on a `barrier`: there it counts as `arrivals`, or as `size` bytes, which must come in the phase in which
+        they are expected. `reads` and `writes` are all the views it touches, through `proxy`; `effect` moves the data,
+        and runs at once in the early schedule. `before` is work that ends before it. `in_order` says that work of its
+        kind is done in the order of its issue, and so does not conflict with its like. Work that `must_end` is a fault
+        if the kernel ends without having waited for it.
         """
         lane, epoch = self._place(group, barrier)
         clock = self.agent.release()
