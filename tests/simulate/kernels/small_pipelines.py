@@ -1,4 +1,4 @@
-"""A Triton kernel that passes pipeline, for tests of what they make of it."""
+"""Triton kernels for tests of what passes make of them, and of how long they take."""
 
 import triton
 import triton.language as tl
@@ -16,3 +16,10 @@ def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: 
         b = tl.load(b_ptr + down * N + cols, mask=down < K, other=0.0)
         acc = tl.dot(a, b, acc)
     tl.store(c_ptr + rows * N + cols, acc.to(tl.float16))
+
+
+@triton.jit
+def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask) + tl.load(y_ptr + offsets, mask), mask)
