@@ -30,7 +30,7 @@ def quickest(run: Callable[[], Simulation]) -> tuple[float, Simulation]:
 def test_an_addition_of_a_million_elements_takes_a_tenth_of_a_second() -> None:
     count = 1 << 20
     module = lowered(
-        add_kernel, "sm90", {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}, BLOCK=1024
+        KERNELS.add_kernel, "sm90", {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}, BLOCK=1024
     )
     random = np.random.default_rng(0)
     x, y = random.standard_normal((2, count), dtype=np.float32)
