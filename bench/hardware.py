@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench.run import Case, all_launches, cases_of_file, environment, selected, size  # noqa: E402
+from bench.run import Case, all_launches, cases_of_file, environment, selected, selecting_parser, size  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
 from tt2gl.ir.types import element_type  # noqa: E402
 from tt2gl.isolate import Outcome, available_cores, map_isolated, preload, private_triton, run_isolated, run_spawned  # noqa: E402
@@ -133,13 +133,8 @@ def main() -> int:
 
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = selecting_parser(__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="folder for the document")
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="NAME", help="kernels or files whose name has it"
-    )
-    parser.add_argument("--launches", type=Path, help="launches of other kernels than the corpus")
-    parser.add_argument("--root", type=Path, help="where the files of --launches are")
     parser.add_argument("--commit", help="what to call this version (default: asked of git)")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds a kernel may take")
     return parser.parse_args()

@@ -104,18 +104,24 @@ def main() -> int:
 
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = selecting_parser(__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="folder for the document")
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="NAME", help="kernels or files whose name has it"
-    )
-    parser.add_argument("--launches", type=Path, help="launches of other kernels than the corpus")
-    parser.add_argument("--root", type=Path, help="where the files of --launches are")
     parser.add_argument("--all", action="store_true", help="every launch, not the largest of each kernel")
     parser.add_argument("--target", help="architecture to convert for (default: the GPU present)")
     parser.add_argument("--commit", help="what to call this version (default: asked of git)")
     parser.add_argument("--timeout", type=float, default=180.0, help="seconds a kernel may take on the GPU")
     return parser.parse_args()
+
+
+def selecting_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser with the options that say which kernels."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="kernels or files whose name has it"
+    )
+    parser.add_argument("--launches", type=Path, help="launches of other kernels than the corpus")
+    parser.add_argument("--root", type=Path, help="where the files of --launches are")
+    return parser
 
 
 def environment(commit: str | None) -> dict[str, str]:

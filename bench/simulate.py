@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench.run import Case, all_launches, cases_of_file, selected, size  # noqa: E402
+from bench.run import Case, all_launches, cases_of_file, selected, selecting_parser, size  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
 from tt2gl.isolate import map_isolated, preload  # noqa: E402
 from tt2gl.report.document import document  # noqa: E402
@@ -65,13 +65,8 @@ def main() -> int:
 
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--launches", type=Path, help="launches of other kernels than the corpus")
-    parser.add_argument("--root", type=Path, help="where the files of --launches are")
+    parser = selecting_parser(__doc__)
     parser.add_argument("--target", action="append", help="architecture; may be given again (default: sm90)")
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="NAME", help="kernels or files whose name has it"
-    )
     parser.add_argument("--most-bytes", type=float, default=2**28, help="leave out launches whose tensors take more")
     parser.add_argument("--seeds", type=int, default=2, help="how many random inputs to try")
     parser.add_argument("--arithmetic", choices=("auto", "ieee", "field"), default="auto")

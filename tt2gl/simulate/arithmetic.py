@@ -5,6 +5,7 @@ Arrays are as `values` says; types are the IR's, scalar or tensor (only the elem
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -13,6 +14,17 @@ from tt2gl.ir.types import Type
 from tt2gl.simulate.values import Array
 
 Rounding = Literal["rtne", "rtz"]
+
+
+# What a predicate of `compare` says of two numbers, without its "o" or "u".
+COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
 
 
 class Arithmetic(Protocol):

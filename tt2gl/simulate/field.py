@@ -28,7 +28,7 @@ import numpy as np
 
 from tt2gl.ir.types import Type
 from tt2gl.simulate import dots, modular
-from tt2gl.simulate.arithmetic import Rounding
+from tt2gl.simulate.arithmetic import COMPARISONS, Rounding
 from tt2gl.simulate.formats import FLOAT32, FLOAT64, integer_of, widen
 from tt2gl.simulate.modular import HALF, hashed
 from tt2gl.simulate.values import Array, dtype_of, is_float
@@ -102,7 +102,7 @@ class Field:
         unordered = (a == NAN) | (b == NAN)
         if predicate in ("ord", "uno"):
             return np.asarray(unordered == (predicate == "uno"))
-        result = _COMPARISONS[predicate[1:]](a, b)
+        result = COMPARISONS[predicate[1:]](a, b)
         if not unordered.any():
             return result
         return np.asarray(np.where(unordered, predicate[0] == "u", result))
@@ -226,15 +226,6 @@ _BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "maxnum": _extreme(np.maximum, keep_nan=False),
     "minimum": _extreme(np.minimum, keep_nan=True),
     "maximum": _extreme(np.maximum, keep_nan=True),
-}
-
-_COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
 }
 
 _WHOLE = frozenset({"floor", "ceil", "trunc", "round", "roundeven"})

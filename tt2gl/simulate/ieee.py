@@ -15,7 +15,7 @@ import numpy as np
 
 from tt2gl.ir.types import FloatType, Type, element_type
 from tt2gl.simulate import dots, fused, scalar_functions
-from tt2gl.simulate.arithmetic import Rounding
+from tt2gl.simulate.arithmetic import COMPARISONS, Rounding
 from tt2gl.simulate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, UNSIGNED_ZERO, integer_of, narrow, widen
 from tt2gl.simulate.values import Array, dtype_of, is_float
 
@@ -82,13 +82,13 @@ class Ieee:
         if predicate in ("ord", "uno"):
             unordered = np.isnan(x) | np.isnan(y)
             return unordered if predicate == "uno" else ~unordered
-        test = _COMPARISONS[predicate[1:]]
+        test = COMPARISONS[predicate[1:]]
         if predicate == "one":
             return (x < y) | (x > y)
         if predicate[0] == "o" or predicate == "une":
             return test(x, y)
         # Unordered or so: not the opposite in order.
-        return ~_COMPARISONS[_OPPOSITE[predicate[1:]]](x, y) if predicate != "ueq" else ~((x < y) | (x > y))
+        return ~COMPARISONS[_OPPOSITE[predicate[1:]]](x, y) if predicate != "ueq" else ~((x < y) | (x > y))
 
     def convert(self, a: Array, source: Type, target: Type, rounding: Rounding = "rtne") -> Array:
         """Between float formats; to those of a byte finite numbers and infinities saturate, as both vendors do."""
@@ -158,14 +158,6 @@ _EXACT: dict[str, Callable[[Array], Array]] = {
     "round": scalar_functions.round_half_away,
 }
 
-_COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
 
