@@ -21,6 +21,7 @@ FLOORS = (
     ("launches", "slicing", "usage"),
     ("plan",),
     ("layouts", "source"),
+    ("jit_functions", "launch_calls"),
     ("host", "targets", "report", "simulate"),
     ("files", "config", "results"),
     ("diagnostics", "isolate", "ir"),

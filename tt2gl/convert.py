@@ -17,6 +17,7 @@ from tt2gl.analysis.planner import KernelAnalysis, Planner
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.infer import infer_launches
 from tt2gl.isolate import map_isolated, preload
+from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.layouts import PAIRED_SOURCE, coalesced_source
 from tt2gl.plan import FilePlan, FunctionPlan, KeptFunction
@@ -24,7 +25,7 @@ from tt2gl.results import CompileResult, Conversion, KernelReport
 from tt2gl.rewrite.file import KEPT, rewrite
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.slicing import Slice, slice_kernel
-from tt2gl.source import JitFunction, SourceFile, read_source
+from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target, default_target, get_target
 from tt2gl.verify.compile import CompileJob, compile_many
 

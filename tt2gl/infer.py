@@ -16,8 +16,9 @@ from tt2gl.host.evaluator import Evaluator, open_module
 from tt2gl.host.scopes import Module, Scope
 from tt2gl.host.triton_names import decorator_kind
 from tt2gl.host.values import Constexpr, External, Frame, Function, HostRaise, Made, Undecided, Unknown, is_data
+from tt2gl.jit_functions import JitFunction, Parameter
 from tt2gl.launches import DtypeValue, JitValue, Launch, Options
-from tt2gl.source import JitFunction, Parameter, SourceFile
+from tt2gl.source import SourceFile
 from tt2gl.usage import Facts, Usage
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.source import JitFunction
+from tt2gl.jit_functions import JitFunction
 
 Origin = Literal["given", "found", "guessed"]
 

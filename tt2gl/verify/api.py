@@ -10,10 +10,11 @@ from typing import Any, Literal
 from tt2gl.convert import convert
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.infer import infer_launches
+from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.results import CompileResult, KernelReport
 from tt2gl.slicing import Slice, slice_kernel
-from tt2gl.source import JitFunction, SourceFile, read_source
+from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import default_target, get_target
 from tt2gl.targets.gpu import present_architecture
 from tt2gl.verify.compile import CompileJob, compile_many
