@@ -99,8 +99,12 @@ def checked(function: Callable[..., str], jobs: Sequence[tuple[Any, ...]]) -> li
     return [check_nothing_is_lost(outcome.value or "") for outcome in outcomes]
 
 
-# The frontend's IR of a Triton kernel is the same for every target.
-@pytest.mark.parametrize(("target", "optimised"), [("sm90", False), *((target, True) for target in TARGETS)])
+# The frontend's IR of a Triton kernel is the same for every target; optimised, one of each vendor has most of its forms.
+_FEW = [("sm90", False), ("sm90", True), ("gfx942", True)]
+_MORE = [pytest.param(target, True, marks=pytest.mark.slow) for target in TARGETS if (target, True) not in _FEW]
+
+
+@pytest.mark.parametrize(("target", "optimised"), [*_FEW, *_MORE])
 def test_the_corpus(target: str, optimised: bool, tmp_path: Path) -> None:
     jobs: list[tuple[Any, ...]] = []
     for file in sorted(CORPUS.glob("*.launches.json")):

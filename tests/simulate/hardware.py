@@ -29,7 +29,11 @@ def jobs() -> dict[str, Job]:
     """What an H200 runs, by name."""
     cases = [case for case in suite.cases() if case.target in ("sm80", "sm90")]
     contents = {"random": False, "coarse": True}
-    return {f"{case.name} {name}": Job(case, coarse=coarse) for case in cases for name, coarse in contents.items()}
+    return {
+        f"{case.name} {name}": Job(case, coarse=coarse, schedules=("late",))
+        for case in cases
+        for name, coarse in contents.items()
+    }
 
 
 def recorded() -> dict[str, dict[str, Array]]:

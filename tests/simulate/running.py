@@ -37,6 +37,7 @@ class Job:
     text: str | None = None
     seed: int = 0
     coarse: bool = False
+    schedules: tuple[Schedule, ...] = SCHEDULES
 
     @property
     def inputs(self) -> Inputs:
@@ -87,7 +88,7 @@ def run_job(job: Job) -> Ran:
     inputs = job.inputs
     findings: dict[tuple[str, int, str], None] = {}
     outputs, wrong = {}, []
-    for schedule in SCHEDULES:
+    for schedule in job.schedules:
         arguments = bind(list(function.arg_names), launch, inputs, module)
         x, y, z = (*(launch.grid or ()), 1, 1, 1)[:3]
         simulation = simulate(module, arguments, (x, y, z), schedule=schedule)

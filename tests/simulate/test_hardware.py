@@ -51,6 +51,7 @@ EXPLAINED = {
 RELATIVE, OF_THE_LARGEST = 2**-10, 2**-14
 
 
+@pytest.mark.slow
 def test_the_simulator_gives_what_the_h200_gave() -> None:
     recorded = hardware.recorded()
     jobs = {name: job for name, job in JOBS.items() if name in recorded}
