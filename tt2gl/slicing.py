@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.host.calls import PURE_MODULES
 from tt2gl.host.evaluator import Evaluator, open_module
+from tt2gl.host.externals import PURE_MODULES
 from tt2gl.host.facts import Version
 from tt2gl.host.scopes import Module, Scope, all_arguments
 from tt2gl.host.stand_ins import stand_in

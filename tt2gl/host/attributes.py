@@ -6,8 +6,9 @@ import ast
 from types import SimpleNamespace
 from typing import Any
 
-from tt2gl.host import calls, facts
+from tt2gl.host import facts
 from tt2gl.host.conditions import Conditions
+from tt2gl.host.externals import MATH, MODULES
 from tt2gl.host.names import SYNONYMS
 from tt2gl.host.scopes import Module, Scope
 from tt2gl.host.values import (
@@ -111,7 +112,7 @@ class Attributes(Conditions):
         if dotted == "os.environ":
             return External("os.environ")
         if value.within("math") and value.dotted == "math":
-            found = calls.MATH.get(name)
+            found = MATH.get(name)
             if found is not None:
                 return found if isinstance(found, float) else External(dotted)
         if any(value.within(package) for package in _CHECKED) or value.dotted == "triton":
@@ -123,7 +124,7 @@ class Attributes(Conditions):
             origin is not None and facts.submodule(origin, dotted.partition(".")[2]) is not None
         )
         if not is_module and value.module and not value.within("triton"):
-            is_module = dotted in calls.MODULES
+            is_module = dotted in MODULES
         return External(self._backend(dotted), is_module)
 
     def _backend(self, dotted: str) -> str:

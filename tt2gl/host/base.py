@@ -7,13 +7,7 @@ from typing import Any
 
 from tt2gl.host import facts
 from tt2gl.host.scopes import Binding, Scope, World
-from tt2gl.host.values import (
-    Cause,
-    Frame,
-    HostRaise,
-    Undecided,
-    Unknown,
-)
+from tt2gl.host.values import Cause, External, Frame, Function, HostRaise, Method, Partial, Undecided, Unknown
 
 STEPS = 100_000
 
@@ -48,6 +42,12 @@ class Base:
         """The value of a place, or Undecided where it is unknown."""
         if isinstance(value, Unknown):
             raise Undecided(value.cause)
+        return value
+
+    def as_callable(self, value: Any) -> Any:
+        """A function value as Python's own functions call it; any other value as it is."""
+        if isinstance(value, Function | Partial | External | Method):
+            return lambda *args: self.call(value, list(args), {})
         return value
 
     def refill(self) -> None:

@@ -10,8 +10,10 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from tt2gl.host import calls, facts
+from tt2gl.host import facts
+from tt2gl.host.builtins import call_builtin, call_method
 from tt2gl.host.expressions import Expressions
+from tt2gl.host.externals import call_external
 from tt2gl.host.scopes import Module, Scope, World, all_arguments
 from tt2gl.host.triton_names import decorator_kind
 from tt2gl.host.values import (
@@ -94,9 +96,9 @@ class Evaluator(Expressions):
                     return self.answers[dotted]
                 return self._call_external(dotted, args, kwargs)
             case Builtin(name):
-                return calls.call_builtin(self, name, args, kwargs)
+                return call_builtin(self, name, args, kwargs)
             case Method(owner, name):
-                return calls.call_method(self, owner, name, args, kwargs)
+                return call_method(self, owner, name, args, kwargs)
             case Class():
                 return self._call_class(callee, args)
         raise Undecided(Cause("", 0, 0, "what is called is not known"))
@@ -125,7 +127,7 @@ class Evaluator(Expressions):
             return Partial(args[0], tuple(args[1:]), kwargs)
         if dotted.rpartition(".")[2] in _TRANSPARENT:
             return args[0] if args and isinstance(args[0], Function) and not kwargs else Builtin("_identity")
-        return calls.call_external(self, dotted, args, kwargs)
+        return call_external(self, dotted, args, kwargs)
 
     def _call_function(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
         node = function.node
@@ -240,19 +242,8 @@ class Evaluator(Expressions):
             case ast.Assert(test=test):
                 if not self.decide(test, frame):
                     raise HostRaise("AssertionError")
-            case ast.Import(names=aliases):
-                for alias in aliases:
-                    self.check_import(alias.name, frame.scope.module)
-                    dotted = alias.name if alias.asname else alias.name.partition(".")[0]
-                    frame.locals[alias.asname or dotted] = self.module(dotted, frame.scope.module)
-            case ast.ImportFrom(names=aliases):
-                for alias in aliases:
-                    self.check_import_from(frame.scope.module, statement, alias.name)
-                    try:
-                        imported = self.import_from(frame.scope.module, statement, alias.name)
-                    except Undecided as error:
-                        imported = Unknown(error.cause)
-                    frame.locals[alias.asname or alias.name] = imported
+            case ast.Import() | ast.ImportFrom():
+                self._import(statement, frame.locals, frame.scope.module)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 frame.locals[statement.name] = Function(frame, statement)
             case ast.Break():
@@ -265,6 +256,20 @@ class Evaluator(Expressions):
                 self._run(body, frame)
             case _:
                 raise self.undecided(frame.scope, statement, "a statement cannot be read")
+
+    def _import(self, statement: ast.Import | ast.ImportFrom, names: dict[str, Any], module: Module) -> None:
+        for alias in statement.names:
+            if isinstance(statement, ast.Import):
+                self.check_import(alias.name, module)
+                dotted = alias.name if alias.asname else alias.name.partition(".")[0]
+                names[alias.asname or dotted] = self.module(dotted, module)
+            else:
+                self.check_import_from(module, statement, alias.name)
+                try:
+                    imported = self.import_from(module, statement, alias.name)
+                except Undecided as error:
+                    imported = Unknown(error.cause)
+                names[alias.asname or alias.name] = imported
 
     def _for(self, statement: ast.For, items: list[Any], frame: Frame) -> None:
         for item in items:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from tt2gl.host import calls, facts
+from tt2gl.host import facts, operations
 from tt2gl.host.attributes import Attributes
 from tt2gl.host.base import ABSENT
+from tt2gl.host.externals import environment
 from tt2gl.host.scopes import Scope
 from tt2gl.host.values import (
     Builtin,
@@ -99,12 +100,12 @@ class Expressions(Attributes):
     def item(self, value: Any, index: Any, node: ast.AST, frame: Frame) -> Any:
         """`value[index]`."""
         if isinstance(value, External) and value.dotted == "os.environ" and isinstance(index, str):
-            return calls.environment(index, ABSENT)
+            return environment(index, ABSENT)
         if isinstance(value, Class):
             return self.class_attribute(value, index)
         if not is_data(value):
             raise self.undecided(frame.scope, node, "its container is not known")
-        return calls.guarded(lambda: value[index], "the item")
+        return operations.guarded(lambda: value[index], "the item")
 
     def _slice(self, node: ast.Slice, frame: Frame) -> Any:
         parts = [None if part is None else self.evaluate(part, frame) for part in (node.lower, node.upper, node.step)]
@@ -126,7 +127,7 @@ class Expressions(Attributes):
                 items.update(self.evaluate(value, frame))
             else:
                 found = self.evaluate(key, frame)
-                calls.guarded(functools.partial(hash, found), "the key")
+                operations.guarded(functools.partial(hash, found), "the key")
                 items[found] = self.lenient(value, frame)
         return items
 
@@ -155,7 +156,7 @@ class Expressions(Attributes):
         if not is_data(plain):
             raise self.undecided(frame.scope, node, "its operand is not known")
         operation = _UNARY[type(node.op)]
-        result = calls.guarded(lambda: operation(plain), "the operation")
+        result = operations.guarded(lambda: operation(plain), "the operation")
         return Constexpr(result) if wrap else result
 
     def _binary_node(self, node: ast.BinOp, frame: Frame) -> Any:
@@ -168,7 +169,7 @@ class Expressions(Attributes):
         right = right.value if isinstance(right, Constexpr) else right
         if not (is_data(left) and is_data(right)):
             raise self.undecided(frame.scope, node, "an operand is not known")
-        result = calls.binary(type(op), left, right)
+        result = operations.binary(type(op), left, right)
         return Constexpr(result) if wrap else result
 
     def _compare(self, node: ast.Compare, frame: Frame) -> bool:
@@ -189,12 +190,12 @@ class Expressions(Attributes):
                 return same == isinstance(op, ast.Is | ast.Eq)
         elif isinstance(op, ast.In | ast.NotIn):
             if isinstance(right, External) and right.dotted == "os.environ":
-                return (calls.environment(left, None) is not None) == isinstance(op, ast.In)
+                return (environment(left, None) is not None) == isinstance(op, ast.In)
             if is_data(right) and not (isinstance(right, (list, tuple)) and any(isinstance(x, Unknown) for x in right)):
-                inside = calls.guarded(lambda: left in right, "the test")
+                inside = operations.guarded(lambda: left in right, "the test")
                 return bool(inside) == isinstance(op, ast.In)
         elif is_data(left) and is_data(right):
-            return bool(calls.compare(type(op), left, right))
+            return bool(operations.compare(type(op), left, right))
         raise self.undecided(frame.scope, node, f"nothing is known about `{ast.unparse(node)}`")
 
     @staticmethod
@@ -234,7 +235,7 @@ class Expressions(Attributes):
                 if not is_data(value):
                     raise self.undecided(frame.scope, node, "a part of the text is not known")
                 value = _CONVERSIONS.get(piece.conversion, _unchanged)(value)
-                parts.append(calls.formatted(value, specification))
+                parts.append(operations.formatted(value, specification))
         return "".join(parts)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, frame: Frame) -> Any:
@@ -270,7 +271,7 @@ class Expressions(Attributes):
             return [self.class_attribute(value, name) for name in scope.bindings if not name.startswith("_")]
         if not is_data(value) or isinstance(value, facts.Version):
             raise self.undecided(frame.scope, node, f"nothing is known about `{ast.unparse(node)}`")
-        return calls.listed(value)
+        return operations.listed(value)
 
     def _walrus(self, node: ast.NamedExpr, frame: Frame) -> Any:
         value = self.evaluate(node.value, frame)
@@ -297,7 +298,7 @@ class Expressions(Attributes):
                         )
                         self.assign(element, unknown, frame)
                     return
-                items = calls.listed(value)
+                items = operations.listed(value)
                 if len(items) != len(elements):
                     raise HostRaise("ValueError", "unpacking")
                 for element, item in zip(elements, items, strict=True):
@@ -305,7 +306,7 @@ class Expressions(Attributes):
             case ast.Subscript(value=container, slice=index):
                 holder, key = self.evaluate(container, frame), self.evaluate(index, frame)
                 if isinstance(holder, dict | list) and self.depth:
-                    calls.guarded(lambda: holder.__setitem__(key, value), "the item")
+                    operations.guarded(lambda: holder.__setitem__(key, value), "the item")
 
 
 def _unchanged(value: Any) -> Any:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from tt2gl.host import calls, facts
+from tt2gl.host import facts
 from tt2gl.host.base import ABSENT, Base
+from tt2gl.host.builtins import BUILTINS
 from tt2gl.host.scopes import Binding, Module, Scope
 from tt2gl.host.values import (
     Builtin,
@@ -45,7 +46,7 @@ class Names(Base):
             if found:
                 return value
             current = current.parent
-        if name in calls.BUILTINS:
+        if name in BUILTINS:
             return Builtin(name)
         raise HostRaise("NameError", name)
 
