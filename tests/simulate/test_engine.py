@@ -160,10 +160,39 @@ def test_a_phase_ends_with_its_arrivals_and_bytes() -> None:
     assert not barrier.passed(0)
     barrier.complete(16, Clock({3: 1}))
     assert barrier.passed(0)
-    assert barrier.clock.seen == {1: 4, 2: 2, 3: 1, 7: 1}
+    assert barrier.known_to(Clock(), 0).seen == {1: 4, 2: 2, 3: 1, 7: 1}
     assert findings == []
     barrier.arrive(3, Clock(), Location())
     assert [finding.kind for finding in findings] == ["barrier"]
+
+
+def test_a_wait_teaches_no_phase_that_it_may_have_been_too_early_for() -> None:
+    findings: list[Finding] = []
+    barrier = Barrier("bar", 1, 7, Operation("ttng.init_barrier"), findings.append)
+    for epoch in (1, 2, 3):
+        barrier.arrive(1, Clock({1: epoch}), Location())
+    assert barrier.known_to(Clock(), 1).seen == {}
+    assert barrier.known_to(Clock(), 0).seen == {1: 1, 7: 1}
+    assert barrier.known_to(Clock({7: 1}), 0).seen == {1: 1, 7: 1}
+    assert barrier.known_to(Clock({7: 1}), 1).seen == {1: 2, 7: 2}
+    assert barrier.known_to(Clock({7: 2}), 0).seen == {1: 3, 7: 3}
+
+
+@both_schedules
+def test_the_end_of_copies_says_nothing_of_later_ones_of_their_group(schedule: Schedule) -> None:
+    bench = Bench(schedule)
+    for slot in (bench.ring.index(0), bench.ring.index(1)):
+        bench.engine.start(bench.at(), lambda: None, group="copies", writes=[slot], proxy="generic")
+        done = bench.engine.group("copies").so_far()
+        if slot.offset == 0:
+            first = done
+    assert [work.operation.location.line for work in first] == [1]
+    for work in first:
+        bench.engine.join(work)
+    bench.engine.read(bench.at(), bench.ring.index(0))
+    assert bench.kinds == []
+    bench.engine.read(bench.at(), bench.ring.index(1))
+    assert bench.kinds == ["race"]
 
 
 @both_schedules

@@ -10,15 +10,15 @@ from tt2gl.simulate.findings import Finding
 from tt2gl.simulate.memory import Report
 from tt2gl.simulate.works import Work
 
-# How many phases a waiting partition may be behind before what it waited for is no longer told from what came after.
+# How many phases someone may be behind before what a phase made known is no longer told from what the next ones did.
 _REMEMBERED = 64
 
 
 class Barrier:
     """An mbarrier that was initialised: each phase ends when `count` arrivals and all bytes expected have come.
 
-    `phase` counts the phases that are over; a wait for parity p passes while that number's parity is not p. `clock` is
-    what all ended phases made known, `lane` the lane whose epochs are the phases (for the work that arrives on them).
+    `phase` counts the phases that are over; a wait for parity p passes while that number's parity is not p. The epochs of
+    `lane` are the phases (for the work that arrives on them).
     """
 
     def __init__(self, name: str, count: int, lane: int, operation: Operation, report: Report) -> None:
@@ -32,12 +32,12 @@ class Barrier:
         self.phase = 0
         self.pending = count
         self.bytes = 0
-        self.clock = Clock()
+        self._known = Clock()
         # Works that will arrive here, and the phase in which they must.
         self.attached: deque[tuple[Work, int | None]] = deque()
         self._coming = Clock()
-        # Phases that partitions wait for, and what each made known when it ended.
-        self._watched: dict[int, Clock | None] = {}
+        # What was known when so many phases were over.
+        self._ends: dict[int, Clock] = {0: Clock()}
 
     @property
     def epoch(self) -> int:
@@ -48,15 +48,16 @@ class Barrier:
         """Whether a wait for the phase of this parity goes on."""
         return self.phase & 1 != parity & 1
 
-    def watch(self) -> int:
-        """Be going to wait for the current phase: the number of phases that are over then."""
-        self._watched.pop(self.phase - _REMEMBERED, None)
-        self._watched[self.phase + 1] = None
-        return self.phase + 1
+    def known_to(self, waiter: Clock, parity: int) -> Clock:
+        """What a wait for the phase of a parity teaches someone who knows `waiter`, however the others are timed.
 
-    def known_at(self, target: int) -> Clock:
-        """What the end of a watched phase made known; later phases, that may be over too, are not in it."""
-        return self._watched.get(target) or self.clock
+        A wait passes as soon as the parity of the phases that are over says so. The waiter knows of some of them; it
+        cannot count on any that came later, even if they have come this time.
+        """
+        over = waiter.seen.get(self.lane, 0)
+        if over & 1 == parity & 1:
+            over += 1
+        return self._ends[min(max(over, min(self._ends)), self.phase)]
 
     def expect(self, size: int) -> None:
         """The current phase needs `size` bytes more."""
@@ -83,10 +84,10 @@ class Barrier:
             return
         self.phase += 1
         self.pending = self.count
-        self.clock.join(self._coming)
-        self.clock.learn(self.lane, self.phase)
-        if self.phase in self._watched:
-            self._watched[self.phase] = self.clock.copy()
+        self._known.join(self._coming)
+        self._known.learn(self.lane, self.phase)
+        self._ends.pop(self.phase - _REMEMBERED, None)
+        self._ends[self.phase] = self._known.copy()
         self._coming = Clock()
         unlanded = [(work, phase) for work, phase in self.attached if work.effect is not None]
         self.attached = deque(unlanded)

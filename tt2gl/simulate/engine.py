@@ -267,13 +267,11 @@ class Engine:
 
     def wait_for(self, operation: Operation, barrier: Barrier, parity: int) -> None:
         """Wait for the phase of a parity to end. Reports a deadlock and raises Stopped where nothing can end it."""
-        known = barrier.clock
         if not barrier.passed(parity):
-            target = barrier.watch()
+            target = barrier.epoch
             if not barrier.land_until(target):
                 self._block(Wait(operation, barrier.name, lambda: barrier.land_until(target)))
-            known = barrier.known_at(target)
-        self.agent.clock.join(known)
+        self.agent.clock.join(barrier.known_to(self.agent.clock, parity))
         self.switch()
 
     # --------------------------------------------------------------------------------------------- partitions

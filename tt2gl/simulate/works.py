@@ -63,6 +63,13 @@ class Groups:
         done, self.closed = self.closed[:count], self.closed[count:]
         return [work for group in done for work in group]
 
+    def so_far(self) -> tuple[Work, ...]:
+        """Works whose ends are the ends of all until now; who learns of them learns nothing of what is begun later."""
+        works = self.works
+        self.epoch += 1
+        # They come from one issuer, so the last one's clock has all that the others' have.
+        return (*(work for work in works[:-1] if work.effect is not None), *works[-1:])
+
     @property
     def works(self) -> list[Work]:
         """All that are not known to be over, oldest first."""

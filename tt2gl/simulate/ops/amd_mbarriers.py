@@ -51,7 +51,5 @@ def _arrive_after_copies(run: Run, operation: Operation, view: View) -> None:
     barrier = engine.barrier(operation, view)
     if barrier is None:
         return
-    group = engine.group(CP_ASYNC)
-    copies, group.epoch = group.works, group.epoch + 1
-    # From here on copies are of another epoch: this arrival says nothing of them.
+    copies = engine.group(CP_ASYNC).so_far()
     engine.start(operation, lambda: None, barrier=barrier, arrivals=_threads_of(run), before=copies)

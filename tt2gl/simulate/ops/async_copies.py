@@ -51,7 +51,7 @@ def _arrive(run: Run, operation: Operation, view: View) -> None:
     barrier = engine.barrier(operation, view)
     if barrier is None:
         return
-    copies = engine.group(CP_ASYNC).works
+    copies = engine.group(CP_ASYNC).so_far()
     count = 32 * (engine.agent.warps or int(run.module.attributes["ttg.num-warps"]))
     if not operation.attributes.get("noIncrement"):
         # What threads add to the count and take away again comes to nothing, but for the time in between.
