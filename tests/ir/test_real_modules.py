@@ -99,7 +99,7 @@ def checked(function: Callable[..., str], jobs: Sequence[tuple[Any, ...]]) -> li
     return [check_nothing_is_lost(outcome.value or "") for outcome in outcomes]
 
 
-# The frontend's IR of a Triton kernel is the same for every target; optimised, one of each vendor has most of its forms.
+# The frontend's IR of a Triton kernel is the same for every target. Optimised, one of each vendor has most forms.
 _FEW = [("sm90", False), ("sm90", True), ("gfx942", True)]
 _MORE = [pytest.param(target, True, marks=pytest.mark.slow) for target in TARGETS if (target, True) not in _FEW]
 
