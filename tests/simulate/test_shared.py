@@ -161,3 +161,9 @@ def test_atomic_adds_at_places() -> None:
         sums[index[place]] += values[place]
     np.testing.assert_array_equal(done.tensors[2].elements, sums)
     np.testing.assert_array_equal(done.tensors[0].elements, found)
+
+
+@pytest.mark.parametrize(("first", "kinds"), [(1, set()), (0, {"out-of-bounds"})])
+def test_a_slot_outside_is_a_fault_once_it_is_used(first: int, kinds: set[str]) -> None:
+    done = run("slot_before_kernel", np.zeros(1, np.int32), FIRST=first)
+    assert {finding.kind for finding in done.findings} - {"deadlock"} == kinds

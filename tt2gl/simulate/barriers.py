@@ -17,8 +17,8 @@ _REMEMBERED = 64
 class Barrier:
     """An mbarrier that was initialised: each phase ends when `count` arrivals and all bytes expected have come.
 
-    `phase` counts the phases that are over; a wait for parity p passes while that number's parity is not p. The epochs of
-    `lane` are the phases (for the work that arrives on them).
+    `phase` counts the phases that are over; a wait for parity p passes while that number's parity is not p. The phases
+    are the epochs of `lane`.
     """
 
     def __init__(self, name: str, count: int, lane: int, operation: Operation, report: Report) -> None:

@@ -126,6 +126,8 @@ class Engine:
         if not view.storage.alive:
             name = view.storage.name
             view.storage.history.tell("lifetime", f"{name} is used after it was given back", operation.location)
+        if view.outside is not None:
+            self.report(view.outside)
 
     def check_written(self, operation: Operation, view: View, places: tuple[Array, ...] | None = None) -> None:
         """Report a read of what was never written, in a view or at places (index arrays) of it."""

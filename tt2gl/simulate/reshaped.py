@@ -24,7 +24,7 @@ class ReshapedView(View):
     @classmethod
     def of(cls, base: View, shape: tuple[int, ...]) -> ReshapedView:
         """A view in another shape of as many elements."""
-        return cls(base.buffer, base.offset, shape, (), base)
+        return cls(base.buffer, base.offset, shape, (), base, outside=base.outside)
 
     @cached_property
     def region(self) -> Region:

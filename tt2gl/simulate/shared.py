@@ -8,7 +8,7 @@ elements in the bytes is not followed, as nothing depends on it until the same b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 from tt2gl.ir.operations import Location, Operation
 from tt2gl.ir.types import Type
 from tt2gl.simulate.accesses import History, Region
-from tt2gl.simulate.findings import Unsupported
+from tt2gl.simulate.findings import Finding, Unsupported
 from tt2gl.simulate.memory import Report
 from tt2gl.simulate.values import Array
 from tt2gl.simulate.windows import strided
@@ -100,13 +100,15 @@ class Buffer:
 class View:
     """A memdesc: elements of a buffer, the first at `offset`, by `shape` and `strides`, all in elements.
 
-    All programs of a set see the same places. Equal views give equal `region`s: the bytes they cover.
+    All programs of a set see the same places. Equal views give equal `region`s: the bytes they cover. A slot that there
+    is not may be named as long as nobody touches it, as behind a predicate: `outside` is what to say to who does.
     """
 
     buffer: Buffer
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    outside: Finding | None = field(default=None, kw_only=True)
 
     @property
     def storage(self) -> Storage:
@@ -139,17 +141,19 @@ class View:
 
     def index(self, slot: int) -> View:
         """One place along the first dimension, which goes."""
-        return View(self.buffer, self.offset + slot * self.strides[0], self.shape[1:], self.strides[1:])
+        return replace(
+            self, offset=self.offset + slot * self.strides[0], shape=self.shape[1:], strides=self.strides[1:]
+        )
 
     def slice(self, offsets: tuple[int, ...], shape: tuple[int, ...]) -> View:
         """A part, from `offsets` on."""
         start = sum(offset * stride for offset, stride in zip(offsets, self.strides, strict=True))
-        return View(self.buffer, self.offset + start, shape, self.strides)
+        return replace(self, offset=self.offset + start, shape=shape)
 
     def transpose(self, order: tuple[int, ...]) -> View:
         """The dimensions in another order."""
         shape = tuple(self.shape[axis] for axis in order)
-        return View(self.buffer, self.offset, shape, tuple(self.strides[axis] for axis in order))
+        return replace(self, shape=shape, strides=tuple(self.strides[axis] for axis in order))
 
     def reshape(self, shape: tuple[int, ...]) -> View | None:
         """The same elements, row by row, in another shape; None where strides cannot say that."""
@@ -158,7 +162,7 @@ class View:
             window.shape = shape
         except AttributeError:
             return None
-        return View(self.buffer, self.offset, shape, tuple(window.strides))
+        return replace(self, shape=shape, strides=tuple(window.strides))
 
     # ------------------------------------------------------------------------------------------------ its content
 

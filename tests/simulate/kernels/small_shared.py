@@ -169,3 +169,16 @@ def counted_kernel(x_ptr, index_ptr, out_ptr):
     found = smem.atomic_scatter_add(gl.load(x_ptr + offs), gl.load(index_ptr + offs), 0, mask=offs < 100)
     gl.store(x_ptr + offs, found, mask=offs < 100)
     gl.store(out_ptr + offs, smem.load(layout))
+
+
+@gluon.jit
+def slot_before_kernel(out_ptr, FIRST: gl.constexpr):
+    """Each step gives back the slot of the step before: the first one has none, unless it counts from 1."""
+    bars = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
+    for slot in gl.static_range(2):
+        mbarrier.init(bars.index(slot), count=1)
+    for step in range(4):
+        before = bars.index((step - 1) % 2)
+        mbarrier.arrive(before, pred=step >= FIRST)
+        mbarrier.wait(before, (step - 1) // 2 & 1, pred=step >= FIRST)
+    gl.store(out_ptr, 1)

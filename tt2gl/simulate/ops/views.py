@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,11 +23,11 @@ from tt2gl.simulate.values import Array, byte_size
 @handles("ttg.memdesc_index")
 def _index(run: Run, operation: Operation, view: View, index: Array) -> View:
     slot = run.engine.common(run, index)
-    if not 0 <= slot < view.shape[0]:
-        message = f"slot {slot} of {view.storage.name}, which has {view.shape[0]}"
-        run.engine.report(Finding("out-of-bounds", message, operation.location, buffer=view.storage.name))
-        slot %= view.shape[0]
-    return view.index(slot)
+    if 0 <= slot < view.shape[0]:
+        return view.index(slot)
+    message = f"slot {slot} of {view.storage.name}, which has {view.shape[0]}"
+    outside = Finding("out-of-bounds", message, operation.location, buffer=view.storage.name)
+    return replace(view.index(slot % view.shape[0]), outside=outside)
 
 
 @handles("ttg.memdesc_subslice")
@@ -55,6 +56,8 @@ def _result(operation: Operation) -> MemDescType:
 def _reinterpret(run: Run, operation: Operation, view: View) -> View:
     target, source = _result(operation), operation.operands[0].type
     assert isinstance(source, MemDescType)
+    if view.outside is not None:
+        run.engine.report(view.outside)
     if _in_tensor_memory(target) and (found := reinterpreted(run, source, target, view)) is not None:
         return found
     region = view.region
