@@ -34,7 +34,8 @@ from tt2gl.launch_file import read_launches  # noqa: E402
 from tt2gl.launches import Launch, TensorArg, launches_for  # noqa: E402
 from tt2gl.report.document import document  # noqa: E402
 from tt2gl.results import Conversion, KernelReport  # noqa: E402
-from tt2gl.slicing import Slice, load_slice, slice_kernel  # noqa: E402
+from tt2gl.slicing.slicer import slice_kernel  # noqa: E402
+from tt2gl.slicing.slices import Slice, load_slice  # noqa: E402
 from tt2gl.source import read_source  # noqa: E402
 from tt2gl.targets import default_target  # noqa: E402
 from tt2gl.verify.compile import CompileJob, compile_many, tensor_bytes  # noqa: E402

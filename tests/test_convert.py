@@ -13,7 +13,7 @@ from tt2gl.convert import convert
 from tt2gl.diagnostics import DiagnosticError
 from tt2gl.launches import Launch, Options
 from tt2gl.results import Conversion
-from tt2gl.slicing import slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
 from tt2gl.verify.compile import compile_kernel
 

@@ -14,7 +14,7 @@ from tt2gl.convert import convert
 from tt2gl.infer import infer_launches
 from tt2gl.launch_file import read_launches
 from tt2gl.launches import Launch
-from tt2gl.slicing import slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
 from tt2gl.verify.compile import CompileJob, compile_many
 

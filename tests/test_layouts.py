@@ -17,7 +17,7 @@ from tt2gl.analysis.kernel import observe_job
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.launches import Launch, Options
 from tt2gl.layouts import ACCESS_BITS, PAIRED_SOURCE, Blocked, coalesced, coalesced_source
-from tt2gl.slicing import slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
 from tt2gl.targets import get_target
 

@@ -16,7 +16,9 @@ import pytest
 from tt2gl.diagnostics import DiagnosticError
 from tt2gl.launch_file import read_launches
 from tt2gl.launches import DtypeValue, Launch, launches_for
-from tt2gl.slicing import Slice, load_slice, slice_kernel, split_lines
+from tt2gl.slicing.parts import split_lines
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.source import read_source
 
 HEADER = "import triton\nimport triton.language as tl\n"

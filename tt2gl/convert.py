@@ -24,7 +24,8 @@ from tt2gl.plan import FilePlan, FunctionPlan, KeptFunction
 from tt2gl.results import CompileResult, Conversion, KernelReport
 from tt2gl.rewrite.file import KEPT, rewrite
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
-from tt2gl.slicing import Slice, slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target, default_target, get_target
 from tt2gl.verify.compile import CompileJob, compile_many

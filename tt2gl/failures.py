@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tt2gl.isolate import one_line
-from tt2gl.slicing import Slice, names_of
+from tt2gl.slicing.slices import Slice, names_of
 
 
 class CompileError(Exception):

@@ -16,7 +16,8 @@ from tt2gl.convert import convert
 from tt2gl.isolate import preload, run_isolated
 from tt2gl.launches import Launch, Options
 from tt2gl.results import Conversion
-from tt2gl.slicing import Slice, slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.slicing.slices import Slice
 from tt2gl.source import read_source
 from tt2gl.targets import get_target
 

@@ -11,7 +11,7 @@ from tt2gl.analysis.coverage import MOST_VARIANTS, unreached, unreached_creation
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.kernel import parsed
 from tt2gl.launches import Launch
-from tt2gl.slicing import Slice
+from tt2gl.slicing.slices import Slice
 
 Observed = Callable[..., tuple[Slice, list[LaunchFacts]]]
 MakeLaunch = Callable[..., Launch]

@@ -10,7 +10,7 @@ from tt2gl.convert import convert
 from tt2gl.isolate import private_triton
 from tt2gl.launch_file import read_launches
 from tt2gl.launches import Launch, TensorArg
-from tt2gl.slicing import slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
 from tt2gl.verify.compile import tensor_bytes
 from tt2gl.verify.device import Participant

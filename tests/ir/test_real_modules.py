@@ -20,7 +20,8 @@ from tt2gl.ir.parser import parse_module
 from tt2gl.ir.types import DescriptorType, MemDescType, TensorType
 from tt2gl.launch_file import read_launches
 from tt2gl.launches import Launch
-from tt2gl.slicing import Slice, load_slice, slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.source import read_source
 from tt2gl.targets import get_target
 

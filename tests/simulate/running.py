@@ -19,7 +19,8 @@ from tt2gl.isolate import Outcome, map_isolated, preload, private_triton
 from tt2gl.simulate.api import Simulation, simulate
 from tt2gl.simulate.engine import Schedule
 from tt2gl.simulate.findings import Finding
-from tt2gl.slicing import Slice, load_slice, slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.source import read_source
 from tt2gl.targets import get_target
 from tt2gl.verify.bind import bind

@@ -11,7 +11,8 @@ from tt2gl import isolate
 from tt2gl.isolate import Outcome
 from tt2gl.launches import DtypeValue, Launch, Options, TensorArg
 from tt2gl.results import CompileResult, Metrics
-from tt2gl.slicing import Slice, slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.slicing.slices import Slice
 from tt2gl.source import read_source
 from tt2gl.targets import TARGETS
 from tt2gl.verify.compile import (

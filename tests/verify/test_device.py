@@ -14,7 +14,8 @@ import pytest
 from tt2gl.isolate import Outcome
 from tt2gl.launches import DtypeValue, Launch, Options, TensorArg
 from tt2gl.results import DeviceResult
-from tt2gl.slicing import Slice, slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.slicing.slices import Slice
 from tt2gl.source import read_source
 from tt2gl.verify import device
 from tt2gl.verify.device import (

@@ -13,7 +13,7 @@ from tt2gl.isolate import Outcome
 from tt2gl.launches import DescriptorArg, Launch, TensorArg
 from tt2gl.results import SimulateFinding, SimulateResult
 from tt2gl.simulate.findings import Kind
-from tt2gl.slicing import slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
 from tt2gl.verify.device import Participant
 from tt2gl.verify.options import SimulationOptions

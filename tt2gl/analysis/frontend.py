@@ -28,7 +28,7 @@ from tt2gl.analysis.facts import (
 )
 from tt2gl.compiler import backend_for, build_ir, options_for, source_for
 from tt2gl.launches import Launch
-from tt2gl.slicing import Slice, load_slice
+from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.targets import get_target
 
 _ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")

@@ -15,7 +15,7 @@ from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.analysis.propagation import Propagation
 from tt2gl.failures import CompileError, explain
 from tt2gl.launches import Launch
-from tt2gl.slicing import Slice
+from tt2gl.slicing.slices import Slice
 from tt2gl.targets import Target
 
 

@@ -13,7 +13,8 @@ from tt2gl.infer import infer_launches
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.results import CompileResult, KernelReport
-from tt2gl.slicing import Slice, slice_kernel
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import default_target, get_target
 from tt2gl.targets.gpu import present_architecture

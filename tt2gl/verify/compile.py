@@ -16,7 +16,7 @@ from tt2gl.failures import CompileError, explain
 from tt2gl.isolate import Outcome, map_isolated, preload, printed_so_far, private_triton
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.results import CompileResult, Metrics
-from tt2gl.slicing import Slice, load_slice
+from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.targets import Target, get_target
 from tt2gl.verify.metrics import read_metrics
 

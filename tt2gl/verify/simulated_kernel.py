@@ -18,7 +18,7 @@ from tt2gl.results import SimulateFinding
 from tt2gl.simulate.api import DEFAULT_LIMIT, Simulation, simulate
 from tt2gl.simulate.engine import Schedule
 from tt2gl.simulate.findings import Finding, SimulationError, TooLarge, Unsupported
-from tt2gl.slicing import Slice, names_of
+from tt2gl.slicing.slices import Slice, names_of
 from tt2gl.targets import get_target
 from tt2gl.verify.bind import bind
 from tt2gl.verify.device import Participant, load_kernel
