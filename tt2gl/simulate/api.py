@@ -30,7 +30,7 @@ DEFAULT_LIMIT = 4 << 30
 
 # A loop of programs in step that takes longer may be one that waits for another program: they then run one by one.
 _ITERATIONS_TOGETHER = 100_000
-_ITERATIONS_ALONE = 10_000_000
+_ITERATIONS_ALONE = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ class _Simulator:
         # Shared memory cannot be taken apart half way.
         self._in_step = any(_holds_shared(module))
         tensors = sum(self._bytes_held(argument) for argument in arguments)
-        self._at_once = programs_at_once(module, limit - tensors)
+        self._at_once = programs_at_once(module, self._arithmetic, tensors, limit)
         parameters = module.kernel.regions[0].entry.arguments
         self._arguments: list[Any] = []
         for value, argument in zip(parameters, arguments, strict=True):
