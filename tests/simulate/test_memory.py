@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tt2gl.ir.operations import UNKNOWN
-from tt2gl.ir.types import FloatType, IntegerType
-from tt2gl.simulate.findings import Finding
+from tt2gl.ir.types import FloatType, IntegerType, Type
+from tt2gl.simulate.field import Field
+from tt2gl.simulate.findings import Finding, SimulationError
 from tt2gl.simulate.ieee import Ieee
 from tt2gl.simulate.memory import Memory
-from tt2gl.simulate.values import Array
+from tt2gl.simulate.values import Array, byte_size
 
-F32 = FloatType("f32")
+F16, F32 = FloatType("f16"), FloatType("f32")
 MASKS = ("none", "bounds", "columns", "rows", "random", "all")
 
 
@@ -135,3 +137,13 @@ def test_rollback_undoes_stores_of_every_kind() -> None:
     memory.rollback()
     assert allocation.elements.tolist() == list(range(32))
     assert not allocation.written.any()
+
+
+@pytest.mark.parametrize("kind", [F16, IntegerType(32)], ids=str)
+@pytest.mark.parametrize("step", [1, 3])
+def test_the_field_reads_no_float_as_another_type(kind: Type, step: int) -> None:
+    memory = Memory(Field(), lambda finding: None)
+    allocation = memory.add("x", F32, np.zeros(64, np.float32))
+    address = allocation.address + step * byte_size(kind) * np.arange(8)[None]
+    with pytest.raises(SimulationError, match=f"cannot read x .f32. as {kind}"):
+        memory.load(address, None, kind, UNKNOWN)

@@ -21,7 +21,7 @@ from tt2gl.simulate.windows import EvenRows, even_rows, one_run, windows
 SLOT_BITS = 40
 # No tensor starts at the bottom of its slot: a little below it is still its own slot, and out of bounds.
 _LEAD = 1 << 30
-# Elements that are saved together, to be put back after programs part: few programs of many change a part of a tensor.
+# Elements that are made together; and saved, to be put back after programs part: few of many change a part of a tensor.
 _PAGE = 1 << 16
 
 
@@ -68,7 +68,9 @@ class Memory:
         """
         size = byte_size(kind)
         address = ((len(self.allocations) + 1) << SLOT_BITS) + _LEAD + misalignment
-        held = np.array(self.arithmetic.from_bits(values, kind))
+        held = np.empty(len(values), self.arithmetic.dtype(kind))
+        for first in range(0, len(values), _PAGE):
+            held[first : first + _PAGE] = self.arithmetic.from_bits(values[first : first + _PAGE], kind)
         self.allocations.append(Allocation(name, kind, held, address, size))
         return self.allocations[-1]
 
@@ -180,8 +182,8 @@ class Memory:
         if not 0 < slot <= len(self.allocations):
             return None, None
         allocation = self.allocations[slot - 1]
-        same = allocation.elements.dtype == self.arithmetic.dtype(kind) and is_float(kind) == is_float(allocation.kind)
-        return (rows, allocation) if same else (None, None)
+        same = size == allocation.size and is_float(kind) == is_float(allocation.kind)
+        return (rows, allocation) if same and allocation.elements.dtype == self.arithmetic.dtype(kind) else (None, None)
 
     @staticmethod
     def _places(rows: EvenRows, allocation: Allocation) -> tuple[Array, Array]:
@@ -274,7 +276,10 @@ class Memory:
     def _view(self, allocation: Allocation, kind: Type, where: Location) -> Array:
         """The elements as type `kind`."""
         wanted = self.arithmetic.dtype(kind)
-        if is_float(kind) != is_float(allocation.kind) and self.arithmetic.name == "field":
+        floats = is_float(kind), is_float(allocation.kind)
+        if self.arithmetic.name == "field" and (
+            floats[0] != floats[1] or (all(floats) and byte_size(kind) != allocation.size)
+        ):
             message = f"field arithmetic cannot read {allocation.name} ({allocation.kind}) as {kind}"
             raise SimulationError(message, where)
         return allocation.elements if wanted == allocation.elements.dtype else allocation.elements.view(wanted)
