@@ -91,6 +91,13 @@ def test_atomic_adds_of_residues_are_exact() -> None:
     np.testing.assert_array_equal(runs[0].tensors[2].elements, runs[1].tensors[2].elements)
 
 
+def test_many_residues_are_added_to_one_place_at_once() -> None:
+    count = 1 << 17
+    x, places = np.full(count, 3, np.float32), np.zeros(count, np.int32)
+    done = simulated("add_kernel", x, places, np.ones(1, np.float32), count, arithmetic="field", BLOCK=count)
+    assert done.tensors[2].elements.tolist() == [3 * count + 1]
+
+
 STEPS: dict[str, Any] = {
     "add": lambda old, x: old + x,
     "max": max,
@@ -139,9 +146,10 @@ def test_programs_that_do_the_same_still_do_it_each() -> None:
     assert done["ticket_ptr"].tolist() == [0, 1, 2, 3, 4]
 
 
-def test_programs_that_wait_for_a_lock_get_it_in_turn() -> None:
-    done = results("lock_kernel", np.zeros(1, np.int32), np.zeros(1, np.int32), grid=(5,))
-    assert done["count_ptr"].tolist() == [5]
+@pytest.mark.parametrize("programs", [5, 300])
+def test_programs_that_wait_for_a_lock_get_it_in_turn(programs: int) -> None:
+    done = results("lock_kernel", np.zeros(1, np.int32), np.zeros(1, np.int32), grid=(programs,))
+    assert done["count_ptr"].tolist() == [programs]
     assert done["lock_ptr"].tolist() == [0]
 
 

@@ -58,6 +58,9 @@ class Arithmetic(Protocol):
     def fma(self, a: Array, b: Array, c: Array, kind: Type) -> Array:
         """The product a * b plus c, rounded once."""
 
+    def accumulate(self, elements: Array, index: Array, given: Array) -> None:
+        """Add to elements in place, one addend after another: a place may occur several times in `index`."""
+
     def compare(self, predicate: str, a: Array, b: Array, kind: Type) -> Array:
         """Booleans; `predicate` as MLIR spells it: oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno."""
 

@@ -97,6 +97,11 @@ class Field:
         """The product a * b plus c."""
         return modular.reduced(a * b + c)
 
+    def accumulate(self, elements: Array, index: Array, given: Array) -> None:
+        """See `Arithmetic.accumulate`: no memory holds as many residues as it takes to overflow an int64."""
+        np.add.at(elements, index, given)
+        elements[index] = modular.reduced(elements[index])
+
     def compare(self, predicate: str, a: Array, b: Array, kind: Type) -> Array:
         """By the order of the residues; everything is ordered but NaN."""
         unordered = (a == NAN) | (b == NAN)

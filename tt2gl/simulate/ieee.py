@@ -76,6 +76,10 @@ class Ieee:
             return narrow(widen(a).astype(np.float64) * widen(b) + widen(c), dtype)
         return narrow(fused.fma_to_odd(widen(a), widen(b), widen(c)), dtype)
 
+    def accumulate(self, elements: Array, index: Array, given: Array) -> None:
+        """See `Arithmetic.accumulate`; every sum is rounded to the format."""
+        np.add.at(elements, index, given)
+
     def compare(self, predicate: str, a: Array, b: Array, kind: Type) -> Array:
         """See `Arithmetic.compare`."""
         x, y = widen(a), widen(b)

@@ -37,6 +37,9 @@ _ADD = 4
 _FLOAT = {4: "add", 5: "add", 6: "maxnum", 7: "minnum"}
 _EXCHANGE = 10
 
+# Of many accesses to one place, as to a lock, few find what they want: so many are looked for before all take turns.
+_SWAPS_SOUGHT = 4
+
 # What a place becomes, of what it held and an operand.
 Step = Callable[[Array, Array], Array]
 
@@ -106,9 +109,8 @@ def _accumulate(run: Run, number: int, kind: Type, elements: Array, index: Array
     elif not is_float(kind):
         there = _unsigned(elements) if number in _UNSIGNED else elements
         _INTEGER[number].at(there, index, _unsigned(given) if number in _UNSIGNED else given)
-    elif _FLOAT[number] == "add" and run.arithmetic.name == "ieee" and not _distinct(index):
-        # Adds one after another, each sum rounded to the type.
-        np.add.at(elements, index, given)
+    elif _FLOAT[number] == "add" and not _distinct(index):
+        run.arithmetic.accumulate(elements, index, given)
     else:
         _in_turns(elements, index, given, _step(run, number, kind))
 
@@ -173,14 +175,33 @@ def _atomic_cas(run: Run, operation: Operation, address: Array, expected: Array,
     before = np.full(address.shape, run.arithmetic.poison(kind), run.arithmetic.dtype(kind))
 
     def change(elements: Array, index: Array, positions: Array) -> None:
-        for turn in _turns(index):
-            places, who = index[turn], positions[turn]
-            old = elements[places]
-            before.reshape(-1)[who] = old
-            elements[places] = np.where(_bits(old) == _bits(wanted[who]), given[who], old)
+        before.reshape(-1)[positions] = _compare_and_swap(elements, index, wanted[positions], given[positions])
 
     run.memory.update(address, None, kind, operation.location, change)
     return before
+
+
+def _compare_and_swap(elements: Array, index: Array, wanted: Array, given: Array) -> Array:
+    """Change memory where it holds what is wanted, one access after another: what each found."""
+    found = np.empty_like(given)
+    rest = np.arange(len(index))
+    for _ in range(0 if _distinct(index) else _SWAPS_SOUGHT):
+        places = index[rest]
+        found[rest] = old = elements[places]
+        meets = np.flatnonzero(_bits(old) == _bits(wanted[rest]))
+        if not meets.size:
+            return found
+        changed, first = np.unique(places[meets], return_index=True)
+        swaps = meets[first]
+        elements[changed] = given[rest[swaps]]
+        # What comes before a place's first swap has found what was there; what comes after looks again.
+        slot = np.minimum(np.searchsorted(changed, places), len(changed) - 1)
+        rest = rest[(changed[slot] == places) & (np.arange(len(rest)) > swaps[slot])]
+    for turn in _turns(index[rest]):
+        who = rest[turn]
+        found[who] = old = elements[index[who]]
+        elements[index[who]] = np.where(_bits(old) == _bits(wanted[who]), given[who], old)
+    return found
 
 
 def _bits(values: Array) -> Array:
