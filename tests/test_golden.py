@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tt2gl.convert import convert
-from tt2gl.infer import infer_launches
+from tt2gl.infer.launches import infer_launches
 from tt2gl.launch_file import read_launches
 from tt2gl.launches import Launch
 from tt2gl.slicing.slicer import slice_kernel

@@ -15,7 +15,7 @@ from tt2gl.analysis.hoisting import hoisted
 from tt2gl.analysis.kernel import analyse, observe_job, parsed
 from tt2gl.analysis.planner import KernelAnalysis, Planner
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.infer import infer_launches
+from tt2gl.infer.launches import infer_launches
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import Launch, check_launch, launches_for

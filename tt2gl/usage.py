@@ -133,6 +133,10 @@ class Usage(ast.NodeVisitor):
             self._body(node.body)
         self._settle()
 
+    def evidence(self, name: str) -> Facts:
+        """The evidence for a parameter."""
+        return self.facts.get(name, Facts())
+
     # ----------------------------------------------------------------------------------------- statements
 
     def _body(self, body: Iterable[ast.stmt]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tt2gl.convert import convert
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.infer import infer_launches
+from tt2gl.infer.launches import infer_launches
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.results import CompileResult, KernelReport

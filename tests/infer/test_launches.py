@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tt2gl.infer import infer_launches
+from tt2gl.infer.launches import infer_launches
 from tt2gl.launches import DtypeValue, Launch
 from tt2gl.source import read_source
 

@@ -1,0 +1,70 @@
+"""Values for constexprs that nothing in the file fixes, by use and name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from tt2gl.host.values import Function
+from tt2gl.infer.kernel import Kernel, launch_value
+from tt2gl.infer.names import FLAG_NAME, FLOAT_NAME, SIZE_NAME, VALUES, named_dtype
+from tt2gl.launches import DtypeValue
+from tt2gl.usage import Usage
+
+
+def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool) -> tuple[Any, bool]:
+    """A value for a constexpr, and whether it is a flag that was set as `flags` asks."""
+    facts = usage.evidence(name)
+    if facts.strings:
+        return facts.strings[0], False
+    if facts.dtype:
+        return DtypeValue(named_dtype(name)), False
+    upper = name.upper()
+    if not facts.integer and not facts.number and not facts.float:
+        if facts.truth or FLAG_NAME.search(name):
+            return flags, flags
+        if facts.none:
+            return None, False
+    if facts.called:
+        return _some_helper(kernel), False
+    if not facts.integer and (facts.float or FLOAT_NAME.search(name)):
+        return (1e-6 if "EPS" in upper else 1.0), False
+    for pattern, value in VALUES:
+        if re.search(pattern, upper):
+            return value, False
+    if facts.tile or "BLOCK" in upper or upper.endswith(("_SIZE", "TILE")):
+        return _tile(kernel, usage, name), False
+    if facts.integers and not facts.integer and not facts.number:
+        return facts.integers[0], False
+    if facts.offset or facts.size or facts.stride or facts.number:
+        return 64 if SIZE_NAME.search(name) else 16, False
+    return (flags, flags) if facts.none or not facts.integers else (facts.integers[0], False)
+
+
+def _tile(kernel: Kernel, usage: Usage, name: str) -> int:
+    tiles = [
+        parameter.name
+        for parameter in kernel.fn.parameters
+        if parameter.is_constexpr
+        and (usage.facts[parameter.name].tile or "BLOCK" in parameter.name.upper())
+        and not any(re.search(pattern, parameter.name.upper()) for pattern, _ in VALUES)
+    ]
+    others = [p.name for p in kernel.fn.parameters if p.is_constexpr and re.search(r"HEAD_?DIM|DMODEL", p.name.upper())]
+    if any(facts.rank for facts in usage.facts.values()):
+        return 64  # the block of a guessed descriptor
+    if usage.rank > 2:
+        return 16  # three dimensions and more: the product must stay a tile
+    if len(tiles) <= 1 and not others:
+        return 1024 if usage.rank == 1 else 64
+    return 32 if re.search(r"_?B?K$", name.upper()) or len(tiles) > 2 else 64
+
+
+def _some_helper(kernel: Kernel) -> Any:
+    """A jit function of the file that takes one argument, for a constexpr that is called."""
+    for name, node in ((node.name, node) for node in kernel.module.scopes if isinstance(node, ast.FunctionDef)):
+        if node is not kernel.node and len(node.args.args) == 1 and node.decorator_list:
+            value = kernel.value(ast.Name(name, ast.Load(), lineno=1, col_offset=0), kernel.module.scope)
+            if isinstance(value, Function):
+                return launch_value(value)
+    return None

@@ -1,0 +1,148 @@
+"""What a file says of a kernel's launches: the configs of `triton.autotune`, and the calls that launch it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tt2gl.host.scopes import Module, Scope
+from tt2gl.host.triton_names import decorator_kind
+from tt2gl.host.values import Constexpr, External, Function, Made, Unknown
+from tt2gl.infer.kernel import DTYPES, MISSING, Kernel
+from tt2gl.source import SourceFile
+
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+
+
+@dataclass
+class Known:
+    """What one launch call and one config say: values and dtypes of parameters, options, the grid."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    grid: tuple[int, ...] | None = None
+
+
+def configs(kernel: Kernel) -> Iterator[Known]:
+    """The configs of `triton.autotune`."""
+    for decorator in kernel.node.decorator_list:
+        if not isinstance(decorator, ast.Call):
+            continue
+        callee = kernel.value(decorator.func, kernel.module.scope)
+        if not isinstance(callee, External) or decorator_kind(callee.dotted)[0] != "autotune":
+            continue
+        listed = next((word.value for word in decorator.keywords if word.arg == "configs"), None)
+        listed = listed or (decorator.args[0] if decorator.args else None)
+        value = kernel.value(listed, kernel.module.scope) if listed is not None else MISSING
+        for config in value if isinstance(value, list | tuple) else ():
+            known = _config(config, set(kernel.names))
+            if known is not None:
+                yield known
+
+
+def _config(config: Any, names: set[str]) -> Known | None:
+    if not isinstance(config, Made) or config.callee != "triton.Config":
+        return None
+    kwargs = config.args[0] if config.args else config.kwargs.get("kwargs", {})
+    if not isinstance(kwargs, dict):
+        return None
+    options = {name: config.kwargs[name] for name in OPTIONS if isinstance(config.kwargs.get(name), int)}
+    options |= {
+        name: value
+        for name, value in zip(("num_warps", "num_stages", "num_ctas"), config.args[1:], strict=False)
+        if isinstance(value, int)
+    }
+    values = {name: value for name, value in kwargs.items() if not isinstance(value, Unknown)}
+    options |= {name: value for name, value in values.items() if name in OPTIONS and name not in names}
+    return Known({name: value for name, value in values.items() if name in names}, {}, options)
+
+
+def calls(kernel: Kernel, source: SourceFile) -> Iterator[Known]:
+    """What each launch call of the file says."""
+    wanted = {(call.line, call.column) for call in source.launches if call.kernel == kernel.fn.name}
+    lines = kernel.module.text.split("\n")
+    for node in ast.walk(kernel.module.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        column = len(lines[node.lineno - 1].encode()[: node.col_offset].decode())
+        if (node.lineno, column) in wanted:
+            yield _launch_call(kernel, node, _scope_of(kernel.module, node))
+
+
+def _scope_of(module: Module, node: ast.expr) -> Scope:
+    best: tuple[int, Scope] = (0, module.scope)
+    for definition, outer in module.scopes.items():
+        if (
+            isinstance(definition, ast.FunctionDef)
+            and definition.lineno > best[0]
+            and definition.lineno <= node.lineno <= (definition.end_lineno or 0)
+        ):
+            best = (definition.lineno, Scope(module, definition.body, outer, definition))
+    return best[1]
+
+
+def _launch_call(kernel: Kernel, node: ast.Call, scope: Scope) -> Known:
+    known = Known()
+    names = kernel.names
+    arguments: list[tuple[str, ast.expr]] = []
+    for name, argument in zip(names, node.args, strict=False):
+        if isinstance(argument, ast.Starred):
+            break
+        arguments.append((name, argument))
+    arguments += [(word.arg, word.value) for word in node.keywords if word.arg]
+    for name, argument in arguments:
+        value = kernel.value(argument, scope)
+        if name in OPTIONS and name not in names:
+            if isinstance(value, int) and not isinstance(value, bool):
+                known.options[name] = value
+        elif name in names:
+            if value is not MISSING and (value is None or _passable(value)):
+                known.values[name] = value
+            dtype = _tensor_dtype(argument, scope)
+            if dtype is not None:
+                known.dtypes[name] = dtype
+    if isinstance(node.func, ast.Subscript):
+        grid = kernel.value(node.func.slice, scope)
+        grid = (grid,) if isinstance(grid, int) else grid
+        if isinstance(grid, tuple) and all(type(item) is int and item > 0 for item in grid) and len(grid) <= 3:
+            known.grid = (*grid, 1, 1)[:3]
+    return known
+
+
+def _passable(value: Any) -> bool:
+    if isinstance(value, External):
+        return value.dotted.rpartition(".")[2] in DTYPES
+    return isinstance(value, bool | int | float | str | Constexpr | Function)
+
+
+def _tensor_dtype(argument: ast.expr, scope: Scope) -> str | None:
+    """The dtype of a tensor made in the same function: `torch.empty(..., dtype=torch.float32)`."""
+    if not isinstance(argument, ast.Name) or argument.id in scope.parameters:
+        return None
+    for binding in reversed(scope.bindings.get(argument.id, [])):
+        match binding.node:
+            case ast.Assign(value=ast.Call(keywords=keywords)) if not binding.path:
+                for keyword in keywords:
+                    if keyword.arg == "dtype" and isinstance(keyword.value, ast.Attribute):
+                        return DTYPES.get(keyword.value.attr)
+    return None
+
+
+def combine(calls: list[Known], configs: list[Known]) -> Iterator[Known]:
+    """Every call with the first config, then the first call with the others: neighbours differ in one thing."""
+    for call in calls or [Known()]:
+        yield _merge(call, configs[0] if configs else Known())
+    for config in configs[1:]:
+        yield _merge(calls[0] if calls else Known(), config)
+
+
+def _merge(call: Known, config: Known) -> Known:
+    return Known(
+        {**call.values, **config.values},
+        call.dtypes,
+        {**call.options, **config.options},
+        call.grid if not config.values else None,
+    )
