@@ -226,3 +226,52 @@ def _rotate(args: Arguments) -> dict[str, Array]:
     segments = np.pad(x, (0, (blocks + steps) * block - len(x))).reshape(-1, 2, block // 2)
     sums = [segments[first : first + steps].sum(axis=0, dtype=np.int32)[::-1].reshape(-1) for first in range(blocks)]
     return {"out_ptr": np.concatenate(sums)}
+
+
+@_reference("pipelines.two_sums_kernel")
+def _two_sums(args: Arguments) -> dict[str, Array]:
+    return {"c_desc": _double(args["a_desc"]) @ _double(args["b_desc"])}
+
+
+@_reference("pipelines.three_jobs_kernel")
+def _three_jobs(args: Arguments) -> dict[str, Array]:
+    return {"c_desc": _double(args["a_desc"]) / 2 @ _double(args["b_desc"])}
+
+
+@_reference("pipelines.in_place_kernel")
+def _in_place(args: Arguments) -> dict[str, Array]:
+    return {"y_desc": 2 * _double(args["x_desc"]) + 1}
+
+
+@_reference("pipelines.masked_tiles_kernel")
+def _masked_tiles(args: Arguments) -> dict[str, Array]:
+    flags = args["flags_ptr"]
+    programs, tiles = flags.shape
+    sums = _double(args["x_desc"]).reshape(programs, -1, tiles, args["x_desc"].shape[1] // tiles).sum(axis=3)
+    return {"out_ptr": (sums * (flags != 0)[:, None, :]).sum(axis=2).reshape(-1)}
+
+
+@_reference("pipelines.signalled_kernel")
+def _signalled(args: Arguments) -> dict[str, Array]:
+    return {"out_ptr": _double(args["x_ptr"]) ** 2}
+
+
+@_reference("pipelines.permute_rows_kernel")
+def _permute_rows(args: Arguments) -> dict[str, Array]:
+    rows = args["from_ptr"]
+    return {"y_desc": 2 * _double(args["x_desc"])[rows[np.arange(len(rows)) ^ 5]]}
+
+
+@_reference("pipelines.jagged_sum_kernel")
+def _jagged_sum(args: Arguments) -> dict[str, Array]:
+    rows = zip(_double(args["x_ptr"]), args["lengths_ptr"], strict=True)
+    return {"out_ptr": np.array([row[:length].sum() for row, length in rows])}
+
+
+@_reference("pipelines.ping_pong_kernel")
+def _ping_pong(args: Arguments) -> dict[str, Array]:
+    x = _double(args["x_ptr"]).reshape(-1, args["BLOCK"]).copy()
+    for program, values in enumerate(x):
+        for step in range(args["steps"] + program):
+            values[:] = (values + step) / 2
+    return {"out_ptr": x.reshape(-1)}

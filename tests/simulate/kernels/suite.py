@@ -20,6 +20,8 @@ TARGETS = {
     "tma": "sm90",
     "warp_specialize": "sm90",
     "tcgen05": "sm100",
+    "pipelines": "sm90",
+    "pipelines.permute_rows_kernel": "sm100",
     "amd.mfma_matmul_kernel": "gfx942",
     "amd.softmax_kernel": "gfx942",
     "amd.direct_to_lds_matmul_kernel": "gfx950",
