@@ -18,7 +18,7 @@ FLOORS = (
     ("convert",),
     ("analysis", "verify"),
     ("compiler", "failures", "infer", "launch_file", "rewrite"),
-    ("launches", "slicing", "usage"),
+    ("launches", "slicing"),
     ("plan",),
     ("layouts", "source"),
     ("jit_functions", "launch_calls"),

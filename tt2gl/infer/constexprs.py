@@ -9,8 +9,8 @@ from typing import Any
 from tt2gl.host.values import Function
 from tt2gl.infer.kernel import Kernel, launch_value
 from tt2gl.infer.names import FLAG_NAME, FLOAT_NAME, SIZE_NAME, VALUES, named_dtype
+from tt2gl.infer.usage import Usage
 from tt2gl.launches import DtypeValue
-from tt2gl.usage import Usage
 
 
 def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool) -> tuple[Any, bool]:

@@ -13,10 +13,10 @@ from tt2gl.infer.constexprs import guess_constexpr
 from tt2gl.infer.found import Known, calls, combine, configs
 from tt2gl.infer.kernel import MISSING, Kernel, launch_value
 from tt2gl.infer.types import guess_type, is_divisible
+from tt2gl.infer.usage import Usage
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import DtypeValue, JitValue, Launch, Options
 from tt2gl.source import SourceFile
-from tt2gl.usage import Usage
 
 
 def infer_launches(

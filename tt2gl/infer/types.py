@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tt2gl.infer.evidence import Facts
 from tt2gl.infer.kernel import DTYPES, Kernel
 from tt2gl.infer.names import FLOAT_NAME, LABEL_NAME, MASK_NAME, OFFSET_NAME, SIZE_NAME, STRIDE_NAME
+from tt2gl.infer.usage import Usage
 from tt2gl.jit_functions import Parameter
-from tt2gl.usage import Facts, Usage
 
 # The dtype of what is loaded and then reinterpreted as an integer of so many bits.
 _OF_BITS: Mapping[int, str] = {8: "fp8e4nv", 16: "bf16", 32: "fp32", 64: "fp64"}

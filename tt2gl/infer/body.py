@@ -1,0 +1,221 @@
+"""What the statements and operators of a function tell of its parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from tt2gl.host.scopes import all_arguments
+from tt2gl.infer.evidence import Facts, Value
+
+_WHOLE = (ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
+class Body:
+    """Reads a function's body for evidence; `Usage` adds its calls."""
+
+    def __init__(self, node: ast.FunctionDef) -> None:
+        self.facts = {arg.arg: Facts() for arg in all_arguments(node.args)}
+        self.rank = 1
+        """The most dimensions that an index range is spread over."""
+        self._locals: dict[str, Value] = {}
+        self._beside: list[tuple[tuple[str, ...], frozenset[str]]] = []
+        """Parameters that meet a loaded value in an operation: floats, unless what was loaded is an index."""
+        self._either: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+        """Parameters that one name stands for in turn: where one is an address, so is the other."""
+
+    def evidence(self, name: str) -> Facts:
+        """The evidence for a parameter."""
+        return self.facts.get(name, Facts())
+
+    def _call(self, node: ast.Call) -> Value:
+        """What a call is made of."""
+        raise NotImplementedError
+
+    # ----------------------------------------------------------------------------------------- statements
+
+    def _body(self, body: Iterable[ast.stmt]) -> None:
+        for statement in body:
+            match statement:
+                case ast.Assign(targets=targets, value=value):
+                    result = self._value(value)
+                    for target in targets:
+                        self._bind(target, result, value)
+                case ast.AnnAssign(target=target, value=ast.expr() as value):
+                    self._bind(target, self._value(value), value)
+                case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
+                    self._locals[name] = self._binary(op, self._name(name), self._value(value))
+                case ast.For(target=target, iter=iterable, body=inner, orelse=orelse):
+                    self._value(iterable)
+                    self._bind(target, Value(kind="int"), None)
+                    self._body(inner)
+                    self._body(orelse)
+                case ast.If(test=test, body=inner, orelse=orelse) | ast.While(test=test, body=inner, orelse=orelse):
+                    self._truth(test)
+                    self._body(inner)
+                    self._body(orelse)
+                case ast.With(body=inner):
+                    self._body(inner)
+                case ast.Return(value=ast.expr() as value) | ast.Expr(value=value):
+                    self._value(value)
+                case ast.Assert(test=test):
+                    self._truth(test)
+
+    def _bind(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
+        match target:
+            case ast.Name(id=name):
+                before = self._locals.get(name)
+                if before is not None:
+                    self._alternatives(before, value)
+                self._locals[name] = value if before is None else before | value
+            case ast.Tuple(elts=targets):
+                values = source.elts if isinstance(source, ast.Tuple) and len(source.elts) == len(targets) else None
+                for index, element in enumerate(targets):
+                    self._bind(element, self._value(values[index]) if values else Value(kind=value.kind), None)
+
+    def _alternatives(self, one: Value, other: Value) -> None:
+        if one.bases and other.bases and not set(one.bases) & set(other.bases):
+            self._either.append((one.bases, other.bases))
+
+    # ---------------------------------------------------------------------------------------- expressions
+
+    def _name(self, name: str) -> Value:
+        if name in self._locals:
+            return self._locals[name]
+        if name in self.facts:
+            return Value((name,), frozenset((name,)))
+        return Value()
+
+    def _value(self, node: ast.expr) -> Value:
+        match node:
+            case ast.Name(id=name):
+                return self._name(name)
+            case ast.Constant(value=bool()):
+                return Value()
+            case ast.Constant(value=int(value)):
+                return Value(kind="wide" if abs(value) >= 2**31 else "int")
+            case ast.Constant(value=float()):
+                return Value(kind="float")
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._binary(op, self._value(left), self._value(right))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self._truth(operand)
+                return Value()
+            case ast.UnaryOp(operand=operand):
+                return self._value(operand)
+            case ast.BoolOp(values=values):
+                for value in values:
+                    self._truth(value)
+                return Value()
+            case ast.Compare():
+                return self._compare(node)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                self._truth(test)
+                one, other = self._value(body), self._value(orelse)
+                self._alternatives(one, other)
+                return one | other
+            case ast.Subscript(value=value, slice=places):
+                if isinstance(places, ast.Tuple) and any(_is_none(place) for place in places.elts):
+                    self.rank = max(self.rank, len(places.elts))
+                return self._value(value)
+            case ast.Attribute(value=value, attr=attribute):
+                inner = self._value(value)
+                return inner if attribute in ("T", "value") else Value()
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                result = Value()
+                for element in elements:
+                    result |= self._value(element)
+                return result
+            case ast.Call():
+                return self._call(node)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._value(child)
+        return Value()
+
+    def _binary(self, op: ast.operator, left: Value, right: Value) -> Value:
+        result = left | right
+        if isinstance(op, _WHOLE) and "float" not in (left.kind, right.kind):
+            return self._whole(op, left, right)
+        if isinstance(op, ast.Add | ast.Sub):
+            for one, other in ((left, right), (right, left)):
+                if other.kind == "float" and len(one.origins) == 1:
+                    self._mark(one.bases, "float")
+            return result
+        for one, other in ((left, right), (right, left)):
+            self._mark(one.bases, "number")
+            if not isinstance(op, ast.Div):
+                self._mark(one.bases, "multiplied")
+            if other.kind == "float":
+                self._mark(one.bases, "float")
+            elif other.loaded and not other.kind:
+                self._beside.append((one.bases, other.loaded))
+            elif isinstance(op, ast.Mult) and other.kind == "int":
+                self._mark(one.bases, "stride")
+        kind = "float" if isinstance(op, ast.Div) else result.kind
+        return Value((), result.origins, result.loaded, kind)
+
+    def _whole(self, op: ast.operator, left: Value, right: Value) -> Value:
+        """`//`, `%`, shifts and bitwise operations; of two conditions `&` and `|` say nothing."""
+        for value, other in ((left, right), (right, left)):
+            if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor) and other.kind not in ("int", "wide"):
+                continue
+            marks = ["whole", "wide"] if other.kind == "wide" else ["whole"]
+            loaded = value.loaded if not value.kind else ()
+            for mark in marks:
+                self._mark((*value.bases, *loaded), mark)
+            if not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
+                self._mark(value.bases, "number")
+                self._mark(value.bases, "multiplied")
+        kinds = [kind for kind in (left.kind, right.kind) if kind not in ("int", "wide")]
+        return Value((), left.origins | right.origins, left.loaded | right.loaded, "int" if not kinds else kinds[0])
+
+    def _compare(self, node: ast.Compare) -> Value:
+        operands = [node.left, *node.comparators]
+        values = [self._value(operand) for operand in operands]
+        for left, right, op, one, other in zip(values, values[1:], node.ops, operands, operands[1:], strict=False):
+            for value, opposite, constant in ((left, right, other), (right, left, one)):
+                self._compared(value, opposite, constant, op)
+        return Value()
+
+    def _compared(self, value: Value, opposite: Value, constant: ast.expr, op: ast.cmpop) -> None:
+        match constant:
+            case ast.Constant(value=None):
+                self._mark(value.bases, "none")
+            case ast.Constant(value=bool()):
+                self._mark(value.bases, "truth")
+            case ast.Constant(value=str() as text):
+                for name in value.bases:
+                    self.facts[name].strings.append(text)
+            case ast.Constant(value=int() as number):
+                for name in value.bases:
+                    self.facts[name].integers.append(number)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements) if isinstance(op, ast.In | ast.NotIn):
+                for element in elements:
+                    self._compared(value, opposite, element, op)
+            case ast.Attribute(attr=attribute) if attribute.startswith(("float", "bfloat", "int", "fp8")):
+                self._mark(value.bases, "dtype")
+            case _ if opposite.kind == "int" and len(value.origins) == 1:
+                self._mark(value.bases, "size")
+            case _ if opposite.kind == "float":
+                self._mark(value.bases, "float")
+            case _ if opposite.loaded and not isinstance(op, ast.Eq | ast.NotEq):
+                self._beside.append((value.bases, opposite.loaded))
+        if isinstance(op, ast.Eq | ast.NotEq) and value.loaded and not value.kind and opposite.bases:
+            for name in value.loaded:
+                self.facts[name].index = True
+
+    def _truth(self, node: ast.expr) -> None:
+        value = self._value(node)
+        if isinstance(node, ast.Name | ast.Call):
+            self._mark(value.bases, "truth")
+            for name in value.loaded:
+                self.facts[name].mask = True
+
+    def _mark(self, names: Iterable[str], fact: str) -> None:
+        for name in names:
+            setattr(self.facts[name], fact, True)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

@@ -1,0 +1,73 @@
+"""What is known of a parameter from how it is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Facts:
+    """The evidence for one parameter."""
+
+    address: bool = False
+    offset: bool = False
+    size: bool = False
+    stride: bool = False
+    multiplied: bool = False
+    number: bool = False
+    float: bool = False
+    truth: bool = False
+    tile: bool = False
+    dtype: bool = False
+    none: bool = False
+    called: bool = False
+    whole: bool = False
+    """It, or what is loaded through it, is divided with a remainder, shifted, or taken as bits."""
+    wide: bool = False
+    """Whole, and of 64 bits."""
+    index: bool = False
+    """Loaded values are indices or labels."""
+    mask: bool = False
+    """Loaded values are conditions."""
+    dot: bool = False
+    """Loaded values are operands of a matrix product."""
+    bits: int = 0
+    """Bits of a loaded value that is reinterpreted, 0 where none is."""
+    rank: int = 0
+    """Indices of a descriptor's `load`, 0 where it is no descriptor."""
+    strings: list[str] = field(default_factory=list)
+    integers: list[int] = field(default_factory=list)
+
+    @property
+    def integer(self) -> bool:
+        """Whether it is surely an integer."""
+        return self.offset or self.size or self.stride or self.tile or self.whole
+
+    def merge(self, other: Facts) -> None:
+        """Add another function's evidence for the same value."""
+        for name, value in vars(other).items():
+            mine = getattr(self, name)
+            if isinstance(mine, list):
+                mine.extend(item for item in value if item not in mine)
+            else:
+                setattr(self, name, max(mine, value))
+
+
+@dataclass(frozen=True)
+class Value:
+    """What an expression is made of. `bases`: parameters added up, so that one may be an address."""
+
+    bases: tuple[str, ...] = ()
+    origins: frozenset[str] = frozenset()
+    loaded: frozenset[str] = frozenset()
+    kind: str = ""
+
+    def __or__(self, other: Value) -> Value:
+        kinds = {self.kind, other.kind}
+        kind = "float" if "float" in kinds else self.kind if len(kinds) == 1 else ""
+        return Value(
+            (*self.bases, *(base for base in other.bases if base not in self.bases)),
+            self.origins | other.origins,
+            self.loaded | other.loaded,
+            kind,
+        )

@@ -1,0 +1,251 @@
+"""How a kernel uses its parameters, read off its body: which are addresses, sizes, floats, flags, tiles.
+
+A guess for kernels nobody gave a launch for, made from evidence: what is added up inside a `tl.load`, what is
+compared with an index, what multiplies a float. Helpers are followed with the arguments they are given.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from tt2gl.host.scopes import all_arguments
+from tt2gl.infer.body import Body
+from tt2gl.infer.evidence import Value
+
+_ACCESSES = {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_and",
+             "atomic_or", "atomic_xor", "buffer_load", "buffer_store", "async_copy_global_to_shared"}  # fmt: skip
+_FLOAT_CALLS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sigmoid", "tanh", "sin", "cos", "erf",
+                "div_rn", "fdiv", "softmax", "dot", "rand", "randn", "log1p", "expm1", "pow", "floor",
+                "ceil"}  # fmt: skip
+_INT_CALLS = {"program_id", "num_programs", "arange", "cdiv", "argmax", "argmin", "randint", "len"}
+_SHAPED = {"zeros": 0, "full": 0, "ones": 0, "reshape": 1, "view": 1, "broadcast_to": 1}
+_WORDS = {"eviction_policy": "", "cache_modifier": "", "sem": "relaxed", "scope": "gpu"}
+_RANGES = {"range", "static_range"}
+_THROUGH = {
+    "multiple_of",
+    "max_contiguous",
+    "max_constancy",
+    "advance",
+    "broadcast_to",
+    "expand_dims",
+    "reshape",
+    "trans",
+    "cast",
+}
+
+
+Helpers = Callable[[ast.expr], ast.FunctionDef | None]
+
+
+class Usage(Body):
+    """Evidence for every parameter of one function; `helpers` finds the jit function that an expression names."""
+
+    def __init__(
+        self, node: ast.FunctionDef, helpers: Helpers, seen: Mapping[ast.FunctionDef, Usage] | None = None
+    ) -> None:
+        super().__init__(node)
+        self.helpers = helpers
+        self.seen = {**(seen or {}), node: self}
+        self.casts: set[str] = set()
+        self.plain_dot = False
+        self._makes_ranges = False
+        self._accesses: list[Value] = []
+        for _ in range(2):  # a loop's body reads what its end assigns
+            self._body(node.body)
+        self._settle()
+
+    def _call(self, node: ast.Call) -> Value:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if isinstance(node.func, ast.Name) and node.func.id in self.facts:
+            self.facts[node.func.id].called = True
+        helper = self.helpers(node.func)
+        if helper is not None:
+            return self._helper(helper, node)
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+        if receiver is not None and isinstance(receiver, ast.Name) and receiver.id in self.facts:
+            return self._method(node, receiver.id, name)
+        if name in _ACCESSES and (node.args or "pointer" in keywords):
+            return self._access(node, name, keywords)
+        values = [self._value(argument) for argument in node.args]
+        named = {key: self._value(value) for key, value in keywords.items()}
+        total = Value()
+        for value in [*values, *named.values()]:
+            total |= value
+        if name in ("make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"):
+            return self._block(values, named)
+        if name in _RANGES or name in ("arange", "cdiv"):
+            self._mark(total.bases, "tile" if name == "arange" else "size")
+            self._makes_ranges |= name == "arange"
+            self._mark(total.origins, "number")
+            for loaded in total.loaded:
+                self.facts[loaded].index = True
+            return Value((), total.origins, frozenset(), "int")
+        if name in _SHAPED:
+            shape = keywords.get("shape") or (node.args[_SHAPED[name]] if len(node.args) > _SHAPED[name] else None)
+            if shape is not None:
+                self._mark(self._value(shape).bases, "tile")
+            if name in ("reshape", "view", "broadcast_to") and values:
+                return values[0]
+        for key in ("dtype", "out_dtype"):
+            self._mark(named[key].bases if key in named else (), "dtype")
+        if name == "dot":
+            self._dot(node.args[:2], values[:2])
+            return Value(kind="float")
+        if name in ("to", "cast"):
+            return self._cast(node, receiver, values)
+        if name == "where" and len(values) == 3:
+            for loaded in values[0].loaded:
+                self.facts[loaded].mask = True
+            self._alternatives(values[1], values[2])
+            return values[1] | values[2]
+        if name in _INT_CALLS:
+            return Value(kind="int")
+        if name in _FLOAT_CALLS:
+            self._mark((base for value in values if len(value.origins) == 1 for base in value.bases), "float")
+            return Value((), total.origins, total.loaded, "float")
+        if name in _THROUGH and values:
+            return values[0]
+        if receiver is not None:
+            total = self._value(receiver) | total
+        return Value((), total.origins, total.loaded, total.kind)
+
+    def _method(self, node: ast.Call, owner: str, name: str) -> Value:
+        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+            value = self._value(argument)
+            if name == "to":
+                self._mark(value.bases, "dtype")
+        if name in ("load", "store", "gather", "scatter", "atomic_add") and node.args:
+            indices = node.args[0]
+            self.facts[owner].rank = len(indices.elts) if isinstance(indices, ast.List | ast.Tuple) else 2
+            return Value(loaded=frozenset((owner,)))
+        return self._name(owner)
+
+    def _access(self, node: ast.Call, name: str, keywords: Mapping[str, ast.expr]) -> Value:
+        address = self._value(node.args[0] if node.args else keywords["pointer"])
+        self._accesses.append(address)
+        for argument in [*node.args[1:], *(value for key, value in keywords.items() if key != "pointer")]:
+            value = self._value(argument)
+            self._word(keywords, argument)
+            if argument is keywords.get("mask") or (name == "load" and node.args[1:] and argument is node.args[1]):
+                for loaded in value.loaded:
+                    self.facts[loaded].mask = True
+        return Value((), frozenset(), frozenset(self._base(address)))
+
+    def _word(self, keywords: Mapping[str, ast.expr], argument: ast.expr) -> None:
+        """An option of an access that is a word (`eviction_policy=POLICY`): the word for none."""
+        for key, word in _WORDS.items():
+            if argument is keywords.get(key) and isinstance(argument, ast.Name) and argument.id in self.facts:
+                self.facts[argument.id].strings.append(word)
+
+    def _block(self, values: list[Value], named: Mapping[str, Value]) -> Value:
+        order = ("base", "shape", "strides", "offsets", "block_shape")
+        parts = {**dict(zip(order, values, strict=False)), **named}
+        base = parts.get("base", Value())
+        self._accesses.append(Value(base.bases[:1], base.origins))
+        for key, fact in (("shape", "size"), ("strides", "stride"), ("offsets", "offset"), ("block_shape", "tile")):
+            if key in parts:
+                self._mark(parts[key].bases, fact)
+        return base
+
+    def _dot(self, operands: list[ast.expr], values: list[Value]) -> None:
+        for operand, value in zip(operands, values, strict=False):
+            for name in value.loaded:
+                self.facts[name].dot = True
+            direct = value.loaded and not value.kind
+            cast = any(isinstance(inner, ast.Attribute) and inner.attr == "to" for inner in ast.walk(operand))
+            if not direct and not cast:
+                self.plain_dot = True
+
+    def _cast(self, node: ast.Call, receiver: ast.expr | None, values: list[Value]) -> Value:
+        plain = isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+        value = self._value(receiver) if plain and receiver is not None else values[0] if values else Value()
+        target = node.args[0 if plain else 1] if len(node.args) > (0 if plain else 1) else None
+        kind = value.kind
+        if isinstance(target, ast.Name) and target.id in self.facts:
+            self.facts[target.id].dtype = True
+        if isinstance(target, ast.Call) and "pointer_type" in ast.dump(target.func):
+            for mark in ("whole", "wide"):
+                self._mark((*value.bases, *value.loaded), mark)
+        if isinstance(target, ast.Attribute):
+            self.casts.add(target.attr)
+            size = re.search(r"\d+", target.attr)
+            if size and any(word.arg == "bitcast" and _is_true(word.value) for word in node.keywords):
+                for name in value.loaded if not value.kind else ():
+                    self.facts[name].bits = int(size.group())
+                return Value(kind="int" if "int" in target.attr else "float")
+            if target.attr.startswith(("int", "uint")):
+                kind = "int"
+                # Casting what was loaded to an integer says nothing of a float's pointer; to int64, mostly of an index.
+            elif "float" in target.attr:
+                self._mark(value.bases, "number")
+        return Value(value.bases, value.origins, value.loaded, kind)
+
+    def _helper(self, helper: ast.FunctionDef, node: ast.Call) -> Value:
+        parameters = [arg.arg for arg in all_arguments(helper.args)]
+        arguments = dict(zip(parameters, node.args, strict=False))
+        arguments |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+        values = {name: self._value(argument) for name, argument in arguments.items()}
+        usage = self.seen.get(helper)
+        if usage is None:
+            usage = Usage(helper, self.helpers, self.seen)
+            self.seen[helper] = usage
+        if usage is not self:
+            for name, value in values.items():
+                found = usage.facts.get(name)
+                if found is None:
+                    continue
+                if found.address:
+                    self._accesses.append(value)
+                    for base in self._base(value):
+                        kept = self.facts[base]
+                        kept.index |= found.index
+                        kept.mask |= found.mask
+                        kept.dot |= found.dot
+                        kept.whole |= found.whole
+                        kept.wide |= found.wide
+                        kept.bits = max(kept.bits, found.bits)
+                elif len(value.bases) == 1 and len(value.origins) == 1:
+                    self.facts[value.bases[0]].merge(found)
+                for base in value.loaded if not value.kind else ():
+                    self.facts[base].whole |= found.whole
+                    self.facts[base].wide |= found.wide
+            self.casts |= usage.casts
+            self.plain_dot |= usage.plain_dot
+            if usage._makes_ranges:  # else it spreads what it is given, whatever the shape
+                self.rank = max(self.rank, usage.rank)
+        loaded = frozenset[str]().union(*(value.loaded for value in values.values()))
+        return Value(loaded=loaded)
+
+    # ---------------------------------------------------------------------------------------------- result
+
+    def _base(self, address: Value) -> tuple[str, ...]:
+        """Of the parameters added up in an address, the one that is the pointer."""
+        candidates = [name for name in address.bases if not self.facts[name].multiplied] or list(address.bases)
+        named = [name for name in candidates if "ptr" in name.lower()]
+        return tuple((named or candidates)[:1])
+
+    def _settle(self) -> None:
+        for address in self._accesses:
+            base = self._base(address)
+            self._mark(base, "address")
+            self._mark((name for name in address.origins if name not in base), "offset")
+            for name in address.loaded:
+                self.facts[name].index = True
+        for _ in range(2):  # what stands for a name in turn may do so by way of a third
+            for pair in self._either:
+                for one, other in (pair, pair[::-1]):
+                    if any(self.facts[name].address for name in one) and not self._addressed(other):
+                        self._mark(self._base(Value(other)), "address")
+        for names, loaded in self._beside:
+            if not any(self.facts[name].index or self.facts[name].whole for name in loaded):
+                self._mark((name for name in names if not self.facts[name].whole), "float")
+
+    def _addressed(self, names: Iterable[str]) -> bool:
+        return any(self.facts[name].address for name in names)
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
