@@ -167,13 +167,7 @@ class Propagation(Anchors):
                 for place, dtype in node.scalars:
                     self.decisions.fills[spot, place] = ((*node.dims_known, dtype), term)
             case "create":
-                self.decisions.creations[spot] = term
-                together = [o for o in node.operands if o.natural is not None] if node.function == "histogram" else []
-                for operand in node.operands:
-                    if together and together[0].natural is not None:
-                        self.resolve(operand, together[0].natural, clone)
-                    else:
-                        self.settle(operand, clone)
+                self._create(node, term, spot)
             case "expand":
                 self.resolve(node.operands[0], Cut(node.axis or 0, term), clone)
             case "elementwise" | "load":
@@ -201,12 +195,7 @@ class Propagation(Anchors):
                 self._operands(node, taken, clone)
                 self._convert(node, taken, term, spot)
             case "join":
-                own = node.natural if node.natural is not None else self.paired(node.operands[0])
-                halves = node.operands[0].natural
-                split_before = isinstance(halves, Cut) and halves.parent == own
-                for operand in node.operands:
-                    self.resolve(operand, halves if split_before and halves else own.parent, clone)  # type: ignore[union-attr]
-                self._convert(node, own, term, spot)
+                self._join(node, term, spot)
             case "split":
                 assert isinstance(node.natural, Cut)
                 self.resolve(node.operands[0], node.natural.parent, clone)
@@ -218,6 +207,23 @@ class Propagation(Anchors):
                     self.decisions.converts[spot] = term
             case "call" | "argument":
                 self._passed(node, term, spot)
+
+    def _create(self, node: Node, term: Term, spot: Spot) -> None:
+        self.decisions.creations[spot] = term
+        together = [o for o in node.operands if o.natural is not None] if node.function == "histogram" else []
+        for operand in node.operands:
+            if together and together[0].natural is not None:
+                self.resolve(operand, together[0].natural, spot.clone)
+            else:
+                self.settle(operand, spot.clone)
+
+    def _join(self, node: Node, term: Term, spot: Spot) -> None:
+        own = node.natural if node.natural is not None else self.paired(node.operands[0])
+        halves = node.operands[0].natural
+        split_before = isinstance(halves, Cut) and halves.parent == own
+        for operand in node.operands:
+            self.resolve(operand, halves if split_before and halves else own.parent, spot.clone)  # type: ignore[union-attr]
+        self._convert(node, own, term, spot)
 
     def _operands(self, node: Node, term: Term, clone: Clone) -> None:
         """Resolve operands at a node's layout; those of lower rank are expanded on the left first."""
