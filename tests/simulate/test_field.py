@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.simulate.operations import BF16, F8E4M3, F16, F32, F64, I1, I8, I16, I32, I64, of
-from tt2gl.ir.types import FloatType
+from tt2gl.ir.types import FloatType, IntegerType
 from tt2gl.simulate.field import INFINITY, NAN, Field
 from tt2gl.simulate.formats import integer_of
 from tt2gl.simulate.modular import HALF, P, hashed, inverse, power
@@ -60,6 +60,24 @@ def test_the_same_number_in_every_format(kind: FloatType) -> None:
     with np.errstate(all="ignore"):
         wide = values.astype(np.float32)
     assert np.array_equal(FIELD.from_bits(values, kind), FIELD.from_bits(wide, F32))
+
+
+@pytest.mark.parametrize(("kind", "bits"), [(F8E4M3, I8), (F16, I16), (BF16, I16)], ids=str)
+def test_numbers_of_narrow_formats_survive_their_bits(kind: FloatType, bits: IntegerType) -> None:
+    patterns = np.arange(1 << bits.width).astype(integer_of(dtype_of(kind)))
+    values = FIELD.from_bits(patterns.view(dtype_of(kind)), kind)
+    found = FIELD.bitcast(values, kind, bits)
+    assert found.dtype == dtype_of(bits)
+    assert np.array_equal(FIELD.bitcast(found, bits, kind), values)
+    # All but -0 and the NaNs, of which one stands for the others.
+    distinct = np.unique(values, return_index=True)[1]
+    assert np.array_equal(found.view(patterns.dtype)[distinct], patterns[distinct])
+
+
+def test_other_numbers_have_fixed_bits_of_narrow_formats() -> None:
+    values = residues(F32, 1 / 3, 1 / 3, 0.1)
+    first, second, third = FIELD.bitcast(values, F16, I16).tolist()
+    assert first == second != third
 
 
 @given(RESIDUES, RESIDUES, RESIDUES)

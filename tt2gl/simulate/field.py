@@ -133,14 +133,15 @@ class Field:
         return result
 
     def bitcast(self, a: Array, source: Type, target: Type) -> Array:
-        """A float as bits is its residue where the integer is wide enough, so that casting back returns it; narrower
-        ones are a hash. Bits of at most 16 that become a float are decoded; wider ones are taken for a residue.
+        """A float as bits is its residue where the integer is wide enough, so that casting back returns it. Up to 16
+        bits are those of the format where it has that number, else a hash; they are decoded when they become a float,
+        and wider ones are taken for a residue.
         """
         if is_float(source) and is_float(target):
             return a
         if is_float(source):
             wanted = dtype_of(target)
-            return (a if wanted.itemsize >= 4 else hashed(a, _salt("bitcast"))).astype(wanted)
+            return a.astype(wanted) if wanted.itemsize >= 4 else _pattern(a, dtype_of(source)).astype(wanted)
         held = dtype_of(target)
         if held.itemsize <= 2:
             return self.from_bits(a.view(held), target)
@@ -162,6 +163,21 @@ def _residues(dtype: np.dtype[Any]) -> Array:
     """Of every bit pattern of a format of one or two bytes."""
     patterns = np.arange(1 << 8 * dtype.itemsize).astype(integer_of(dtype))
     return _residue(widen(patterns.view(dtype)))
+
+
+def _pattern(values: Array, dtype: np.dtype[Any]) -> Array:
+    """The bits of residues in a format of one or two bytes; a hash where it has no such number."""
+    ladder, patterns = _ladder(dtype)
+    place = np.minimum(np.searchsorted(ladder, values), len(ladder) - 1)
+    return np.where(ladder[place] == values, patterns[place], hashed(values, _salt("bitcast")))
+
+
+@functools.cache
+def _ladder(dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """The residues of a format in order, and the bits of each; of equal ones the least come first."""
+    residues = _residues(dtype)
+    patterns = np.argsort(residues, kind="stable")
+    return residues[patterns], patterns
 
 
 def _residue(values: Array) -> Array:
