@@ -31,6 +31,8 @@ DEFAULT_LIMIT = 4 << 30
 # A loop of programs in step that takes longer may be one that waits for another program: they then run one by one.
 _ITERATIONS_TOGETHER = 100_000
 _ITERATIONS_ALONE = 1_000_000
+# What may raise EndlessLoop.
+_WAITING = frozenset({"scf.while", "tt.atomic_poll"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,7 @@ class _Simulator:
         self._memory = Memory(self._arithmetic, self._report)
         # Shared memory cannot be taken apart half way.
         self._in_step = any(_holds_shared(module))
+        self._may_restart = self._in_step or any(each.name in _WAITING for each in module.operation.walk())
         tensors = sum(self._bytes_held(argument) for argument in arguments)
         self._at_once = programs_at_once(module, self._arithmetic, tensors, limit)
         parameters = module.kernel.regions[0].entry.arguments
@@ -140,7 +143,8 @@ class _Simulator:
 
     def _group(self, ids: Rows, most_iterations: int) -> None:
         """Run programs in step; start again, group by group, where they cannot stay so."""
-        self._memory.checkpoint()
+        if self._may_restart:
+            self._memory.checkpoint()
         findings = len(self._findings)
         try:
             self._attempt(ids, most_iterations)
