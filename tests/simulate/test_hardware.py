@@ -19,6 +19,8 @@ JOBS = hardware.jobs()
 @pytest.mark.parametrize("name", JOBS)
 def test_the_h200_agreed_with_the_references(name: str) -> None:
     recorded, job = hardware.recorded(), JOBS[name]
+    if name not in recorded and job.case.file in hardware.UNRECORDED:
+        pytest.skip("no GPU has run this kernel yet")
     if name not in recorded:
         assert f"{job.case.file}.{job.case.kernel}" in suite.NEEDS
         pytest.skip("the Triton that it was recorded with cannot compile this kernel")
