@@ -23,8 +23,6 @@ from tt2gl.verify.tensors import to_device
 
 Array = NDArray[Any]
 RECORDED = Path(__file__).parent / "recorded" / "h200.npz"
-# Files of kernels that are younger than the recording.
-UNRECORDED = frozenset({"pipelines"})
 
 
 def jobs() -> dict[str, Job]:
