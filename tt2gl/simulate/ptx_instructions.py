@@ -263,7 +263,7 @@ def _four_bits(machine: Machine, lane: Array) -> Array:
     if machine.arithmetic.name == "ieee":
         return e2m1_codes(lane)
     # What has no bits gets some that depend on it alone.
-    return integers.unsigned(machine.arithmetic.bitcast(lane, F32, I8)) & 15
+    return (machine.arithmetic.bitcast(lane, F32, I32) & 15).astype(np.uint8)
 
 
 def _converted(machine: Machine, statement: Statement, lane: Array, source: Type, target: Type) -> Array:
