@@ -15,7 +15,7 @@ import pytest
 from tt2gl.launch_file import read_launches
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-FAMILIES = sorted(path.stem for path in CORPUS.glob("*.py") if path.stem != "references")
+FAMILIES = sorted(path.stem for path in CORPUS.glob("*.py"))
 DTYPES = {
     "float16": ("fp16", 2),
     "bfloat16": ("bf16", 2),
