@@ -30,6 +30,10 @@ TOLERANCES: Mapping[torch.dtype, Tolerance] = {
     torch.float32: Tolerance(2e-5, 2e-5),
     torch.float16: Tolerance(2**-9, 2**-9),
     torch.bfloat16: Tolerance(2**-6, 2**-6),
+    # only ever read
+    torch.float8_e4m3fn: Tolerance(0, 0),
+    torch.float8_e5m2: Tolerance(0, 0),
+    torch.uint8: Tolerance(0, 0),
     torch.int8: Tolerance(0, 0),
     torch.int32: Tolerance(0, 0),
     torch.int64: Tolerance(0, 0),
