@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from tt2gl.isolate import private_triton
 from tt2gl.launch_file import read_launches
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.slicing.slicer import slice_kernel
-from tt2gl.source import read_source
+from tt2gl.source import SourceFile, read_source
 from tt2gl.verify.compile import tensor_bytes
 from tt2gl.verify.device import Participant
 from tt2gl.verify.inputs import Inputs
@@ -36,8 +37,12 @@ def _bytes(launch: Launch) -> int:
 
 def original(family: str, launch: Launch, target: str) -> Participant:
     """A kernel of the corpus under one of its launches."""
-    source = read_source(CORPUS / f"{family}.py")
-    return Participant(slice_kernel(source, launch.kernel, target=target), launch)
+    return Participant(slice_kernel(_source(family), launch.kernel, target=target), launch)
+
+
+@cache
+def _source(family: str) -> SourceFile:
+    return read_source(CORPUS / f"{family}.py")
 
 
 def jobs(family: str, target: str) -> list[SimulationJob]:
