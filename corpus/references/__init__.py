@@ -5,6 +5,11 @@ outputs with what they held) and its constexprs, and returns the expected conten
 writes, whole: what the kernel leaves alone keeps what it held.
 """
 
-from corpus.references import rows as rows
+import importlib
+import pkgutil
+
 from corpus.references.base import REFERENCES as REFERENCES
 from corpus.references.base import tolerance as tolerance
+
+for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)
