@@ -1,0 +1,157 @@
+"""Layouts of tensor memory and of the registers that it is loaded into, as values, formulas and Gluon source.
+
+A load from tensor memory takes few layouts. Triton's are linear ones; a blocked layout with the same bases says the
+same in a line, and is accepted as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tt2gl.formulas import Candidate, Tile, Written, bracketed, written
+from tt2gl.ir.attributes import Attribute, DialectAttr
+from tt2gl.layouts import Blocked
+from tt2gl.matrix_layouts import read_blocked, read_cga
+
+Bases = tuple[tuple[int, ...], ...]
+"""Where the bits of a number (register, lane, warp, program) lead in a tile, lowest bit first."""
+
+
+@dataclass(frozen=True)
+class TensorMemory:
+    """A tile in tensor memory: `TensorMemoryLayout`, a name of Gluon's `nvidia.blackwell`."""
+
+    block: tuple[int, int]
+    col_stride: int
+    two_ctas: bool = False
+
+    def source(self, alias: str = "gl") -> str:
+        """The layout as Gluon source; the name is imported by itself, so `alias` changes nothing."""
+        return f"TensorMemoryLayout({bracketed(self.block)}, col_stride={self.col_stride}{self._pair})"
+
+    @property
+    def _pair(self) -> str:
+        return ", two_ctas=True" * self.two_ctas
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A layout by its bases: `gl.DistributedLinearLayout`."""
+
+    registers: Bases
+    lanes: Bases
+    warps: Bases
+    programs: Bases
+    shape: tuple[int, ...]
+
+    def source(self, alias: str = "gl") -> str:
+        """The layout as Gluon source."""
+        bases = [bracketed([list(basis) for basis in part]) for part in (self.registers, self.lanes, self.warps)]
+        programs = bracketed([list(basis) for basis in self.programs])
+        return f"{alias}.DistributedLinearLayout({', '.join(bases)}, {programs}, {bracketed(self.shape)})"
+
+
+def read_tensor_memory(attribute: Attribute) -> TensorMemory | None:
+    """The tile that an encoding is; None for another encoding, and for a tile that is split over programs."""
+    if not isinstance(attribute, DialectAttr) or attribute.name != "ttng.tensor_memory_encoding":
+        return None
+    if attribute.get("CTASplitM", 1) * attribute.get("CTASplitN", 1) > 1 or read_cga(attribute):
+        return None
+    block = (attribute.get("blockM"), attribute.get("blockN"))
+    return TensorMemory(block, attribute.get("colStride"), attribute.get("twoCTAs", False))
+
+
+def read_linear(attribute: Attribute, shape: Sequence[int]) -> Linear | None:
+    """The bases of a linear or blocked encoding of a tile; None for another encoding."""
+    if (blocked := read_blocked(attribute)) is not None:
+        return linear_of(blocked, shape)
+    if not isinstance(attribute, DialectAttr) or attribute.name != "ttg.linear":
+        return None
+    registers, lanes, warps, programs = (attribute.get(name) for name in ("register", "lane", "warp", "block"))
+    return Linear(registers, lanes, warps, programs, tuple(shape))
+
+
+def linear_of(layout: Blocked, shape: Sequence[int]) -> Linear:
+    """The bases of a blocked layout of a tile that is at least as large as what its threads cover once."""
+    done = [1] * len(shape)
+
+    def bases(extents: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        for dim in layout.order:
+            end = done[dim] * extents[dim]
+            while done[dim] < end:
+                yield tuple(done[dim] if place == dim else 0 for place in range(len(shape)))
+                done[dim] *= 2
+
+    registers = tuple(bases(layout.size_per_thread))
+    lanes, warps = tuple(bases(layout.threads_per_warp)), tuple(bases(layout.warps_per_cta))
+    again = tuple(bases([extent // covered for extent, covered in zip(shape, done, strict=True)]))
+    return Linear(registers + again, lanes, warps, (), tuple(shape))
+
+
+def tensor_memory(shape: Sequence[int]) -> TensorMemory:
+    """An accumulator or first operand of `tcgen05_mma` in tensor memory, of 32-bit columns (`TENSOR_MEMORY_SOURCE`)."""
+    return TensorMemory((min(shape[0], 128), min(shape[1], 256)), 1)
+
+
+TENSOR_MEMORY_SOURCE = '''@gluon.constexpr_function
+def tensor_memory_layout(shape):
+    """A tile in tensor memory: blocks of up to 128x256, as large as one `tcgen05_mma` makes them."""
+    return TensorMemoryLayout([min(shape[0], 128), min(shape[1], 256)], col_stride=1)
+'''
+"""`tensor_memory` as a Gluon helper."""
+
+
+def loaded(shape: Sequence[int], num_warps: int) -> Blocked:
+    """The registers that a tile of tensor memory is loaded into (`LOADED_SOURCE`)."""
+    rows, columns = (16, 2) if shape[0] == 64 else (32, 1)
+    m = min(shape[0] // rows, num_warps)
+    n = num_warps // m
+    return Blocked((1, shape[1] // (columns * n)), (rows, columns), (m, n), (0, 1))
+
+
+LOADED_SOURCE = '''@gluon.constexpr_function
+def loaded_layout(shape, num_warps):
+    """Registers of a tile of tensor memory: a lane has a row (of 64 rows: half a row), warps left over share rows."""
+    rows, columns = (16, 2) if shape[0] == 64 else (32, 1)
+    m = min(shape[0] // rows, num_warps)
+    n = num_warps // m
+    return gl.BlockedLayout([1, shape[1] // (columns * n)], [rows, columns], [m, n], [0, 1])
+'''
+"""`loaded` as a Gluon helper."""
+
+
+def tensor_memory_source(values: Sequence[TensorMemory], tile: Tile) -> Written:
+    """A tile of tensor memory as source that gives `values`, one a launch."""
+    rows, columns = tile.names
+
+    def one_block(index: int) -> TensorMemory:
+        high, wide = tile.shapes[index]
+        return TensorMemory((high, wide), 1)
+
+    def of_128_rows(index: int) -> TensorMemory:
+        return TensorMemory((128, tile.shapes[index][1]), 1)
+
+    formula = Candidate(
+        f"tensor_memory_layout({tile.source})", lambda i: tensor_memory(tile.shapes[i]), (TENSOR_MEMORY_SOURCE,)
+    )
+    inline = [
+        Candidate(f"TensorMemoryLayout([{rows}, {columns}], col_stride=1)", one_block),
+        Candidate(f"TensorMemoryLayout([128, {columns}], col_stride=1)", of_128_rows),
+    ]
+    return written(values, [*inline, formula])
+
+
+def loaded_source(values: Sequence[Linear], tile: Tile, warps: Sequence[int]) -> Written:
+    """The registers that a tile of tensor memory is loaded into, as source that gives `values`, one a launch."""
+    text = f"gl.BlockedLayout([1, {tile.names[1]}], [32, 1], [gl.num_warps(), 1], [0, 1])"
+
+    def by_rows(index: int) -> Linear:
+        layout = Blocked((1, tile.shapes[index][1]), (32, 1), (warps[index], 1), (0, 1))
+        return linear_of(layout, tile.shapes[index])
+
+    def by_formula(index: int) -> Linear:
+        return linear_of(loaded(tile.shapes[index], warps[index]), tile.shapes[index])
+
+    formula = Candidate(f"loaded_layout({tile.source}, gl.num_warps())", by_formula, (LOADED_SOURCE,))
+    return written(values, [Candidate(text, by_rows), formula])
