@@ -10,6 +10,49 @@ Position = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
+class Store:
+    """A value that is put into shared memory: the layout there, and the extents."""
+
+    layout: str
+    dims: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A matrix product: its call, its operands and its accumulator by position; what it is called where it is split off.
+
+    `instruction`: `fma`, `mma_v2`, `wgmma` or `tcgen05`. `layout`, `dims`, `dtype`: of its result. Without an accumulator
+    it starts from zeros; with `is_sum` it takes the other side of the sum it stands in.
+    """
+
+    call: Position
+    a: Position
+    b: Position
+    accumulator: Position | None
+    instruction: str
+    layout: str
+    dims: tuple[str, ...]
+    dtype: str
+    precision: str | None
+    is_sum: bool
+    name: str
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A ring of shared buffers in a function: `dtype`, `dims` and `layout` of a slot as source.
+
+    `in_memory`: a dot takes its slots in place.
+    """
+
+    name: str
+    dtype: str
+    dims: tuple[str, ...]
+    layout: str
+    in_memory: bool
+
+
+@dataclass(frozen=True)
 class Edits:
     """Edits of expressions, by position. Layouts are Gluon source.
 
@@ -17,7 +60,10 @@ class Edits:
     `replaced`: a name that stands for what was made before a loop. `indexed`: a reduction that also gives indices, or
     gives only those (`max index`). `expansions`: how many dimensions a value gains on the left, and its rank before.
     `fills`: a scalar that becomes a full tile (extents then dtype, and layout). `reads`, `targets`: the name that a
-    variable is read or defined under. `arguments`: layouts passed to a helper.
+    variable is read or defined under. `arguments`: layouts passed to a helper. `staged`: the ring that a load's tiles
+    go through, and the layout it is read from there in (empty: taken in place). `views`: a transposition of shared
+    memory, by its order. `loads`: the layout that shared memory is read in. `stores`: a value that a dot takes from shared
+    memory. `dots`: a product, by the expression that it stands for (a call, or a sum).
     """
 
     creations: Mapping[Position, str] = field(default_factory=dict)
@@ -26,6 +72,11 @@ class Edits:
     replaced: Mapping[Position, str] = field(default_factory=dict)
     indexed: Mapping[Position, str] = field(default_factory=dict)
     fills: Mapping[Position, tuple[tuple[str, ...], str]] = field(default_factory=dict)
+    staged: Mapping[Position, tuple[str, str]] = field(default_factory=dict)
+    views: Mapping[Position, tuple[int, ...]] = field(default_factory=dict)
+    loads: Mapping[Position, str] = field(default_factory=dict)
+    stores: Mapping[Position, Store] = field(default_factory=dict)
+    dots: Mapping[Position, Dot] = field(default_factory=dict)
     reads: Mapping[Position, str] = field(default_factory=dict)
     targets: Mapping[Position, str] = field(default_factory=dict)
     arguments: Mapping[Position, tuple[tuple[str, str], ...]] = field(default_factory=dict)
@@ -33,11 +84,12 @@ class Edits:
 
 @dataclass(frozen=True)
 class Conversion:
-    """`target = convert_layout(source, layout)`, right after a statement."""
+    """`target = convert_layout(source, layout)`, right after a statement; with `dims`, into shared memory."""
 
     target: str
     source: str
     layout: str
+    dims: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +125,7 @@ class FunctionPlan:
     copies: Mapping[Position, tuple[Edits, ...]] = field(default_factory=dict)
     conversions: Mapping[Position, tuple[Conversion, ...]] = field(default_factory=dict)
     hoists: Mapping[tuple[int, int], tuple[Hoist, ...]] = field(default_factory=dict)
+    rings: tuple[Ring, ...] = ()
 
     def layouts(self) -> Iterator[str]:
         """Every layout that the function's text spells, and every helper that it calls."""
@@ -80,6 +133,9 @@ class FunctionPlan:
         for edits in (self.edits, *(copy for copies in self.copies.values() for copy in copies)):
             yield from (*edits.creations.values(), *edits.converts.values())
             yield from (layout for _, layout in edits.fills.values())
+            yield from (layout for _, layout in edits.staged.values())
+            yield from (*edits.loads.values(), *(store.layout for store in edits.stores.values()))
+            yield from (dot.layout for dot in edits.dots.values())
             yield from (layout for pairs in edits.arguments.values() for _, layout in pairs)
         yield from (f"{what.split()[0]}_with_index(" for what in self.edits.indexed.values())
         yield from (step.layout for steps in self.conversions.values() for step in steps)

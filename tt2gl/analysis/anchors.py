@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from tt2gl.analysis.graph import Node, Web
 from tt2gl.analysis.memory import Classes, Scene
+from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Pair, Root, Term
 
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
@@ -18,14 +19,16 @@ _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 class Anchors:
     """Finds the natural layouts of one launch's graph."""
 
-    def __init__(self, scene: Scene, index: int, classes: Classes) -> None:
-        self.scene, self.index, self.classes = scene, index, classes
+    def __init__(self, scene: Scene, index: int, classes: Classes, cores: TensorCores) -> None:
+        self.scene, self.index, self.classes, self.cores = scene, index, classes, cores
         self.graph = scene.graph
+        self.patient = True
 
     def mark_cheap(self) -> None:
         """Find what may be computed twice: nothing that loads a full tile, reduces, or leaves through a helper."""
         for node in self.graph.nodes:
-            node.anchored = node.chain in self.classes.anchored and node.kind in ("load", "store", "atomic")
+            is_access = node.kind in ("load", "store", "atomic") and not node.staged
+            node.anchored = node.chain in self.classes.anchored and is_access
         changed = True
         while changed:
             changed = False
@@ -43,6 +46,8 @@ class Anchors:
         return all(d.clonable and d.node.cheap and not (carried and _loads(d.node)) for d in web.definitions)
 
     def _is_cheap(self, node: Node) -> bool:
+        if in_ring(node):
+            return True
         if node.kind in _DEAR or node.anchored or node.several:
             return False
         if node.web is not None and not node.web.find().cheap:
@@ -57,6 +62,7 @@ class Anchors:
         """Flow layouts forward from the anchors until nothing changes; deepest definitions decide a name's."""
         while True:
             self._flow()
+            self.patient = True
             undecided = [
                 (definition.depth, -place, definition.node.natural, web)
                 for place, web in enumerate(self.webs())
@@ -65,7 +71,8 @@ class Anchors:
                 if definition.node.natural is not None
             ]
             if not undecided:
-                if not self._anchor_reduction():
+                self.patient = False
+                if not self._flow() and not self._anchor_reduction():
                     return
                 continue
             _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
@@ -81,8 +88,9 @@ class Anchors:
                 return node.natural is not None
         return False
 
-    def _flow(self) -> None:
-        changed = True
+    def _flow(self) -> bool:
+        """Flow layouts forward until nothing changes; whether anything did."""
+        changed, ever = True, False
         while changed:
             changed = False
             for node in self.graph.nodes:
@@ -92,6 +100,8 @@ class Anchors:
                 if web.natural is None and len(web.definitions) == 1:
                     web.natural = web.definitions[0].node.natural
                     changed |= web.natural is not None
+            ever |= changed
+        return ever
 
     def _natural(self, node: Node) -> Term | None:
         match node.kind:
@@ -99,6 +109,8 @@ class Anchors:
                 return self.access_root(node)
             case "load":
                 return self.access_root(node) if node.anchored else None
+            case "dot":
+                return self.cores.accumulator(node)
             case "elementwise":
                 return self._strongest(node)
             case "expand":
@@ -130,14 +142,22 @@ class Anchors:
         return Pair(self.default(operand))
 
     def _strongest(self, node: Node) -> Term | None:
-        """The layout of the largest operand: it would cost most to convert. Of equal ones, the first."""
-        best: tuple[int, Term] | None = None
+        """The layout of the largest operand: it would cost most to convert. Of equal ones a dot's, then the first."""
+        best: tuple[tuple[int, bool], Term] | None = None
+        if self.patient and any(self._awaited(operand, node) for operand in node.operands):
+            return None
         for operand in node.operands:
             if operand.natural is None or len(operand.shape) != len(node.shape):
                 continue
-            if best is None or operand.elements > best[0]:
-                best = (operand.elements, operand.natural)
+            weight = operand.elements, self.cores.is_accumulator(operand.natural)
+            if best is None or weight > best[0]:
+                best = (weight, operand.natural)
         return best[1] if best else None
+
+    @staticmethod
+    def _awaited(operand: Node, node: Node) -> bool:
+        """Whether an operand as large as the result is yet to get a layout, and will: its name is computed only once."""
+        return operand.natural is None and not operand.cheap and operand.elements == node.elements
 
     @staticmethod
     def reduced(node: Node, operand: Term | None) -> Term | None:
@@ -154,6 +174,18 @@ class Anchors:
     def default(self, node: Node) -> Term:
         """A layout for a value that nothing decides."""
         return Root(self.classes.default(node, self.index).name)
+
+
+def in_ring(node: Node, above: frozenset[int] = frozenset()) -> bool:
+    """Whether a value is a ring's slot, or a view of one: it can be read in any layout, or taken as it is."""
+    if id(node) in above:
+        return False
+    if node.kind == "read" and node.web is not None:
+        made = node.web.find().definitions
+        return bool(made) and all(in_ring(definition.node, above | {id(node)}) for definition in made)
+    if node.kind == "opaque":
+        return bool(node.order) and in_ring(node.operands[0], above | {id(node)})
+    return node.staged
 
 
 def _loads(node: Node) -> bool:

@@ -1,6 +1,6 @@
 """Builds the value graph: walks a kernel as Triton's frontend does, with the facts it gave deciding what is static.
 
-Does not handle dots, block pointers and descriptors: each raises `Unsupported` with the code of its page.
+Does not handle block pointers and descriptors: each raises `Unsupported` with the code of its page.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.analysis.calls import CallReader
+from tt2gl.analysis.dots import DotReader
 from tt2gl.analysis.facts import (
     CallChain,
     ConstFact,
@@ -69,6 +70,7 @@ class Builder:
                 name.id for name in ast.walk(tree) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
             )
         self.calls = CallReader(self)
+        self.dots = DotReader(self)
 
     def build(self) -> Graph:
         """The graph of the whole kernel. Raises `Unsupported`."""
@@ -99,6 +101,11 @@ class Builder:
                     self.assign(target, result, frame, clonable=len(targets) == 1)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.evaluate(value, frame), frame, clonable=True)
+            case ast.AugAssign(target=ast.Name() as target, op=ast.Add(), value=ast.Call() as value) if (
+                self.dots.fuses(value, frame)
+            ):
+                reading = self.read(target, frame)
+                self.assign(target, self.dots.read(value, frame, node, reading), frame, True)
             case ast.AugAssign(target=ast.Name() as target, value=value):
                 reading = self.read(target, frame)
                 self.assign(target, self.elementwise(node, [reading, self.evaluate(value, frame)], frame), frame, True)
@@ -224,6 +231,10 @@ class Builder:
                     return self.evaluate(body if decided.value else orelse, frame)
                 self.effect(self.evaluate(test, frame))
                 return self.elementwise(node, [self.evaluate(body, frame), self.evaluate(orelse, frame)], frame)
+            case ast.BinOp(left=left, op=ast.Add(), right=ast.Call() as right) if self.dots.fuses(right, frame):
+                return self.dots.read(right, frame, node, self.evaluate(left, frame))
+            case ast.BinOp(left=ast.Call() as left, op=ast.Add(), right=right) if self.dots.fuses(left, frame):
+                return self.dots.read(left, frame, node, self.evaluate(right, frame))
             case ast.BinOp(left=left, right=right):
                 return self.elementwise(node, [self.evaluate(left, frame), self.evaluate(right, frame)], frame)
             case ast.Compare(left=left, comparators=rest):
@@ -233,7 +244,9 @@ class Builder:
             case ast.UnaryOp(operand=operand):
                 return self.elementwise(node, [self.evaluate(operand, frame)], frame)
             case ast.Attribute(attr="T", value=value) if isinstance(fact, TensorFact) and fact.shape:
-                return self.node("opaque", node, fact, [self.evaluate(value, frame)], frame, function="trans")
+                turned = self.node("opaque", node, fact, [self.evaluate(value, frame)], frame, function="trans")
+                turned.order = tuple(reversed(range(len(fact.shape))))
+                return turned
         return Static(None, fact)
 
     def inside_constant(self, node: ast.expr, frame: Frame) -> None:

@@ -72,6 +72,8 @@ class CallReader:
         name = (
             node.func.attr if receiver is not None and isinstance(node.func, ast.Attribute) else short_name(qualified)
         )
+        if name == "dot":
+            return self.builder.dots.read(node, frame)
         if name in LATER:
             code, what = LATER[name]
             raise self.unsupported(code, what, node, frame)
@@ -118,6 +120,7 @@ class CallReader:
             shaped = self.spread(node, tensors, frame, fact, "opaque", name)
             if isinstance(shaped, Node):
                 shaped.dims = self.reshaped(name, shaped, arguments, tensors[0], frame)
+                shaped.order = self.order(name, arguments, len(shaped.shape), frame)
             return shaped
         if name in ELEMENTWISE or is_extern_math(qualified):
             return self.spread(node, tensors, frame, fact, "elementwise")
@@ -161,6 +164,18 @@ class CallReader:
         if name == "trans" and len(arguments.places) == 1 and not arguments.keywords:
             return (*operand.dims[:-2], operand.dims[-1], operand.dims[-2])
         return tuple(None for _ in made.shape)
+
+    def order(self, name: str, arguments: Arguments, rank: int, frame: Frame) -> tuple[int, ...]:
+        """The dimensions of a transposition, in their new order; empty for other operations."""
+        if name not in ("trans", "permute", "T"):
+            return ()
+        given = [*arguments.places[1:], *arguments.keywords.values()]
+        if len(given) == 1 and isinstance(given[0], ast.Tuple | ast.List):
+            given = list(given[0].elts)
+        if not given:
+            return tuple(range(rank - 2)) + (rank - 1, rank - 2)
+        dims = [_integer(part, frame) for part in given]
+        return tuple(dim % rank for dim in dims if dim is not None) if None not in dims else ()
 
     def create(self, name: str, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Value:
         """`arange`, `zeros`, `full`: extents are named as the author named them."""
@@ -208,6 +223,7 @@ class CallReader:
             fact = TensorFact(pointer.shape, f"int{pointer.bits}")
         made = self.builder.node("load", node, fact, values, frame)
         made.dims, made.pointer = pointer.dims, self.pointer(arguments.get("pointer", 0), frame)
+        made.function = self.spelled_pointer(arguments.get("pointer", 0), frame)
         return made
 
     def store(self, node: ast.Call, arguments: Arguments, frame: Frame) -> Value:
@@ -242,7 +258,7 @@ class CallReader:
             # A store takes a scalar as it is; an atomic wants a tile.
             names = [("val", 1), ("mask", 2)] if "cas" not in ast.unparse(node.func) else [("cmp", 1), ("val", 2)]
             given = [(name, arguments.get(name, place)) for name, place in names]
-            element = "gl.int1", f"{self.spelled_pointer(arguments.get('pointer', 0))}.dtype.element_ty"
+            element = "gl.int1", f"{self.spelled_pointer(arguments.get('pointer', 0), frame)}.dtype.element_ty"
             made.scalars = tuple(
                 (position_of(argument), element[name != "mask"])
                 for name, argument in given
@@ -273,11 +289,13 @@ class CallReader:
             return made[0].node.pointer if made else None
         return bound.pointer if isinstance(bound, Static) else None
 
-    def spelled_pointer(self, argument: ast.expr | None) -> str:
+    def spelled_pointer(self, argument: ast.expr | None, frame: Frame) -> str:
         """A name in the author's address that has its dtype."""
-        while isinstance(argument, ast.BinOp):
-            argument = argument.left
-        return argument.id if isinstance(argument, ast.Name) else "pointer"
+        for part in ast.walk(argument) if argument is not None else ():
+            fact = frame.facts.expressions.get(position_of(part)) if isinstance(part, ast.Name) else None
+            if isinstance(part, ast.Name) and isinstance(fact, TensorFact) and fact.is_pointer:
+                return part.id
+        return "pointer"
 
     def reduce(
         self, name: str, node: ast.Call, arguments: Arguments, tensors: list[Node], frame: Frame, fact: Fact | None
@@ -331,6 +349,8 @@ class CallReader:
                 inner.env[parameter.arg] = Static(ast.unparse(default) if default is not None else None, value)
             else:
                 self.bind(parameter.arg, argument, self.builder.evaluate(argument, frame), inner, frame)
+        words = {value.text: name for name, value in inner.env.items() if isinstance(value, Static) and value.text}
+        self.builder.graph.words[key, chain] = words
         self.builder.graph.calls.append(CallSite(frame.key, key, position_of(node), frame.chain))
         self.builder.body(function.body, inner)
         if not inner.returns:

@@ -13,8 +13,8 @@ from functools import cached_property
 from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import suffixed
-from tt2gl.analysis.propagation import Clone, Decisions, NamedWeb, Spot
-from tt2gl.analysis.terms import Term
+from tt2gl.analysis.propagation import Clone, Decisions, DotWant, NamedWeb, RingWant, Spot
+from tt2gl.analysis.terms import IN_RING, Term
 
 Context = tuple[int, int, CallChain]
 """Kernel, launch, calls: one way that a function was reached."""
@@ -22,7 +22,7 @@ Context = tuple[int, int, CallChain]
 Wanted = dict[Context, Term]
 """What each context wants at one place."""
 
-LAYOUT_KINDS = ("creation", "convert", "fill")
+LAYOUT_KINDS = ("creation", "convert", "fill", "staged", "ring", "load", "store", "dot")
 
 
 class Conflict(Exception):
@@ -98,6 +98,9 @@ class Function:
     dims: dict[Position, tuple[str, ...]] = field(default_factory=dict)
     ranks: dict[Position, tuple[int, int]] = field(default_factory=dict)
     indexed: dict[Position, str] = field(default_factory=dict)
+    views: dict[Position, tuple[int, ...]] = field(default_factory=dict)
+    rings: dict[Position, RingWant] = field(default_factory=dict)
+    dots: dict[Position, DotWant] = field(default_factory=dict)
     touched: bool = False
     webs: list[tuple[Context, NamedWeb]] = field(default_factory=list)
     after: dict[tuple[Position, str], list[tuple[Context, Term, Term]]] = field(default_factory=dict)
@@ -144,6 +147,12 @@ class Function:
 
     def layouts(self) -> Iterator[Wanted]:
         """What each place that spells a layout wants."""
+        for wanted in self._layouts():
+            named = {context: term for context, term in wanted.items() if term != IN_RING}
+            if named:
+                yield named
+
+    def _layouts(self) -> Iterator[Wanted]:
         copied = self.copied()
         for kind in LAYOUT_KINDS:
             yield from self.wanted(kind, None, None).values()
@@ -156,7 +165,7 @@ class Function:
     @property
     def edited(self) -> bool:
         """Whether any text changes."""
-        return bool(self.touched or self.ranks or self.indexed or any(True for _ in self.layouts()))
+        return bool(self.touched or self.ranks or self.indexed or self.views or any(True for _ in self.layouts()))
 
 
 def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, decisions: Decisions) -> None:
@@ -185,6 +194,16 @@ def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, de
             put(kind, spot, spot.site.position, term).variables[spot.site.position] = name
     for spot, rank in decisions.expansions.items():
         at(spot).ranks[spot.site.position] = rank
+    for spot, (term, ring) in decisions.staged.items():
+        put("staged", spot, spot.site.position, term).rings[spot.site.position] = ring
+        put("ring", spot, spot.site.position, ring.slot)
+    for spot, (term, dot) in decisions.dots.items():
+        put("dot", spot, spot.site.position, term).dots[spot.site.position] = dot
+    for kind, wanted in (("load", decisions.loads), ("store", decisions.stores)):
+        for spot, term in wanted.items():
+            put(kind, spot, spot.site.position, term)
+    for spot, order in decisions.views.items():
+        at(spot).views[spot.site.position] = order
     for spot, what in decisions.indexed.items():
         at(spot).indexed[spot.site.position] = what
     for (key, statement), steps in decisions.after.items():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+from tt2gl.ir.attributes import DialectAttr
 
 Position = tuple[int, int, int, int]
 """An expression's line (from 1) and column (from 0, in UTF-8 bytes as `ast` counts), first and last, in the
@@ -88,6 +90,48 @@ class Access:
     order: tuple[int, ...]
 
 
+Instruction = Literal["fma", "mma_v2", "wgmma", "tcgen05", "tcgen05_scaled"]
+"""How a dot is carried out: by `fma`s, `mma.sync`, Hopper's `wgmma` or Blackwell's `tcgen05.mma`."""
+
+
+@dataclass(frozen=True)
+class DotOperandFact:
+    """Operand of a dot as its instruction takes it: a view of shared memory, or a tensor in registers."""
+
+    in_memory: bool
+    shape: tuple[int, ...]
+    element: str
+    layout: DialectAttr
+
+
+@dataclass(frozen=True)
+class DotFact:
+    """A dot as Triton's compiler carries it out. `from_zero`: nothing is accumulated into it."""
+
+    instruction: Instruction
+    accumulator: DialectAttr
+    a: DotOperandFact
+    b: DotOperandFact
+    from_zero: bool
+
+
+@dataclass(frozen=True)
+class RingFact:
+    """The shared buffers that Triton's pipeliner copies a load's tiles to."""
+
+    buffers: int
+    shape: tuple[int, ...]
+    layout: DialectAttr
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """What is decided late: instructions of dots and rings of loads."""
+
+    dots: dict[CallChain, DotFact] = field(default_factory=dict)
+    rings: dict[CallChain, RingFact] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class LaunchFacts:
     """All facts of one launch. `entry` names the kernel's own entry in `functions`."""
@@ -95,3 +139,4 @@ class LaunchFacts:
     entry: str
     functions: dict[str, FunctionFacts]
     accesses: dict[CallChain, Access]
+    lowered: Lowered = field(default_factory=Lowered)

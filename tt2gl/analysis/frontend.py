@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,21 @@ from tt2gl.analysis.facts import (
     FunctionFact,
     FunctionFacts,
     LaunchFacts,
+    Lowered,
     OtherFact,
     Position,
     TensorFact,
     TupleFact,
 )
-from tt2gl.compiler import backend_for, build_ir, options_for, source_for
+from tt2gl.analysis.lowered import lowered_facts
+from tt2gl.compiler import backend_for, build_ir, build_ttgir, generic_text, options_for, source_for
+from tt2gl.ir.parser import parse_module
 from tt2gl.launches import Launch
 from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.targets import get_target
 
 _ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
+_DOTS = ("triton.language.core.dot", "triton.language.core.dot_scaled")
 _LOCATION = re.compile(r'"([^"]+)":(\d+):(\d+)')
 _BLOCKED = re.compile(
     r"tensor<([\dx]+)x!tt\.ptr.*#ttg\.blocked<\{sizePerThread = \[([\d, ]+)\], threadsPerWarp = \[([\d, ]+)\], "
@@ -51,7 +56,13 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path) -> Laun
     watcher = _Watcher(files)
     with watcher:
         module = build_ir(source_for(fn, launch), backend, gpu, options)
-    return LaunchFacts(watcher.entry, watcher.functions, _coalesced_accesses(module, backend, options, gpu, files))
+    accesses = _coalesced_accesses(module, backend, options, gpu, files)
+    lowered = Lowered()
+    if any(isinstance(fact, FunctionFact) and fact.name in _DOTS for fact in watcher.facts()):
+        with _Watcher(files):
+            final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
+        lowered = lowered_facts(parse_module(generic_text(final)), lambda path: _author_file(path, files))
+    return LaunchFacts(watcher.entry, watcher.functions, accesses, lowered)
 
 
 class _Watcher:
@@ -114,6 +125,10 @@ class _Watcher:
         for name, function in self._original.items():
             setattr(self._patched, name, function)
         self._module.mangle_fn = self._mangle
+
+    def facts(self) -> Iterator[Fact]:
+        """What was said of every expression."""
+        return (fact for function in self.functions.values() for fact in function.expressions.values())
 
     def _function(self, generator: Any) -> FunctionFacts:
         facts = self.functions.get(generator.function_name)

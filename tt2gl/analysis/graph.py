@@ -27,6 +27,7 @@ Kind = Literal[
     "scan",  # result has the operand's layout
     "join",  # two values, side by side in a last dimension of two
     "split",  # the reverse
+    "dot",  # a matrix product, with what is added to it as third operand
     "opaque",  # result's layout is the compiler's to infer: reshape, permute, gather
     "call",  # the value that an inlined helper returned
     "argument",  # a value passed to a helper
@@ -43,9 +44,29 @@ class Site:
     context: CallChain = ()
 
 
+@dataclass(frozen=True)
+class DotSite:
+    """Where a dot's call and its operands stand; `dtype` is the accumulator's, as source.
+
+    `precision`: the author's choice for 32-bit floats, as source. `is_sum`: the call is one side of a sum, whose other
+    side it takes as its accumulator.
+    """
+
+    call: Position
+    a: Position
+    b: Position
+    accumulator: Position | None
+    dtype: str
+    precision: str | None
+    is_sum: bool
+
+
 @dataclass(eq=False)
 class Node:
-    """One tensor-valued expression in one calling context. `dims` are its extents as source text, None if unknown."""
+    """One tensor-valued expression in one calling context. `dims` are its extents as source text, None if unknown.
+
+    `staged`: a load whose tiles go through shared memory. `order`: of a transposition.
+    """
 
     kind: Kind
     site: Site
@@ -67,6 +88,9 @@ class Node:
     anchored: bool = False
     natural: Term | None = None
     operand_term: Term | None = None
+    dot: DotSite | None = None
+    staged: bool = False
+    order: tuple[int, ...] = ()
 
     @property
     def dims_known(self) -> tuple[str, ...]:
@@ -124,13 +148,22 @@ class Web:
 
 @dataclass
 class Graph:
-    """A kernel's nodes in program order, its definitions and the roots that must be computed whatever reads them."""
+    """A kernel's nodes in program order, its definitions and the roots that must be computed whatever reads them.
+
+    `words`: for each call of a helper, what its parameters are called there by their source in the kernel.
+    """
 
     nodes: list[Node] = field(default_factory=list)
     steps: list[Definition | Node] = field(default_factory=list)
     webs: list[Web] = field(default_factory=list)
     calls: list[CallSite] = field(default_factory=list)
     touched: set[FunctionKey] = field(default_factory=set)
+    words: dict[tuple[FunctionKey, CallChain], dict[str, str]] = field(default_factory=dict)
+
+    def spelled(self, node: Node) -> tuple[str, ...]:
+        """A node's extents in the words of the function it stands in: a parameter that has one, else as known."""
+        local = self.words.get((node.site.function, node.site.context), {})
+        return tuple(local.get(dim, dim) for dim in node.dims_known)
 
 
 @dataclass(frozen=True)

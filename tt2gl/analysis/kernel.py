@@ -13,6 +13,7 @@ from tt2gl.analysis.frontend import observe
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.analysis.propagation import Propagation
+from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.failures import CompileError, explain
 from tt2gl.launches import Launch
 from tt2gl.slicing.slices import Slice
@@ -45,7 +46,8 @@ def analyse(
         for launch, seen in zip(launches, facts, strict=True)
     ]
     classes = Classes(scenes)
-    decisions = [Propagation(scene, index, classes).run() for index, scene in enumerate(scenes)]
+    cores = TensorCores(classes)
+    decisions = [Propagation(scene, index, classes, cores).run() for index, scene in enumerate(scenes)]
     entry = facts[0].functions[facts[0].entry]
     tree = trees[entry.path]
     taken = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))

@@ -38,14 +38,19 @@ class Scene:
 
 @dataclass
 class LayoutClass:
-    """A layout with a name: its tile's extents as source, and its blocked layout under each launch."""
+    """A layout with a name: its tile's extents as source, and the layout under each launch.
+
+    `pointers`: the accesses that it serves. `label`: what it is to be called, where it serves none.
+    """
 
     dims: tuple[str, ...]
-    layouts: dict[int, Blocked]
+    layouts: dict[int, Any]
     pointers: list[str] = field(default_factory=list)
     source: str = ""
     exact: bool = True
     name: str = ""
+    label: str = ""
+    comment: str = ""
 
     @property
     def rank(self) -> int:
@@ -111,10 +116,23 @@ class Classes:
         source, exact = self._formula(candidate, layouts)
         return self._register(candidate.dims, layouts, source, [candidate.pointer or ""], exact)
 
+    def named(
+        self, dims: tuple[str, ...], layouts: Mapping[int, Any], source: str, exact: bool, label: str, comment: str
+    ) -> str:
+        """The key of a class that serves no access: one of that source, or a new one called `label`."""
+        for known in self.classes:
+            shared = known.layouts.keys() & layouts.keys()
+            if known.label and known.source == source and all(known.layouts[i] == layouts[i] for i in shared):
+                known.layouts.update(layouts)
+                return known.name
+        made = LayoutClass(dims, dict(layouts), [], source, exact, f"L{len(self.classes)}", label, comment)
+        self.classes.append(made)
+        return made.name
+
     def _register(
         self,
         dims: tuple[str, ...],
-        layouts: dict[int, Blocked],
+        layouts: dict[int, Any],
         source: str,
         pointers: list[str],
         exact: bool = True,

@@ -20,6 +20,9 @@ def class_names(classes: Classes, taken: Set[str]) -> dict[str, str]:
 
 
 def _class_name(layout: LayoutClass, every: Sequence[LayoutClass]) -> str:
+    if layout.label:
+        return layout.label
+    every = [other for other in every if not other.label]
     alike = [other for other in every if other.rank == layout.rank]
     if len(alike) == 1:
         return {1: "layout" if len(every) == 1 else "row_layout", 2: "tile_layout"}.get(layout.rank, "block_layout")
@@ -34,6 +37,8 @@ def stem(pointer: str) -> str:
 
 def suffixed(variable: str, layout: str, taken: Set[str]) -> str:
     """What a variable is called in a second layout: `cols_w` in `w_layout`, `cols_1` in a nameless one."""
+    if layout.endswith("_shared"):
+        return unused(f"{variable}_smem", taken)
     root = re.search(r"(\w+?)_layout\b", layout)
     sliced = re.match(r"gl\.SliceLayout\((\d)", layout)
     label = f"{variable}_{root.group(1)}" if root and root.group(1) not in ("tile", "row") else variable

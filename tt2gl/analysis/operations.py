@@ -42,7 +42,6 @@ IGNORED = {
 }  # fmt: skip
 
 LATER = {
-    "dot": ("TTG302", "matrix multiplication (`tl.dot`)"),
     "dot_scaled": ("TTG302", "scaled matrix multiplication (`tl.dot_scaled`)"),
     "make_block_ptr": ("TTG303", "a block pointer (`tl.make_block_ptr`)"),
     "advance": ("TTG303", "a block pointer (`tl.advance`)"),

@@ -7,7 +7,7 @@ one text for all its callers: each distinct layout that its callers want becomes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.choices import conditional
 from tt2gl.analysis.collected import Conflict, Context, Function, Labels, Version, Wanted, collect
@@ -15,9 +15,9 @@ from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import CallSite, FunctionKey
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.naming import class_names, listed, unused
-from tt2gl.analysis.propagation import Decisions
-from tt2gl.analysis.terms import renamed, rendered, root_of
-from tt2gl.plan import Conversion, Declaration, Edits, FunctionPlan
+from tt2gl.analysis.propagation import Decisions, DotWant
+from tt2gl.analysis.terms import IN_RING, Operand, Stored, renamed, rendered, root_of, skeleton
+from tt2gl.plan import Conversion, Declaration, Dot, Edits, FunctionPlan, Ring, Store
 
 
 @dataclass
@@ -44,6 +44,7 @@ class Planner:
         self.functions: dict[FunctionKey, Function] = {key: Function() for key in self.kernels}
         self.parameters: dict[FunctionKey, dict[str, Wanted]] = {}
         self.choices: dict[FunctionKey, dict[str, tuple[dict[int, str], str]]] = {}
+        self.operands: dict[FunctionKey, dict[str, str]] = {}
         self.passed: dict[tuple[FunctionKey, Position], dict[str, Wanted]] = {}
         for place, analysis in enumerate(analyses):
             analysis.names = class_names(analysis.classes, analysis.taken)
@@ -84,19 +85,25 @@ class Planner:
                         self.functions.setdefault(call.caller, Function())
 
     def _parametrise(self, key: FunctionKey) -> None:
-        """One parameter for all places of a helper that always want the same layout."""
+        """One parameter for all places of a helper that always want the same layout, or one made of the same."""
         function = self.functions.get(key, Function())
         passed = [terms for (caller, _), names in self.passed.items() if caller == key for terms in names.values()]
         groups: list[Wanted] = []
         for wanted in [*function.layouts(), *passed]:
+            made_of = _roots(wanted)
             for group in groups:
-                if all(group.get(context, term) == term for context, term in wanted.items()):
-                    group.update(wanted)
+                if all(group.get(context, term) == term for context, term in made_of.items()):
+                    group.update(made_of)
                     break
             else:
-                groups.append(dict(wanted))
-        names = ["layout"] if len(groups) == 1 else [f"layout_{place}" for place in range(len(groups))]
-        self.parameters[key] = dict(zip(names, groups, strict=True))
+                groups.append(dict(made_of))
+        named: dict[str, Wanted] = {}
+        for group in groups:
+            (kernel, *_), term = next(iter(group.items()))
+            analysis = self.analyses[kernel]
+            name = "layout" if len(groups) == 1 else analysis.names.get(root_of(term).name, "layout")
+            named[unused(name, {*named, *analysis.taken})] = group
+        self.parameters[key] = named
 
     def _spelled(self, key: FunctionKey, wanted: Wanted, position: Position) -> str:
         """The one text for what all contexts want at a place. Raises `Conflict` where there is none.
@@ -104,16 +111,31 @@ class Planner:
         A kernel says it by its layouts' names, by a name of its own where it depends on a flag; a helper by the
         parameter that brings it.
         """
+        if all(term == IN_RING for term in wanted.values()):
+            return ""
         if key not in self.kernels:
+            made_of = _roots(wanted)
             for name, group in self.parameters.get(key, {}).items():
-                if all(group.get(context) == term for context, term in wanted.items()):
-                    return name
+                if all(group.get(context) == term for context, term in made_of.items()):
+                    term = next(iter(wanted.values()))
+                    return name if made_of == wanted else rendered(renamed(term, {root_of(term).name: name}))
             raise Conflict(key, position)
         analysis = self.kernels[key]
         said = {context[1]: rendered(renamed(term, analysis.names)) for context, term in wanted.items()}
         if len(set(said.values())) == 1:
-            return next(iter(said.values()))
+            text, term = next(iter(said.values())), next(iter(wanted.values()))
+            return self._operand(analysis, text, term) if isinstance(term, Operand) else text
         return self._choice(analysis, said, position)
+
+    def _operand(self, analysis: KernelAnalysis, text: str, term: Operand) -> str:
+        """The name of a dot operand's layout: `rhs_layout`, or `acc_rhs_layout` where there are several."""
+        known = self.operands.setdefault(analysis.function, {})
+        if text not in known:
+            side = ("lhs", "rhs")[term.index]
+            whole = analysis.names[term.parent.name].removesuffix("_layout")
+            name = f"{side}_layout" if whole == "mma" else f"{whole}_{side}_layout"
+            known[text] = unused(name, {*analysis.taken, *analysis.names.values(), *known.values()})
+        return known[text]
 
     def _choice(self, analysis: KernelAnalysis, said: dict[int, str], position: Position) -> str:
         """A name for a layout that depends on a flag: the known one that agrees, or a new one."""
@@ -142,7 +164,8 @@ class Planner:
             for context, source, target in steps:
                 layout = self._spelled(key, {context: target}, statement)
                 into = labels.label(variable, context, target)
-                step = Conversion(into, labels.label(variable, context, source), layout)
+                dims = target.dims if isinstance(target, Stored) else None
+                step = Conversion(into, labels.label(variable, context, source), layout, dims)
                 if step not in made:
                     made.append(step)
         everywhere, copies = self._edits(key, function, labels)
@@ -155,7 +178,33 @@ class Planner:
             edits=everywhere,
             copies=copies,
             conversions={statement: tuple(steps) for statement, steps in conversions.items()},
+            rings=self._rings(key, function),
         )
+
+    def _rings(self, key: FunctionKey, function: Function) -> tuple[Ring, ...]:
+        """The rings of a function's loads, by name: one for the loads of one variable."""
+        made: dict[str, Ring] = {}
+        slots: dict[Position, Wanted] = {}
+        wants: dict[Position, list[Wanted]] = {}
+        for (kind, position), entries in function.slots.items():
+            if kind == "ring":
+                slots[position] = {entry.context: entry.term for entry in entries}
+            if kind == "staged":
+                wants.setdefault(position, []).extend({entry.context: entry.term} for entry in entries)
+        for position, slot in slots.items():
+            want = function.rings[position]
+            in_place = any(term == IN_RING for wanted in wants[position] for term in wanted.values())
+            ring = Ring(
+                want.name,
+                f"{want.pointer}.dtype.element_ty",
+                _dims(slot),
+                self._spelled(key, slot, position),
+                in_place,
+            )
+            known = made.setdefault(want.name, ring)
+            if known.in_memory != ring.in_memory:
+                made[want.name] = replace(known, in_memory=True)
+        return tuple(made.values())
 
     def _edits(
         self, key: FunctionKey, function: Function, labels: Labels
@@ -180,14 +229,24 @@ class Planner:
                 if caller == key and (statement is None or _within(position, statement))
             ]
             out_of_reach = self._out_of_reach(key) if statement is None else {}
+
+            def inside_of(position: Position) -> bool:
+                return statement is None or _within(position, statement)
+
             return Edits(
                 creations={**out_of_reach, **spelled("creation")},
                 converts=spelled("convert"),
-                expansions={
-                    p: rank for p, rank in function.ranks.items() if statement is None or _within(p, statement)
-                },
-                indexed={p: what for p, what in function.indexed.items() if statement is None or _within(p, statement)},
+                expansions={p: rank for p, rank in function.ranks.items() if inside_of(p)},
+                indexed={p: what for p, what in function.indexed.items() if inside_of(p)},
                 fills={p: (function.dims[p], layout) for p, layout in spelled("fill").items()},
+                staged={p: (function.rings[p].name, layout) for p, layout in spelled("staged").items()},
+                views={p: order for p, order in function.views.items() if inside_of(p)},
+                loads=spelled("load"),
+                stores={
+                    p: Store(self._spelled(key, wanted, p), _dims(wanted))
+                    for p, wanted in function.wanted("store", statement, version).items()
+                },
+                dots={p: _dot(function.dots[p], layout) for p, layout in spelled("dot").items()},
                 reads=labelled("read"),
                 targets=labelled("target"),
                 arguments={
@@ -220,11 +279,41 @@ class Planner:
         for layout in analysis.classes.classes:
             if layout.name in used:
                 served = [pointer for pointer in layout.pointers if pointer]
-                comment = f"coalesced access to {listed(served)}" if served else ""
+                comment = f"coalesced access to {listed(served)}" if served else layout.comment
                 made.append(Declaration(analysis.names[layout.name], layout.source, comment))
+        made.extend(Declaration(name, source, "") for source, name in self.operands.get(key, {}).items())
         choices = self.choices.get(key, {})
         made.extend(Declaration(name, source, "") for name, (_, source) in choices.items())
         return tuple(made)
+
+
+def _roots(wanted: Wanted) -> Wanted:
+    """The layouts that those wanted are made of, where all are made of theirs in one way; else as they are."""
+    if len({skeleton(term) for term in wanted.values()}) == 1:
+        return {context: root_of(term) for context, term in wanted.items()}
+    return wanted
+
+
+def _dims(wanted: Wanted) -> tuple[str, ...]:
+    """The extents of what is put into shared memory."""
+    return next(term.dims for term in wanted.values() if isinstance(term, Stored))
+
+
+def _dot(want: DotWant, layout: str) -> Dot:
+    site = want.site
+    return Dot(
+        site.call,
+        site.a,
+        site.b,
+        site.accumulator,
+        want.instruction,
+        layout,
+        want.dims,
+        site.dtype,
+        site.precision,
+        site.is_sum,
+        want.name,
+    )
 
 
 def _within(inner: Position, outer: Position) -> bool:

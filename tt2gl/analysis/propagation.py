@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tt2gl.analysis.anchors import Anchors
-from tt2gl.analysis.facts import CallChain, Position
-from tt2gl.analysis.graph import Definition, FunctionKey, Node, Site, Web
+from tt2gl.analysis.anchors import Anchors, in_ring
+from tt2gl.analysis.facts import CallChain, Instruction, Position
+from tt2gl.analysis.graph import Definition, DotSite, FunctionKey, Node, Site, Web
 from tt2gl.analysis.memory import Classes, Scene
-from tt2gl.analysis.terms import Cut, Term
+from tt2gl.analysis.tensor_cores import TensorCores
+from tt2gl.analysis.terms import IN_RING, Cut, Operand, Stored, Term
 
 Clone = Term | None
 """Which copy of a statement an expression is in: by the layout of the name it defines; None outside definitions."""
@@ -46,6 +47,25 @@ class NamedWeb:
     cheap: bool
 
 
+@dataclass(frozen=True)
+class RingWant:
+    """The ring of a load: its name, the shared layout of a slot, and a name whose elements point to its dtype."""
+
+    name: str
+    slot: Stored
+    pointer: str
+
+
+@dataclass(frozen=True)
+class DotWant:
+    """How a dot is written; `dims` and `dtype` are of the zeros that it starts from."""
+
+    site: DotSite
+    instruction: Instruction
+    dims: tuple[str, ...]
+    name: str
+
+
 @dataclass
 class Decisions:
     """What propagation decided for one launch, by place in the source."""
@@ -57,6 +77,11 @@ class Decisions:
     reads: dict[Spot, tuple[str, Term]] = field(default_factory=dict)
     targets: dict[Spot, tuple[str, Term]] = field(default_factory=dict)
     indexed: dict[Spot, str] = field(default_factory=dict)
+    staged: dict[Spot, tuple[Term, RingWant]] = field(default_factory=dict)
+    views: dict[Spot, tuple[int, ...]] = field(default_factory=dict)
+    loads: dict[Spot, Term] = field(default_factory=dict)
+    stores: dict[Spot, Term] = field(default_factory=dict)
+    dots: dict[Spot, tuple[Term, DotWant]] = field(default_factory=dict)
     webs: list[NamedWeb] = field(default_factory=list)
     after: dict[tuple[FunctionKey, Position], list[tuple[str, Term, Term]]] = field(default_factory=dict)
 
@@ -64,8 +89,8 @@ class Decisions:
 class Propagation(Anchors):
     """Propagates layouts through one launch's graph."""
 
-    def __init__(self, scene: Scene, index: int, classes: Classes) -> None:
-        super().__init__(scene, index, classes)
+    def __init__(self, scene: Scene, index: int, classes: Classes, cores: TensorCores) -> None:
+        super().__init__(scene, index, classes, cores)
         self.decisions = Decisions()
         self._done: set[tuple[int, Term | None, Clone]] = set()
 
@@ -126,6 +151,8 @@ class Propagation(Anchors):
                 return web.natural if web.natural is not None else web.versions[0]
         if node.kind == "store":
             return self._store_term(node)
+        if node.staged:
+            return self.access_root(node)
         if node.kind == "elementwise":
             for operand in node.operands:
                 if operand.kind in ("read", "elementwise") and operand.shape == node.shape:
@@ -170,6 +197,17 @@ class Propagation(Anchors):
                 self._create(node, term, spot)
             case "expand":
                 self.resolve(node.operands[0], Cut(node.axis or 0, term), clone)
+            case "load" if node.staged:
+                self._operands(node, self.access_root(node), clone)
+                use = self.cores.rings[node.chain]
+                self.decisions.staged[spot] = term, RingWant(use.name, self.cores.ring(node, self.graph), node.function)
+            case "dot":
+                self._dot(node, term, spot)
+            case "opaque" if in_ring(node):
+                self.resolve(node.operands[0], IN_RING, clone)
+                self.decisions.views[spot] = node.order
+                if not isinstance(term, Stored):
+                    self.decisions.loads[spot] = term
             case "elementwise" | "load":
                 own = node.natural if node.natural is not None else term
                 self._operands(node, own, clone)
@@ -216,6 +254,38 @@ class Propagation(Anchors):
                 self.resolve(operand, together[0].natural, spot.clone)
             else:
                 self.settle(operand, spot.clone)
+
+    def _dot(self, node: Node, term: Term, spot: Spot) -> None:
+        """A product: its operands as its instruction takes them, its accumulator and result in its own layout."""
+        assert node.dot is not None and node.natural is not None
+        own, use = self.cores.accumulator(node), self.cores.dots[node.chain]
+        for place, operand in enumerate(node.operands[:2]):
+            if not self.cores.in_memory(node, place):
+                self.resolve(operand, Operand(place, own, self.cores.k_width(node, place)), spot.clone)
+            elif in_ring(operand):
+                self.resolve(operand, IN_RING, spot.clone)
+            else:
+                self._store(node, place, operand, spot.clone)
+        for accumulator in node.operands[2:]:
+            self.resolve(accumulator, own, spot.clone)
+        self.decisions.dots[spot] = own, DotWant(node.dot, use.instruction, self.graph.spelled(node), use.name)
+        self._convert(node, own, term, spot)
+
+    def _store(self, dot: Node, place: int, operand: Node, clone: Clone, turned: bool = False) -> None:
+        """Put an operand into shared memory: where it is made if that is outside the loop, else for the dot."""
+        if operand.kind == "opaque" and operand.order:
+            self._store(dot, place, operand.operands[0], clone, not turned)
+            self.decisions.views[Spot(operand.site, clone)] = operand.order
+            return
+        slot = self.cores.stored(dot, place, operand, self.graph, turned)
+        web = operand.web.find() if operand.web is not None else None
+        if web is not None and (made := self._made_outside(web, operand)) is not None:
+            natural = web.natural if web.natural is not None else self.settle(operand, clone)
+            self._after(made, web.name, natural, slot)
+            self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
+            return
+        self.settle(operand, clone)
+        self.decisions.stores[Spot(operand.site, clone)] = slot
 
     def _join(self, node: Node, term: Term, spot: Spot) -> None:
         own = node.natural if node.natural is not None else self.paired(node.operands[0])
@@ -265,16 +335,24 @@ class Propagation(Anchors):
             self.decisions.reads[spot] = (web.name, term)
             return
         self.decisions.reads[spot] = (web.name, web.natural)
-        outside = [d for d in web.definitions if d.depth < node.depth and d.node.kind != "argument"]
-        if len(outside) == len(web.definitions) == 1:
+        if (made := self._made_outside(web, node)) is not None:
             # Converted once where it is defined, not again on every turn of the loop.
-            made = outside[0]
-            steps = self.decisions.after.setdefault((made.site.function, made.site.statement), [])
-            if (web.name, web.natural, term) not in steps:
-                steps.append((web.name, web.natural, term))
+            self._after(made, web.name, web.natural, term)
             self.decisions.reads[spot] = (web.name, term)
         else:
             self.decisions.converts[spot] = term
+
+    @staticmethod
+    def _made_outside(web: Web, reading: Node) -> Definition | None:
+        """The one definition of a name, where it stands outside the loop that reads it."""
+        outside = [d for d in web.definitions if d.depth < reading.depth and d.node.kind != "argument"]
+        return outside[0] if len(outside) == len(web.definitions) == 1 else None
+
+    def _after(self, made: Definition, name: str, source: Term, target: Term) -> None:
+        """Have a name in another layout too, right after its definition."""
+        steps = self.decisions.after.setdefault((made.site.function, made.site.statement), [])
+        if (name, source, target) not in steps:
+            steps.append((name, source, target))
 
     def _list_webs(self) -> None:
         for web in self.webs():

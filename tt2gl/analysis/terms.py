@@ -2,7 +2,8 @@
 
 A term says how a tensor's layout follows from a named one: the layout itself (`Root`), a slice of one along a
 dimension that a reduction removed or an `expand_dims` will add (`Cut`, Gluon's `SliceLayout`), or one with a last
-dimension of two elements that one thread holds (`Pair`: what `join` gives and `split` takes).
+dimension of two elements that one thread holds (`Pair`: what `join` gives and `split` takes), the layout of a dot's
+operand (`Operand`) that follows from its accumulator's, or a layout of shared memory (`Stored`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,27 @@ class Pair:
     parent: Term
 
 
-Term = Root | Cut | Pair
+@dataclass(frozen=True)
+class Operand:
+    """`gl.DotOperandLayout(index, parent, k_width)`: a dot's operand in registers; `k_width` is source."""
+
+    index: int
+    parent: Root
+    k_width: str
+
+
+@dataclass(frozen=True)
+class Stored:
+    """In shared memory, in the layout named; `dims` are the extents as source. `IN_RING` where a ring holds the value."""
+
+    parent: Root
+    dims: tuple[str, ...] = ()
+
+
+IN_RING = Stored(Root(""))
+"""A slot of a ring: its layout is the ring's own."""
+
+Term = Root | Cut | Pair | Operand | Stored
 
 
 def root_of(term: Term) -> Root:
@@ -48,7 +69,16 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
         return Cut(term.dim, renamed(term.parent, names))
     if isinstance(term, Pair):
         return Pair(renamed(term.parent, names))
+    if isinstance(term, Operand):
+        return Operand(term.index, Root(names.get(term.parent.name, term.parent.name)), term.k_width)
+    if isinstance(term, Stored):
+        return Stored(Root(names.get(term.parent.name, term.parent.name)), term.dims)
     return Root(names.get(term.name, term.name))
+
+
+def skeleton(term: Term) -> Term:
+    """The term over a layout without a name: two terms of one skeleton differ only in the layout they are made of."""
+    return renamed(term, {root_of(term).name: ""})
 
 
 def rendered(term: Term, alias: str = "gl") -> str:
@@ -57,4 +87,8 @@ def rendered(term: Term, alias: str = "gl") -> str:
         return f"{alias}.SliceLayout({term.dim}, {rendered(term.parent, alias)})"
     if isinstance(term, Pair):
         return f"paired({rendered(term.parent, alias)})"
+    if isinstance(term, Operand):
+        return f"{alias}.DotOperandLayout({term.index}, {rendered(term.parent, alias)}, {term.k_width})"
+    if isinstance(term, Stored):
+        return term.parent.name
     return term.name

@@ -12,10 +12,15 @@ MARK = "_tt2gl_"
 ADDED = (
     "gluon", "gl", "coalesced", "paired", "max_with_index", "min_with_index",
     "_first_max", "_first_min", "_any_max", "_any_min",
+    "mma_v2", "warpgroup_mma", "fence_async_shared",
 )  # fmt: skip
 """Every module-level name that a conversion can add."""
 
 _ADDED = re.compile(rf"(?<![\w.])({'|'.join(ADDED)})(?=[.(,])")
+
+
+RING = "_tt2gl_ring_"
+"""Begins the name of a call that stands for a slot of a ring, until the loop it is in is pipelined."""
 
 
 def marked(source: str) -> str:

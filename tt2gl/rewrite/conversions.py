@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tt2gl.plan import Conversion
+from tt2gl.plan import Conversion, Store
 from tt2gl.rewrite.build import call, expression
+from tt2gl.rewrite.dots import fence, put
 
 
 def converted(value: cst.BaseExpression, layout: str) -> cst.BaseExpression:
@@ -17,7 +18,10 @@ def converted(value: cst.BaseExpression, layout: str) -> cst.BaseExpression:
     return call("gl.convert_layout", value, expression(layout))
 
 
-def conversion_line(step: Conversion) -> cst.SimpleStatementLine:
-    """The statement that converts a name after its definition."""
+def conversion_lines(step: Conversion) -> list[cst.SimpleStatementLine]:
+    """The statements that convert a name, or put it into shared memory, after its definition."""
+    if step.dims is not None:
+        lines = [*put(step.target, cst.Name(step.source), Store(step.layout, step.dims), ()), fence()]
+        return [cst.SimpleStatementLine([line]) for line in lines]
     value = call("gl.convert_layout", cst.Name(step.source), expression(step.layout))
-    return cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(step.target))], value)])
+    return [cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(step.target))], value)])]

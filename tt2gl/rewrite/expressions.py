@@ -6,15 +6,18 @@ from collections.abc import Callable, Collection, Mapping
 
 import libcst as cst
 
-from tt2gl.plan import Edits, FunctionPlan, Position
-from tt2gl.rewrite.conversions import conversion_line, converted
+from tt2gl.plan import Dot, Edits, FunctionPlan, Position
+from tt2gl.rewrite.build import MARK, RING
+from tt2gl.rewrite.conversions import conversion_lines, converted
 from tt2gl.rewrite.creations import with_keywords, with_layout
+from tt2gl.rewrite.dots import argument, fence, first_name, is_statement, loaded, product, put, transposed
 from tt2gl.rewrite.expansions import expanded
 from tt2gl.rewrite.fills import filled
 from tt2gl.rewrite.hoists import Loop, before_loop
 from tt2gl.rewrite.index_reductions import with_helper
 from tt2gl.rewrite.names import rewrite_name
 
+_NOWHERE = (0, 0, 0, 0)
 Locate = Callable[[cst.CSTNode], Position | None]
 Statements = cst.SimpleStatementLine | cst.SimpleStatementSuite
 Qualify = Callable[[cst.CSTNode], Collection[str]]
@@ -26,10 +29,31 @@ class Expressions(cst.CSTTransformer):
     def __init__(self, edits: Edits, locate: Locate, qualify: Qualify, twins: Mapping[str, str]) -> None:
         super().__init__()
         self.edits, self.locate, self.qualify, self.twins = edits, locate, qualify, twins
+        self.pending: list[cst.BaseSmallStatement] = []
+        self.before: dict[Position, list[cst.BaseSmallStatement]] = {}
+        self.target = ""
+        self.whole: cst.CSTNode | None = None
+        self.made: set[str] = set()
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        """Note what a statement defines: a product that is all of its value needs no other name."""
+        name = node.targets[0].target
+        self.target = name.value if len(node.targets) == 1 and isinstance(name, cst.Name) else ""
+        self.whole = node.value if self.target else None
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        """Note what a statement defines."""
+        self.target = node.target.value if isinstance(node.target, cst.Name) else ""
+        self.whole = None
 
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> object:  # type: ignore[override]
         """Apply every expression rule at the node's place, innermost first."""
         left = super().on_leave(original_node, updated_node)
+        if isinstance(original_node, cst.BaseSmallStatement) and self.pending:
+            place = self.locate(original_node)
+            if place is not None:
+                self.before[place] = self.pending
+            self.pending, self.made = [], set()
         if not isinstance(original_node, cst.BaseExpression) or not isinstance(left, cst.BaseExpression):
             return left
         position = self.locate(original_node)
@@ -54,6 +78,7 @@ class Expressions(cst.CSTTransformer):
                 node = cst.Name(edits.replaced[at])
             elif at in edits.creations:
                 node = with_layout(node, edits.creations[at])
+        node = self._in_memory(original, node, at)
         if at in edits.converts:
             node = converted(node, edits.converts[at])
         if at in edits.expansions:
@@ -63,6 +88,57 @@ class Expressions(cst.CSTTransformer):
             extents, layout = edits.fills[at]
             node = filled(node, extents, layout)
         return node
+
+    def _in_memory(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
+        """Apply what has to do with shared memory and products."""
+        edits = self.edits
+        if at in edits.staged and isinstance(node, cst.Call):
+            ring, layout = edits.staged[at]
+            node = node.with_changes(func=cst.Name(f"{MARK}{RING}{ring}"))
+            if layout:
+                node = loaded(node, layout)
+        if at in edits.views:
+            node = transposed(node, edits.views[at])
+        if at in edits.loads:
+            node = loaded(node, edits.loads[at])
+        if at in edits.stores:
+            name = self._unused(f"{first_name(node)}_smem")
+            self.pending.extend(put(name, node, edits.stores[at], self.made))
+            node = cst.Name(name)
+        if at in edits.dots and isinstance(original, cst.Call | cst.BinaryOperation):
+            node = self._product(original, node, edits.dots[at])
+            if is_statement(edits.dots[at]) and (original is not self.whole or at in edits.converts):
+                name = self._unused(self.target or edits.dots[at].name)
+                self.pending.append(cst.Assign([cst.AssignTarget(cst.Name(name))], node))
+                node = cst.Name(name)
+        return node
+
+    def _product(self, original: cst.CSTNode, node: cst.BaseExpression, dot: Dot) -> cst.BaseExpression:
+        """A product, from its call or from the sum of the call and what it takes as accumulator."""
+        added: cst.BaseExpression | None = None
+        if isinstance(original, cst.BinaryOperation) and isinstance(node, cst.BinaryOperation):
+            on_left = self.locate(original.left) == dot.call
+            node, added = (node.left, node.right) if on_left else (node.right, node.left)
+        return self._instruction(node, dot, added)
+
+    def _instruction(
+        self, node: cst.BaseExpression, dot: Dot, added: cst.BaseExpression | None
+    ) -> cst.BaseExpression:
+        assert isinstance(node, cst.Call)
+        a, b = argument(node, "input", 0), argument(node, "other", 1)
+        assert a is not None and b is not None
+        if dot.accumulator is not None:
+            added = argument(node, "acc", 2)
+        if any(_stores(statement) for statement in self.pending):
+            self.pending.append(fence())
+        return product(dot, a, b, added)
+
+    def _unused(self, name: str) -> str:
+        number, chosen = 2, name
+        while chosen in self.made:
+            chosen, number = f"{name}_{number}", number + 1
+        self.made.add(chosen)
+        return chosen
 
     def is_method(self, call: cst.Call) -> bool:
         """Whether a call is of a tensor's method, not of a module's function."""
@@ -77,6 +153,9 @@ class Expressions(cst.CSTTransformer):
         read = self.edits.reads.get(at, target.value)
         written = self.edits.targets.get(at, target.value)
         layout = self.edits.converts.get(whole) if whole is not None else None
+        if whole is not None and whole in self.edits.dots:
+            made = self._instruction(updated_node.value, self.edits.dots[whole], cst.Name(read))
+            return cst.Assign([cst.AssignTarget(cst.Name(written))], converted(made, layout) if layout else made)
         if read == written and layout is None:
             return updated_node.with_changes(target=cst.Name(written))
         operator = _BINARY[type(original_node.operator)]()
@@ -87,6 +166,10 @@ class Expressions(cst.CSTTransformer):
         if layout is not None:
             value = converted(value, layout)
         return cst.Assign([cst.AssignTarget(cst.Name(written))], value)
+
+
+def _stores(statement: cst.BaseSmallStatement) -> bool:
+    return isinstance(statement, cst.Assign) and "allocate_shared_memory" in cst.Module([]).code_for_node(statement)
 
 
 _BINARY: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
@@ -152,14 +235,14 @@ class FunctionBody(Expressions):
     def _lines(self, original: Statements, updated: Statements) -> list[cst.SimpleStatementLine] | None:
         """Each statement on a line of its own, its copies and conversions after it; None where there are none."""
         places = [self.locate(statement) for statement in original.body]
-        if not any(place in self.copies or place in self.conversions for place in places):
+        if not any(place in self.copies or place in self.conversions or place in self.before for place in places):
             return None
         lines: list[cst.SimpleStatementLine] = []
         for before, after, place in zip(original.body, updated.body, places, strict=True):
-            for statement in self._copies(before, after, place):
+            for statement in [*self.before.get(place or _NOWHERE, ()), *self._copies(before, after, place)]:
                 lines.append(cst.SimpleStatementLine([statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]))
             if place is not None:
-                lines.extend(conversion_line(step) for step in self.conversions.get(place, ()))
+                lines.extend(line for step in self.conversions.get(place, ()) for line in conversion_lines(step))
         return lines
 
     def _copies(
@@ -169,7 +252,8 @@ class FunctionBody(Expressions):
             return [updated]
         made: list[cst.BaseSmallStatement] = []
         for edits in self.copies[place]:
-            copy = original.visit(Expressions(edits, self.locate, self.qualify, self.twins))
+            editor = Expressions(edits, self.locate, self.qualify, self.twins)
+            copy = original.visit(editor)
             assert isinstance(copy, cst.BaseSmallStatement)
-            made.append(copy)
+            made.extend([*editor.before.get(place, ()), copy])
         return made

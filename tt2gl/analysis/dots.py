@@ -1,0 +1,84 @@
+"""Matrix products in a kernel as graph nodes, and which of them take a sum's other side as their accumulator."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tt2gl.analysis.calls import Arguments
+from tt2gl.analysis.facts import ConstFact, FunctionFact, TensorFact
+from tt2gl.analysis.graph import DotSite, Node
+from tt2gl.analysis.operations import gluon_dtype
+from tt2gl.analysis.statics import position_of
+
+if TYPE_CHECKING:
+    from tt2gl.analysis.builder import Builder, Frame, Value
+
+_DOT = "triton.language.core.dot"
+
+
+class DotReader:
+    """Turns `tl.dot` into nodes."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def fuses(self, node: ast.Call, frame: Frame) -> bool:
+        """Whether Triton's compiler adds into this call's product what the source adds to it afterwards."""
+        callee = frame.facts.expressions.get(position_of(node.func))
+        if not isinstance(callee, FunctionFact) or callee.name != _DOT:
+            return False
+        fact = self.builder.facts.lowered.dots.get(((frame.key[0], node.lineno, node.col_offset), *frame.chain))
+        given = Arguments(node, None).get("acc", 2)
+        return fact is not None and not fact.from_zero and (given is None or self.is_none(given, frame))
+
+    def read(
+        self, node: ast.Call, frame: Frame, whole: ast.BinOp | ast.AugAssign | None = None, added: Value | None = None
+    ) -> Value:
+        """The node of a call, or of the sum (`whole`) whose other side (`added`) it takes as accumulator."""
+        arguments = Arguments(node, None)
+        fact = frame.facts.expressions.get(position_of(node))
+        a, b, given = arguments.get("input", 0), arguments.get("other", 1), arguments.get("acc", 2)
+        if a is None or b is None or not isinstance(fact, TensorFact):
+            raise self.builder.calls.unsupported("TTG302", "matrix multiplication in an unknown form", node, frame)
+        if given is not None and self.is_none(given, frame):
+            given = None
+        if added is not None and not isinstance(added, Node):
+            return self.builder.elementwise(whole or node, [added, self.read(node, frame)], frame)
+        precision = self.precision(arguments, frame, node)
+        operands = [self.builder.evaluate(a, frame), self.builder.evaluate(b, frame)]
+        if given is not None:
+            operands.append(self.builder.evaluate(given, frame))
+        if isinstance(added, Node):
+            operands.append(added)
+        made = self.builder.node("dot", whole or node, fact, operands, frame)
+        first, second = made.operands[:2]
+        made.dims = (*first.dims[:-1], second.dims[-1])
+        made.cheap = False
+        made.chain = ((frame.key[0], node.lineno, node.col_offset), *frame.chain)
+        made.dot = DotSite(
+            call=position_of(node),
+            a=position_of(a),
+            b=position_of(b),
+            accumulator=position_of(given) if given is not None else None,
+            dtype=f"gl.{gluon_dtype(fact.dtype)}",
+            precision=precision,
+            is_sum=whole is not None,
+        )
+        return made
+
+    def precision(self, arguments: Arguments, frame: Frame, node: ast.Call) -> str | None:
+        """The author's precision for 32-bit floats, as source; the options of the launch decide where it is None."""
+        given = arguments.get("input_precision", 3)
+        if given is not None and not self.is_none(given, frame):
+            return ast.unparse(given)
+        allowed = arguments.get("allow_tf32", 4)
+        fact = frame.facts.expressions.get(position_of(allowed)) if allowed is not None else None
+        if isinstance(fact, ConstFact) and fact.value is not None:
+            return '"tf32"' if fact.value else '"ieee"'
+        return None
+
+    def is_none(self, node: ast.expr, frame: Frame) -> bool:
+        """Whether an argument is given as None."""
+        fact = frame.facts.expressions.get(position_of(node))
+        return isinstance(fact, ConstFact) and fact.value is None or isinstance(node, ast.Constant) and node.value is None

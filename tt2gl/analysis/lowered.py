@@ -1,0 +1,80 @@
+"""What Triton's own compiler makes of a launch's dots and of the loads that feed them: facts read off final TTGIR.
+
+The instruction of each dot, the layouts of its operands and accumulator, and the ring of shared buffers that the
+pipeliner gives a load, all by the place in the source. They are the floor that a conversion must not fall below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, Lowered, RingFact
+from tt2gl.ir.attributes import Attribute
+from tt2gl.ir.operations import Location, Module, Operation, Value
+from tt2gl.ir.types import MemDescType, TensorType, Type
+
+_INSTRUCTIONS: dict[str, Instruction] = {
+    "ttng.warp_group_dot": "wgmma",
+    "ttng.tc_gen5_mma": "tcgen05",
+    "ttng.tc_gen5_mma_scaled": "tcgen05_scaled",
+}
+_COPIES = ("ttg.async_copy_global_to_local",)
+_VIEWS = ("ttg.memdesc_index", "ttg.memdesc_trans", "ttg.memdesc_subslice", "ttg.memdesc_reshape")
+
+
+def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
+    """Facts of every dot and every pipelined load; `author_file` names the author's file of a module's path."""
+    made = {id(result): operation for operation in module.kernel.walk() for result in operation.results}
+    dots: dict[CallChain, DotFact] = {}
+    rings: dict[CallChain, RingFact] = {}
+    for operation in module.kernel.walk():
+        if operation.name == "tt.dot" or operation.name in _INSTRUCTIONS:
+            dots.setdefault(_chain(operation.location, author_file), _dot(operation, made))
+        elif operation.name in _COPIES:
+            ring = _ring(operation, made)
+            if ring is not None:
+                rings.setdefault(_chain(operation.location, author_file), ring)
+    return Lowered(dots, rings)
+
+
+def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:
+    """The place of an operation, then of each call that led to it."""
+    places: list[tuple[str, int, int]] = []
+    at: Location | None = location
+    while at is not None:
+        places.append((author_file(at.file), at.line, at.column))
+        at = at.caller
+    return tuple(places)
+
+
+def _dot(operation: Operation, made: dict[int, Operation]) -> DotFact:
+    a, b, accumulator = operation.operands[:3]
+    kind = _INSTRUCTIONS.get(operation.name)
+    layout = _layout(accumulator.type)
+    if kind is None:
+        kind = "mma_v2" if layout is not None and layout.name == "ttg.nvidia_mma" else "fma"
+    start = made.get(id(accumulator))
+    zero = start is not None and start.name == "arith.constant"
+    return DotFact(kind, layout, _operand(a), _operand(b), zero)
+
+
+def _operand(value: Value) -> DotOperandFact:
+    kind = value.type
+    assert isinstance(kind, TensorType | MemDescType) and kind.encoding is not None
+    return DotOperandFact(isinstance(kind, MemDescType), kind.shape, str(kind.element), kind.encoding)
+
+
+def _layout(kind: Type) -> Attribute:
+    return kind.encoding if isinstance(kind, TensorType | MemDescType) else None
+
+
+def _ring(copy: Operation, made: dict[int, Operation]) -> RingFact | None:
+    """The ring that an asynchronous copy writes a slot of."""
+    target = copy.operands[1]
+    kind = target.type
+    while (view := made.get(id(target))) is not None and view.name in _VIEWS:
+        target = view.operands[0]
+    whole = target.type
+    if not isinstance(whole, MemDescType) or not isinstance(kind, MemDescType) or len(whole.shape) == len(kind.shape):
+        return None
+    return RingFact(whole.shape[0], kind.shape, kind.encoding)

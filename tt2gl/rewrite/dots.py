@@ -1,0 +1,118 @@
+"""Rule `dots`: a matrix product becomes the instruction that carries it out, its operands where that takes them from.
+
+    acc += tl.dot(a, b)                                                     # before
+
+    acc = mma_v2(gl.convert_layout(a, ...), gl.convert_layout(b, ...), acc) # after: operands in registers
+
+    a_smem = gl.allocate_shared_memory(a.dtype, [BLOCK_M, BLOCK_K], a_shared, a)
+    b_smem = gl.allocate_shared_memory(b.dtype, [BLOCK_K, BLOCK_N], b_shared, b)
+    fence_async_shared()
+    acc = warpgroup_mma(a_smem, b_smem, acc)                                # after: operands in shared memory
+
+An instruction of several warps is a statement of its own, so that it can be made asynchronous; the rest of the
+author's statement comes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import libcst as cst
+
+from tt2gl.plan import Dot, Store
+from tt2gl.rewrite.build import bare, call, expression, statement
+
+_FUNCTIONS = {"fma": "gl.dot_fma", "mma_v2": "mma_v2", "wgmma": "warpgroup_mma"}
+_PRECISION = {"mma_v2": "input_precision", "wgmma": "precision"}
+
+
+def product(dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.BaseExpression | None) -> cst.Call:
+    """The instruction's call; without `added` it starts from zeros."""
+    if added is None:
+        added = expression(f"gl.zeros([{', '.join(dot.dims)}], {dot.dtype}, {dot.layout})")
+    made = call(_FUNCTIONS[dot.instruction], a, b, added)
+    keyword = _PRECISION.get(dot.instruction)
+    if dot.precision is None or keyword is None:
+        return made
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    given = cst.Arg(expression(dot.precision), keyword=cst.Name(keyword), equal=equal)
+    return made.with_changes(args=[*made.args, given])
+
+
+def argument(node: cst.Call, name: str, place: int) -> cst.BaseExpression | None:
+    """An argument of a call by keyword or place."""
+    for index, arg in enumerate(node.args):
+        if arg.keyword is not None and arg.keyword.value == name or arg.keyword is None and index == place:
+            return bare(arg.value)
+    return None
+
+
+def is_statement(dot: Dot) -> bool:
+    """Whether a dot's instruction must be a statement of its own."""
+    return dot.instruction not in ("fma", "mma_v2")
+
+
+def transposed(node: cst.BaseExpression, order: Sequence[int]) -> cst.BaseExpression:
+    """A transposition of a tensor as one of the shared memory that holds it."""
+    value: cst.BaseExpression = node
+    if isinstance(node, cst.Attribute):
+        value = node.value
+    elif isinstance(node, cst.Call):
+        method = isinstance(node.func, cst.Attribute) and not _is_module(node.func.value)
+        value = node.func.value if method and isinstance(node.func, cst.Attribute) else bare(node.args[0].value)
+    made = expression(f"x.permute(({', '.join(map(str, order))}))")
+    assert isinstance(made, cst.Call)
+    return made.with_changes(func=cst.Attribute(value, cst.Name("permute")))
+
+
+def _is_module(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value.endswith(("tl", "gl"))
+
+
+def loaded(memory: cst.BaseExpression, layout: str) -> cst.BaseExpression:
+    """Shared memory read into registers."""
+    return cst.Call(cst.Attribute(memory, cst.Name("load")), [cst.Arg(expression(layout))])
+
+
+def put(name: str, value: cst.BaseExpression, store: Store, taken: Collection[str]) -> list[cst.BaseSmallStatement]:
+    """The statements that put a value into shared memory under a name."""
+    lines: list[cst.BaseSmallStatement] = []
+    if not isinstance(value, cst.Name):
+        base = name.removesuffix("_smem")
+        held = cst.Name(base if base not in taken else f"{base}_operand")
+        lines.append(cst.Assign([cst.AssignTarget(held)], bare(value)))
+        value = held
+    code = cst.Module([]).code_for_node(value)
+    source = f"gl.allocate_shared_memory({code}.dtype, [{', '.join(store.dims)}], {store.layout}, {code})"
+    lines.append(cst.Assign([cst.AssignTarget(cst.Name(name))], expression(source)))
+    return lines
+
+
+def fence() -> cst.BaseSmallStatement:
+    """What makes ordinary writes to shared memory visible to the instruction."""
+    line = statement("fence_async_shared()")
+    assert isinstance(line, cst.SimpleStatementLine)
+    return line.body[0]
+
+
+def first_name(node: cst.BaseExpression) -> str:
+    """A name to call a value by: the first that its expression mentions."""
+    found: list[str] = []
+
+    class Names(cst.CSTVisitor):
+        def visit_Name(self, node: cst.Name) -> None:
+            found.append(node.value)
+
+        def visit_Attribute(self, node: cst.Attribute) -> bool:
+            node.value.visit(self)
+            return False
+
+        def visit_Call(self, node: cst.Call) -> bool:
+            if isinstance(node.func, cst.Attribute) and not _is_module(node.func.value):
+                node.func.visit(self)
+            for arg in node.args:
+                arg.value.visit(self)
+            return False
+
+    node.visit(Names())
+    return found[0] if found else "operand"
