@@ -1,0 +1,76 @@
+"""Replacements in a file's text, and which of the author's lines each line of the new text comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """Bytes `start` to `end` of a text become `text`; equal ends insert."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class LineMap:
+    """Where each line of a new text was in the author's.
+
+    `lines`: the author's line of each new line, counted from 1. `indents`: by new line, the column that the author's
+    statement starts at, for lines that were edited; on others columns are what they were.
+    """
+
+    lines: tuple[int, ...]
+    indents: dict[int, int]
+
+    def author(self, line: int, column: int) -> tuple[int, int]:
+        """The author's place of a place in the new text; line 0 (the whole file) is no place, and stays."""
+        if not 1 <= line <= len(self.lines):
+            return line, column
+        return self.lines[line - 1], self.indents.get(line, column)
+
+    def line_of(self, author_line: int) -> int:
+        """The first line of the new text that comes from the author's line, or from the nearest one before it."""
+        before = [line for line in self.lines if line <= author_line]
+        return self.lines.index(max(before)) + 1 if before else author_line
+
+
+def apply(text: str, edits: Sequence[Edit]) -> tuple[str, LineMap]:
+    """The text with all edits made, which must not overlap; insertions at one place stand in the order given."""
+    raw = text.encode()
+    starts = [0]
+    starts.extend(index + 1 for index, byte in enumerate(raw) if byte == ord("\n"))
+    ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
+    parts: list[bytes] = []
+    lines: list[int] = [1]
+    indents: dict[int, int] = {}
+    place, line = 0, 1
+    for edit in ordered:
+        if edit.start < place:
+            raise ValueError("edits overlap")
+        kept = raw[place : edit.start]
+        lines.extend(range(line + 1, line + 1 + kept.count(b"\n")))
+        line += kept.count(b"\n")
+        parts.append(kept)
+        new = edit.text.encode()
+        for _ in range(new.count(b"\n")):
+            indents[len(lines)] = _indent(raw, starts[line - 1])
+            lines.append(line)
+        indents[len(lines)] = _indent(raw, starts[line - 1])
+        parts.append(new)
+        line += raw[edit.start : edit.end].count(b"\n")
+        place = edit.end
+    rest = raw[place:]
+    lines.extend(range(line + 1, line + 1 + rest.count(b"\n")))
+    parts.append(rest)
+    return b"".join(parts).decode(), LineMap(tuple(lines), indents)
+
+
+def _indent(raw: bytes, start: int) -> int:
+    end = start
+    while raw[end : end + 1] in (b" ", b"\t"):
+        end += 1
+    return end - start

@@ -1,0 +1,307 @@
+"""Writes a function's block pointers as pointers, masks and offsets: the edits of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+from libcst.metadata import CodeSpan
+
+from tt2gl.lowering.edits import Edit
+from tt2gl.lowering.expressions import Expression
+from tt2gl.lowering.flow import Reach
+from tt2gl.lowering.naming import Names, beside, stem
+from tt2gl.lowering.outline import Branch, Define, Event, Loop, Move, Node, Step, assigned
+from tt2gl.lowering.pointer_calls import Access, Make
+from tt2gl.lowering.shapes import Role, Shape, always_inside
+from tt2gl.lowering.signs import Signs
+
+# Beyond this a line of a load or store gives its mask a line of its own.
+_WIDTH = 120
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Where nodes stand in a text, in bytes."""
+
+    module: cst.Module
+    raw: bytes
+    spans: Mapping[cst.CSTNode, CodeSpan]
+
+    def of(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Start and end, without the parentheses around an expression."""
+        span = self.spans[node]
+        return span.start, span.start + span.length
+
+    def whole(self, node: cst.BaseExpression) -> tuple[int, int]:
+        """Start and end with its parentheses."""
+        start, end = self.of(node)
+        before = sum(len(self.module.code_for_node(paren).encode()) for paren in node.lpar)
+        after = sum(len(self.module.code_for_node(paren).encode()) for paren in node.rpar)
+        return start - before, end + after
+
+    def argument(self, arg: cst.Arg) -> tuple[int, int]:
+        """Start and end of an argument, keyword and all."""
+        start, end = self.whole(arg.value)
+        return (self.of(arg.keyword)[0] if arg.keyword is not None else start), end
+
+    def line(self, place: int) -> tuple[str, int]:
+        """The indentation of the line of a place, and how long the line is up to there."""
+        start = self.raw.rfind(b"\n", 0, place) + 1
+        line = self.raw[start:]
+        return line[: len(line) - len(line.lstrip(b" \t"))].decode(), place - start
+
+
+@dataclass
+class Emission:
+    """One function on its way. `available`: names of indices that hold their value, by key."""
+
+    spans: Spans
+    reaching: Mapping[Event, Reach]
+    shapes: Mapping[str, Shape]
+    signs: Signs
+    names: Names
+    newline: str
+    edits: list[Edit] = field(default_factory=list)
+
+    def run(self, nodes: Sequence[Node]) -> list[Edit]:
+        """The edits of the whole function."""
+        self._walk(nodes, {})
+        return self.edits
+
+    # ------------------------------------------------------------------------------------------------ the statements
+
+    def _walk(self, nodes: Sequence[Node], available: dict[tuple[str, str], frozenset[str]]) -> None:
+        """Lower statements; `available` are the keys of indices at hand, with the names that each depends on."""
+        for node in nodes:
+            if isinstance(node, Step):
+                self._step(node, available)
+                continue
+            bodies = node.bodies if isinstance(node, Branch) else (node.body,)
+            killed = self._assigned(node)
+            if isinstance(node, Loop):
+                _kill(available, killed)
+            for body in bodies:
+                self._walk(body, dict(available))
+            _kill(available, killed)
+
+    def _assigned(self, node: Branch | Loop) -> frozenset[str]:
+        """All that a statement may assign, what stands beside its pointers too."""
+        names = assigned([node])
+        return names | {
+            self.names.beside(name, "offset", dimension, rank)
+            for name in names & self.shapes.keys()
+            for rank in self._ranks(name)
+            for dimension in self.shapes[name].moved
+            if dimension < rank
+        }
+
+    def _ranks(self, name: str) -> set[int]:
+        own = (reach for event, reach in self.reaching.items() if isinstance(event, Move) and event.name == name)
+        return {len(make.dimensions) for reach in own for make in reach.origins}
+
+    def _step(self, step: Step, available: dict[tuple[str, str], frozenset[str]]) -> None:
+        lines: list[str] = []
+        for event in step.events:
+            if isinstance(event, Access):
+                self._access(event, step, lines, available)
+        place = self.spans.of(step.node)[0]
+        for event in step.events:
+            if isinstance(event, Define):
+                lines += self._define(event, available)
+                lines = [*self._comments(event.make, step), *lines]
+                self._replace(step, event.make.node, lines)
+            elif isinstance(event, Move):
+                lines += self._move(event, available)
+                self._replace(step, event.advance.node, lines)
+        if lines and not any(isinstance(event, (Define, Move)) for event in step.events):
+            self.edits.append(Edit(place, place, "".join(f"{line}{self._separator(step)}" for line in lines)))
+        _kill(available, step.assigned)
+
+    def _replace(self, step: Step, value: cst.Call, lines: Sequence[str]) -> None:
+        start, end = self.spans.of(step.node)[0], self.spans.whole(value)[1]
+        self.edits.append(Edit(start, end, self._separator(step).join(lines)))
+
+    def _separator(self, step: Step) -> str:
+        return "; " if step.inline else self.newline + self.spans.line(self.spans.of(step.node)[0])[0]
+
+    def _comments(self, make: Make, step: Step) -> list[str]:
+        """The author's comments between the arguments of a call that goes."""
+        found = _Comments()
+        make.node.visit(found)
+        return [] if step.inline else found.texts
+
+    # ---------------------------------------------------------------------------------------------- the three events
+
+    def _define(self, event: Define, available: dict[tuple[str, str], frozenset[str]]) -> Iterator[str]:
+        make, shape = event.make, self.shapes[event.name]
+        rank = len(make.dimensions)
+        terms = [make.base.summand()]
+        for dimension, part in enumerate(make.dimensions):
+            values: dict[Role, Expression] = {"offset": part.offset, "stride": part.stride, "bound": part.bound}
+            for role, value in values.items():
+                if shape.has(role, dimension):
+                    name = self.names.beside(event.name, role, dimension, rank)
+                    yield f"{name} = {make.language}.cast({value.text}, {make.language}.int64)"
+            if dimension in shape.late:
+                continue
+            private = self.names.beside(event.name, "index", dimension, rank)
+            if not shape.has("index", dimension):
+                private = ""
+            index, lines = self._index(event.name, make, dimension, available, private=private)
+            yield from lines
+            terms.append(_term(index, dimension, rank, part.stride))
+        if terms != [event.name]:
+            yield f"{event.name} = {' + '.join(terms)}"
+
+    def _move(self, event: Move, available: dict[tuple[str, str], frozenset[str]]) -> Iterator[str]:
+        source, shape = event.advance.pointer.value, self.shapes[event.name]
+        rank = len(event.advance.offsets)
+        written = False
+        if source != event.name:
+            yield f"{event.name} = {source}"
+            written = True
+        for role, dimension in sorted(shape.beside):
+            if dimension >= rank:
+                continue
+            own = self.names.beside(event.name, role, dimension, rank)
+            other = self.names.beside(source, role, dimension, rank)
+            step = event.advance.offsets[dimension]
+            if role == "offset" and step.literal != 0:
+                yield f"{own} += {step.text}" if own == other else f"{own} = {other} + {step.operand()}"
+                _kill(available, frozenset({own}))
+                written = True
+            elif own != other:
+                yield f"{own} = {other}"
+                _kill(available, frozenset({own}))
+        if not written:
+            yield "pass"
+
+    def _access(
+        self, event: Access, step: Step, lines: list[str], available: dict[tuple[str, str], frozenset[str]]
+    ) -> None:
+        makes = self.reaching[event].origins
+        make = min(makes, key=lambda make: self.spans.of(make.node)[0])
+        rank = len(make.dimensions)
+        name = "" if isinstance(event.pointer, Make) else event.pointer.value
+        shape = self.shapes[name] if name else Shape(frozenset(), frozenset(range(rank)), frozenset())
+        terms = [name or make.base.summand()]
+        checks: list[str] = []
+        for dimension, part in enumerate(make.dimensions):
+            checked = dimension in event.checked and not all(always_inside(m.dimensions[dimension]) for m in makes)
+            late = dimension in shape.late
+            if not late and not checked:
+                continue
+            if shape.has("index", dimension) and not late:
+                index = self.names.beside(name, "index", dimension, rank)
+            else:
+                index, made = self._index(name, make, dimension, available)
+                lines += made
+            if late:
+                stride = part.stride.operand() if part.stride.literal != 1 else ""
+                if shape.has("stride", dimension):
+                    stride = self.names.beside(name, "stride", dimension, rank)
+                terms.append(_sliced(index, dimension, rank) + (f" * {stride}" if stride else ""))
+            if checked:
+                bound = part.bound.summand()
+                if shape.has("bound", dimension):
+                    bound = self.names.beside(name, "bound", dimension, rank)
+                here = _sliced(index, dimension, rank)
+                if not self._nonnegative(makes, dimension):
+                    checks.append(f"{here} >= 0")
+                checks.append(f"{here} < {bound}")
+        mask = checks[0] if len(checks) == 1 else " & ".join(f"({check})" for check in checks)
+        self._arguments(event, step, lines, " + ".join(terms), mask)
+
+    def _arguments(self, event: Access, step: Step, lines: list[str], pointer: str, mask: str) -> None:
+        """The edits of a load's or store's own arguments."""
+        start, end = self.spans.whole(event.where.value)
+        self.edits.append(Edit(start, end, pointer))
+        place = self.spans.of(event.node)
+        if mask and not step.inline and self.spans.line(place[0])[1] + len(pointer) + len(mask) > _WIDTH - 40:
+            of = event.pointer if isinstance(event.pointer, Make) else event.pointer.value
+            named = self.names.fresh(f"{'block' if isinstance(of, Make) else stem(of)}_mask")
+            lines.append(f"{named} = {mask}")
+            mask = named
+        said = [f"mask={mask}"] if mask else []
+        if mask and event.other is not None:
+            said.append(f"other={event.other}")
+        for arg in (event.check, event.padding):
+            if arg is None:
+                continue
+            start, end = self.spans.argument(arg)
+            if said:
+                self.edits.append(Edit(start, end, ", ".join(said)))
+                said = []
+            else:
+                before = event.node.args[event.node.args.index(arg) - 1]
+                self.edits.append(Edit(self.spans.argument(before)[1], end, ""))
+
+    # ---------------------------------------------------------------------------------------------------- the indices
+
+    def _index(
+        self,
+        pointer: str,
+        make: Make,
+        dimension: int,
+        available: dict[tuple[str, str], frozenset[str]],
+        private: str = "",
+    ) -> tuple[str, list[str]]:
+        """The name of the index along a dimension, and the statement that makes it where it is not at hand."""
+        part, rank = make.dimensions[dimension], len(make.dimensions)
+        shape = self.shapes.get(pointer)
+        kept = shape is not None and shape.has("offset", dimension)
+        offset = self.names.beside(pointer, "offset", dimension, rank) if kept else part.offset.summand()
+        # The offset is 32 bits wide, and is added in 64: as `make_block_ptr` has it.
+        words = f"{make.language}.arange(0, {part.block.text})"
+        if not kept:
+            words += f".to({make.language}.int64)"
+        if kept or part.offset.literal != 0:
+            words = f"{offset} + {words}"
+        if private:
+            return private, [f"{private} = {words}"]
+        key = (offset, part.block.text)
+        wanted = beside(pointer or "block", "index", dimension, rank)
+        if not kept and not part.offset.pure:
+            name = self.names.beside(pointer or "block", "index", dimension, rank)
+            return name, [f"{name} = {words}"]
+        name = self.names.shared(None if kept else part.offset, part.bound, key, wanted)
+        if key in available:
+            return name, []
+        available[key] = part.block.names | ({offset} if kept else part.offset.names)
+        return name, [f"{name} = {words}"]
+
+    def _nonnegative(self, makes: frozenset[Make], dimension: int) -> bool:
+        """Whether a block never starts before its dimension does."""
+        moves = [
+            event.advance.offsets[dimension]
+            for event, reach in self.reaching.items()
+            if isinstance(event, Move) and reach.origins & makes
+        ]
+        values = [make.dimensions[dimension].offset for make in makes] + moves
+        return all(self.signs.nonnegative(value.node) for value in values)
+
+
+def _kill(available: dict[tuple[str, str], frozenset[str]], names: frozenset[str]) -> None:
+    for key in [key for key, reads in available.items() if reads & names]:
+        del available[key]
+
+
+def _sliced(index: str, dimension: int, rank: int) -> str:
+    if rank == 1:
+        return index
+    return f"{index}[{', '.join(':' if axis == dimension else 'None' for axis in range(rank))}]"
+
+
+def _term(index: str, dimension: int, rank: int, stride: Expression) -> str:
+    sliced = _sliced(index, dimension, rank)
+    return sliced if stride.literal == 1 else f"{sliced} * {stride.operand()}"
+
+
+class _Comments(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def visit_Comment(self, node: cst.Comment) -> None:
+        self.texts.append(node.value)

@@ -1,0 +1,252 @@
+"""The statements of a kernel as lowering walks them: steps, branches, loops, and what each does to block pointers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+from libcst import matchers
+
+from tt2gl.lowering.expressions import called, target_names
+from tt2gl.lowering.pointer_calls import (
+    Access,
+    Advance,
+    Make,
+    Refused,
+    pointer_argument,
+    read_access,
+    read_advance,
+    read_make,
+)
+
+_ELEMENT_TYPE = matchers.Attribute(
+    matchers.Attribute(matchers.Name(), matchers.Name("dtype")), matchers.Name("element_ty")
+)
+
+IsMake = Callable[[cst.Call], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Define:
+    """`name = tl.make_block_ptr(...)`."""
+
+    name: str
+    make: Make
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """`name = tl.advance(...)`."""
+
+    name: str
+    advance: Advance
+
+
+Event = Define | Move | Access
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A statement without a body. `inline`: it shares its line with others, or with the header before it."""
+
+    node: cst.BaseSmallStatement
+    inline: bool
+    events: tuple[Event, ...]
+    assigned: frozenset[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """An `if`: the bodies that may run, one of which does; that of a missing `else` is empty."""
+
+    bodies: tuple[tuple[Node, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A `for` or `while`, and what its header assigns."""
+
+    assigned: frozenset[str]
+    body: tuple[Node, ...]
+
+
+Node = Step | Branch | Loop
+
+
+def outline(function: cst.FunctionDef, module: cst.Module, is_make: IsMake) -> tuple[Node, ...]:
+    """The statements of a function. Raises Refused where block pointers are used in a way that is not understood."""
+    names = _Pointers(is_make)
+    function.body.visit(names)
+    reader = _Reader(module, is_make, frozenset(names.names))
+    return tuple(reader.body(function.body))
+
+
+def steps(nodes: Sequence[Node]) -> Iterator[Step]:
+    """Every step, in order of the text."""
+    for node in nodes:
+        if isinstance(node, Step):
+            yield node
+        elif isinstance(node, Branch):
+            for body in node.bodies:
+                yield from steps(body)
+        else:
+            yield from steps(node.body)
+
+
+def assigned(nodes: Sequence[Node]) -> frozenset[str]:
+    """All names that statements assign."""
+    names: frozenset[str] = frozenset()
+    for node in nodes:
+        if isinstance(node, Step):
+            names |= node.assigned
+        elif isinstance(node, Branch):
+            names = names.union(*(assigned(body) for body in node.bodies))
+        else:
+            names |= node.assigned | assigned(node.body)
+    return names
+
+
+class _Pointers(cst.CSTVisitor):
+    """Names that are assigned block pointers."""
+
+    def __init__(self, is_make: IsMake) -> None:
+        self.is_make = is_make
+        self.names: set[str] = set()
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        value = node.value
+        if isinstance(value, cst.Call) and (self.is_make(value) or called(value) == "advance"):
+            self.names |= target_names(target.target for target in node.targets)
+
+
+@dataclass
+class _Reader:
+    module: cst.Module
+    is_make: IsMake
+    pointers: frozenset[str]
+
+    def body(self, suite: cst.BaseSuite | cst.BaseStatement) -> Iterator[Node]:
+        if isinstance(suite, cst.SimpleStatementSuite):
+            for small in suite.body:
+                yield self.step(small, inline=True)
+        elif isinstance(suite, cst.IndentedBlock):
+            for statement in suite.body:
+                yield from self.statement(statement)
+
+    def statement(self, node: cst.BaseStatement) -> Iterator[Node]:
+        if isinstance(node, cst.SimpleStatementLine):
+            for index, small in enumerate(node.body):
+                yield self.step(small, inline=len(node.body) > 1 and index > 0)
+        elif isinstance(node, cst.If):
+            yield self.branch(node)
+        elif isinstance(node, (cst.For, cst.While)):
+            header = node.iter if isinstance(node, cst.For) else node.test
+            self.plain(header)
+            targets = target_names([node.target]) if isinstance(node, cst.For) else frozenset()
+            yield Loop(targets, tuple(self.body(node.body)))
+            if node.orelse is not None:
+                yield from self.body(node.orelse.body)
+        elif isinstance(node, cst.With):
+            for item in node.items:
+                self.plain(item.item)
+            yield from self.body(node.body)
+        else:
+            raise Refused(node, "the kernel has a statement that is not understood")
+
+    def branch(self, node: cst.If) -> Branch:
+        self.plain(node.test)
+        body = tuple(self.body(node.body))
+        if isinstance(node.orelse, cst.If):
+            return Branch((body, (self.branch(node.orelse),)))
+        return Branch((body, tuple(self.body(node.orelse.body)) if node.orelse is not None else ()))
+
+    def step(self, node: cst.BaseSmallStatement, *, inline: bool) -> Step:
+        if isinstance(node, (cst.Break, cst.Continue)):
+            raise Refused(node, "its loop is left with `break` or `continue`")
+        names: frozenset[str] = frozenset()
+        if isinstance(node, cst.Assign):
+            names = target_names(target.target for target in node.targets)
+            event = self.definition(node)
+            if event is not None:
+                return Step(node, inline, (event,), names)
+        elif isinstance(node, (cst.AugAssign, cst.AnnAssign)):
+            names = target_names([node.target])
+        if names & self.pointers:
+            raise Refused(node, "a variable holds a block pointer and something else")
+        found = _Events(self)
+        node.visit(found)
+        return Step(node, inline, tuple(found.events), names)
+
+    def definition(self, node: cst.Assign) -> Define | Move | None:
+        value = node.value
+        target = node.targets[0].target
+        if not isinstance(value, cst.Call) or len(node.targets) > 1 or not isinstance(target, cst.Name):
+            return None
+        if self.is_make(value):
+            for arg in value.args:
+                self.plain(arg.value)
+            return Define(target.value, read_make(value, self.module))
+        if called(value) == "advance":
+            move = read_advance(value, self.module)
+            if move.pointer.value not in self.pointers:
+                raise Refused(node, "what it advances is not made in this function")
+            for offset in move.offsets:
+                self.plain(offset.node)
+            return Move(target.value, move)
+        return None
+
+    def plain(self, node: cst.CSTNode) -> None:
+        """Raises Refused where an expression that cannot be edited has to do with block pointers."""
+        found = _Events(self)
+        node.visit(found)
+        if found.events:
+            raise Refused(node, "a block pointer is used in a header or in another pointer's definition")
+
+
+@dataclass
+class _Events(cst.CSTVisitor):
+    """Loads and stores through block pointers, from left to right; any other use of a block pointer is refused."""
+
+    reader: _Reader
+    events: list[Access] = field(default_factory=list)
+
+    def visit_Call(self, node: cst.Call) -> bool:
+        name = called(node)
+        if self.reader.is_make(node):
+            raise Refused(node, "a block pointer is made where it is neither assigned nor used at once")
+        if name in ("load", "store"):
+            pointer = pointer_argument(node, name)
+            made = isinstance(pointer, cst.Call) and self.reader.is_make(pointer)
+            if made or isinstance(pointer, cst.Name) and pointer.value in self.reader.pointers:
+                self.access(node, pointer)
+                return False
+        return True
+
+    def access(self, node: cst.Call, pointer: cst.BaseExpression | None) -> None:
+        what: cst.Name | Make
+        if isinstance(pointer, cst.Name):
+            what = pointer
+        else:
+            assert isinstance(pointer, cst.Call)
+            for arg in pointer.args:
+                self.reader.plain(arg.value)
+            what = read_make(pointer, self.reader.module)
+        self.events.append(read_access(node, what))
+        for arg in node.args:
+            if arg.value is not pointer:
+                arg.value.visit(self)
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        # The element type of a tensor of pointers is spelled as that of a block pointer.
+        if not matchers.matches(node, _ELEMENT_TYPE):
+            node.value.visit(self)
+        return False
+
+    def visit_Arg(self, node: cst.Arg) -> bool:
+        node.value.visit(self)
+        return False
+
+    def visit_Name(self, node: cst.Name) -> None:
+        if node.value in self.reader.pointers:
+            raise Refused(node, f"`{node.value}` is used as more than a block pointer's variable")
