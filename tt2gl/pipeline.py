@@ -1,0 +1,54 @@
+"""Software pipelining from source to source: the second step of a conversion, on Gluon text with markers.
+
+The first step writes a load that is to go through a ring of tiles in shared memory as a marker:
+
+    for k in range(0, gl.cdiv(K, BLOCK_K)):
+        a = _tt2gl_ring_a(a_ptrs, mask=offs_k[None, :] < K - k * BLOCK_K, other=0.0)
+
+and here the loop becomes what keeps copies under way while it computes: a prologue that starts the first ones, a
+steady state that waits for the oldest and starts the next, and a drain.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tt2gl.pipelining.loops import Fresh, FunctionWriter, names_of
+from tt2gl.pipelining.rings import LoopRings, NotPipelinedError, Ring
+from tt2gl.pipelining.walking import Lines, walked, with_blocks
+from tt2gl.pipelining.wgmma import launched_asynchronously
+
+__all__ = ["LoopRings", "NotPipelinedError", "Ring", "pipelined"]
+
+
+COPY = "async_copy.async_copy_global_to_shared"
+"""What copies to shared memory are called, unless it is said otherwise."""
+
+
+def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
+    """The text with every loop that has markers pipelined, and products with wgmma left running where they may.
+
+    The functions are those of `specs`; `copy` is what copies to shared memory are called. Raises NotPipelinedError for
+    a loop that cannot be.
+    """
+    tree, module = ast.parse(text), cst.parse_module(text)
+    wanted = {(spec.function, spec.line): spec for spec in specs}
+    names = names_of(tree)
+
+    def function(statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:
+        if isinstance(statement, ast.FunctionDef) and isinstance(line, cst.FunctionDef):
+            spec = wanted.get((statement.name, statement.lineno))
+            if spec is not None:
+                made = FunctionWriter(spec, copy, statement, Fresh(set(names))).written(line, indent)
+                return [launched_asynchronously(made, spec.synchronous)]
+        if not any(
+            (each.name, each.lineno) in wanted for each in ast.walk(statement) if isinstance(each, ast.FunctionDef)
+        ):
+            return [line]
+        return [with_blocks(statement, line, function, indent)]
+
+    lines = walked(tree.body, cst.IndentedBlock(module.body), function, 0)
+    return module.with_changes(body=lines).code

@@ -1,0 +1,113 @@
+"""How a loop counts, and what an iteration ahead is called: bounds, steps, slots of a ring."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tt2gl.pipelining.flow import Names
+from tt2gl.pipelining.rings import Amount, NotPipelinedError
+from tt2gl.pipelining.static import called, is_static
+from tt2gl.pipelining.texts import operand
+
+
+@dataclass(frozen=True)
+class Count:
+    """`for variable in range(lower, upper, step)`, as source. `step_known`: the step is a compile-time constant."""
+
+    variable: str
+    lower: str
+    upper: str
+    step: str
+    step_known: bool
+
+    @property
+    def by_ones(self) -> bool:
+        """Whether it counts 0, 1, 2 and so on."""
+        return self.lower == "0" and self.step == "1"
+
+    @property
+    def by_slots(self) -> bool:
+        """Whether the iteration's number is the variable over a step that the compiler knows."""
+        return self.lower == "0" and self.step_known and not self.downwards
+
+    @property
+    def downwards(self) -> bool:
+        """Whether the step is written as a negative number."""
+        return self.step.startswith("-")
+
+    def further(self, iterations: Amount) -> str:
+        """The variable that many iterations on."""
+        if self.step == "1":
+            return f"{self.variable} {_signed(iterations)}"
+        sign, step = ("-", self.step[1:].strip()) if self.downwards else ("+", self.step)
+        if iterations.known == 1:
+            return f"{self.variable} {sign} {step}"
+        return f"{self.variable} {sign} {iterations.factor} * {operand(step)}"
+
+    def exists(self, variable: str) -> str:
+        """Whether there is an iteration at that value of the variable."""
+        return f"{variable} {'>' if self.downwards else '<'} {operand(self.upper)}"
+
+    def number(self, variable: str) -> str:
+        """The number of the iteration at a value of the variable, where it goes by slots."""
+        return variable if self.step == "1" else f"{variable} // {operand(self.step)}"
+
+
+def _signed(amount: Amount) -> str:
+    if not amount.base:
+        return f"+ {amount.offset}"
+    return f"+ {amount.source}"
+
+
+@dataclass(frozen=True)
+class Header:
+    """The parts of a loop's header as the author has them."""
+
+    variable: str
+    call: ast.Call
+    lower: ast.expr
+    upper: ast.expr
+    step: ast.expr
+
+
+def header_of(loop: ast.For) -> Header:
+    """Read `for variable in range(...)`. Raises NotPipelinedError for a loop of another kind."""
+    if not isinstance(loop.target, ast.Name):
+        raise NotPipelinedError("the loop binds more than one name")
+    if not isinstance(loop.iter, ast.Call) or called(loop.iter) != "range":
+        raise NotPipelinedError("the loop does not count through a range")
+    given = list(loop.iter.args)
+    names = {each.arg: each.value for each in loop.iter.keywords}
+    if len(given) > 3 or any(isinstance(each, ast.Starred) for each in given) or None in names:
+        raise NotPipelinedError("the loop's range is not spelled out")
+    zero, one = ast.Constant(0), ast.Constant(1)
+    step = given[2] if len(given) == 3 else names.get("step", one)
+    if "arg1" in names or "arg2" in names or not given:
+        raise NotPipelinedError("the loop's bounds are named arguments")
+    lower, upper = (given[0], given[1]) if len(given) > 1 else (zero, given[0])
+    return Header(loop.target.id, loop.iter, lower, upper, step)
+
+
+def settled(node: ast.expr, assigned: Names, constexprs: Names, variables: Names, *, static: bool) -> bool:
+    """Whether a bound may stand in several places as it is: a name that the loop leaves alone, or a constant.
+
+    `static`: constants of the compilation may, too.
+    """
+    if is_static(node, constexprs, variables):
+        return static and isinstance(node, (ast.Name, ast.Constant, ast.UnaryOp))
+    return isinstance(node, ast.Name) and node.id not in assigned
+
+
+def without_option(call: cst.Call, option: str) -> cst.Call:
+    """A call without one of its named arguments."""
+    left = [each for each in call.args if each.keyword is None or each.keyword.value != option]
+    if len(left) == len(call.args):
+        return call
+    if left:
+        left[-1] = left[-1].with_changes(
+            comma=call.args[-1].comma, whitespace_after_arg=call.args[-1].whitespace_after_arg
+        )
+    return call.with_changes(args=left)

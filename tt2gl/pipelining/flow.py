@@ -1,0 +1,91 @@
+"""Which names statements read and write, and which are still read later: dataflow over Python's syntax trees.
+
+Kernels have structured control flow alone, so that everything is a walk backwards over statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+Names = frozenset[str]
+NONE: Names = frozenset()
+
+
+def reads(node: ast.AST, skipped: frozenset[ast.AST] = frozenset()) -> Names:
+    """The names that a node reads, without those of the `skipped` nodes inside it."""
+    if node in skipped:
+        return NONE
+    found = set()
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+        found.add(node.id)
+    if isinstance(node, ast.AugAssign):
+        found |= targets(node.target)
+    for child in ast.iter_child_nodes(node):
+        found |= reads(child, skipped)
+    return frozenset(found)
+
+
+def writes(node: ast.AST) -> Names:
+    """The names that a statement binds, itself or in its branches."""
+    return frozenset(
+        inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+    )
+
+
+def targets(node: ast.expr) -> Names:
+    """The names that an assignment's target binds."""
+    return writes(node)
+
+
+def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The statement lists directly inside a compound statement."""
+    for name in ("body", "orelse", "finalbody"):
+        inner = getattr(statement, name, None)
+        if inner:
+            yield inner
+    for handler in getattr(statement, "handlers", ()):
+        yield handler.body
+
+
+def inside(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements of a block, with those nested in them, in the order of the text."""
+    for statement in statements:
+        yield statement
+        for block in blocks(statement):
+            yield from inside(block)
+
+
+@dataclass
+class Liveness:
+    """Names still read after each loop of a function (`after`), found by `before`."""
+
+    after: dict[ast.stmt, Names] = field(default_factory=dict)
+
+    def before(self, statements: Sequence[ast.stmt], live: Names) -> Names:
+        """The names read by the statements or after them, before they are bound."""
+        for statement in reversed(statements):
+            live = self._through(statement, live)
+        return live
+
+    def _through(self, statement: ast.stmt, live: Names) -> Names:
+        if isinstance(statement, ast.If):
+            return reads(statement.test) | self.before(statement.body, live) | self.before(statement.orelse, live)
+        if isinstance(statement, (ast.For, ast.While)):
+            self.after[statement] = self.after.get(statement, NONE) | live
+            head = reads(statement.iter if isinstance(statement, ast.For) else statement.test)
+            target = targets(statement.target) if isinstance(statement, ast.For) else NONE
+            around = live
+            while True:
+                top = self.before(statement.body, around | head) - target
+                if top <= around:
+                    return around | head
+                around |= top
+        inner = list(blocks(statement))
+        if inner:
+            heads = reads(statement)
+            for block in inner:
+                self.before(block, live | heads)
+            return live | heads
+        return (live - writes(statement)) | reads(statement)

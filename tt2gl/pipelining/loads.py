@@ -1,0 +1,41 @@
+"""Loads as calls, in either tree: what their addresses and masks are, and what they become."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tt2gl.pipelining.trees import code
+
+# Arguments of a load that its copy takes too.
+_PASSED_ON = ("cache_modifier", "eviction_policy", "volatile")
+
+
+def needs(call: ast.Call) -> list[ast.expr]:
+    """The expressions that say where a load reads: its pointers, and its mask."""
+    named = {each.arg: each.value for each in call.keywords}
+    found = [named["pointer"]] if "pointer" in named else call.args[:1]
+    mask = call.args[1] if len(call.args) > 1 else named.get("mask")
+    return [*found, mask] if mask is not None else found
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load's parts as source; `mask` is None where it has none."""
+
+    pointers: str
+    mask: str | None
+    options: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, call: cst.Call) -> Load:
+        """The parts of a call with a load's arguments."""
+        positional = [each.value for each in call.args if each.keyword is None]
+        named = {each.keyword.value: each.value for each in call.args if each.keyword is not None}
+        pointers = positional[0] if positional else named["pointer"]
+        mask = positional[1] if len(positional) > 1 else named.get("mask")
+        options = tuple((name, code(named[name])) for name in _PASSED_ON if name in named)
+        absent = mask is None or (isinstance(mask, cst.Name) and mask.value == "None")
+        return cls(code(pointers), None if mask is None or absent else code(mask), options)

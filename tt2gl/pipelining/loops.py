@@ -1,0 +1,161 @@
+"""Finds the loops with markers in a file, decides how each is pipelined, and puts what is written in its place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tt2gl.pipelining.counting import Count, Header, header_of, settled
+from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, writes
+from tt2gl.pipelining.loads import needs
+from tt2gl.pipelining.rings import MARKER, LoopRings, NotPipelinedError
+from tt2gl.pipelining.slices import Slice, slice_loop
+from tt2gl.pipelining.static import bound, constants, is_static
+from tt2gl.pipelining.texts import operand
+from tt2gl.pipelining.trees import code
+from tt2gl.pipelining.walking import Lines, with_blocks
+from tt2gl.pipelining.writer import LoopPlan, LoopWriter
+
+
+@dataclass
+class Fresh:
+    """Names that nobody has."""
+
+    taken: set[str]
+
+    def __call__(self, wanted: str) -> str:
+        """The name, or with a number."""
+        name, number = wanted, 1
+        while name in self.taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self.taken.add(name)
+        return name
+
+
+def names_of(tree: ast.AST) -> set[str]:
+    """Every name that a file uses, whatever for."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        for name in ("id", "arg", "name", "asname"):
+            value = getattr(node, name, None)
+            if isinstance(value, str):
+                found.add(value)
+    return found
+
+
+def markers_of(loop: ast.For) -> list[ast.Call]:
+    """The markers of a loop, without those of loops inside it."""
+    found: list[ast.Call] = []
+    for statement in _own(loop.body):
+        parts: Sequence[ast.AST] = [statement] if not list(blocks(statement)) else []
+        found += [node for part in parts for node in ast.walk(part) if is_marker(node)]  # type: ignore[misc]
+    return found
+
+
+def is_marker(node: ast.AST) -> bool:
+    """Whether a node is the call that stands for a load through a ring."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(MARKER)
+
+
+def _own(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a loop's body, with those in branches."""
+    for statement in statements:
+        yield statement
+        if isinstance(statement, ast.If):
+            yield from _own([*statement.body, *statement.orelse])
+
+
+@dataclass
+class FunctionWriter:
+    """Writes the body of one function anew."""
+
+    spec: LoopRings
+    copy: str
+    function: ast.FunctionDef
+    fresh: Fresh
+    liveness: Liveness = field(default_factory=Liveness)
+
+    def __post_init__(self) -> None:
+        self.liveness.before(self.function.body, NONE)
+        self.constexprs, self.variables = constants(self.function), bound(self.function)
+
+    def written(self, node: cst.FunctionDef, indent: int) -> cst.FunctionDef:
+        """The function with its loops pipelined."""
+        made = with_blocks(self.function, node, self.rebuilt, indent)
+        assert isinstance(made, cst.FunctionDef)
+        return made
+
+    def rebuilt(self, statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:
+        """A compound statement with the loops in it pipelined; itself, where it is such a loop."""
+        if isinstance(statement, ast.For) and isinstance(line, cst.For) and markers_of(statement):
+            return LoopWriter(self._plan(statement, line), self.rebuilt, indent).lines(statement, line)
+        if not any(is_marker(node) for node in ast.walk(statement)):
+            return [line]
+        return [with_blocks(statement, line, self.rebuilt, indent)]
+
+    # ---------------------------------------------------------------------------------------------------- decisions
+
+    def _plan(self, loop: ast.For, node: cst.For) -> LoopPlan:
+        header = header_of(loop)
+        assigned = frozenset().union(*map(writes, loop.body))
+        if header.variable in assigned:
+            raise NotPipelinedError("the loop's variable is assigned to in its body")
+        markers = markers_of(loop)
+        live_after = self.liveness.after[loop]
+        parts = slice_loop(loop, {marker: needs(marker) for marker in markers}, live_after)
+        names = list(dict.fromkeys(marker.func.id.removeprefix(MARKER) for marker in markers))  # type: ignore[attr-defined]
+        rings = tuple(self.spec.ring(name) for name in names)
+        bindings: list[tuple[str, str]] = []
+        count = self._count(header, node, assigned, bindings)
+        renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed)}
+        bindings += [(renamed[name], name) for name in sorted(parts.carried & parts.renamed)]
+        turn = None
+        if not count.by_slots:
+            turn = self.fresh("turn")
+            bindings.append((turn, "0"))
+        stage, first = self._stages(header, count, live_after, parts)
+        return LoopPlan(
+            self.spec,
+            self.copy,
+            parts,
+            count,
+            rings,
+            {name: self.fresh(f"{name}_buf") for name in names},
+            self.fresh("ahead"),
+            turn,
+            stage,
+            first,
+            renamed,
+            tuple(bindings),
+        )
+
+    def _stages(self, header: Header, count: Count, live_after: Names, parts: Slice) -> tuple[str, str]:
+        """What the prologue counts with, and its name for the loop's variable: the variable itself where it may."""
+        free = header.variable not in live_after
+        if count.by_slots:
+            name = header.variable if free else self.fresh(f"{header.variable}_ahead")
+            return name, name
+        return self.fresh("s"), header.variable if free else self.fresh(f"{header.variable}_first")
+
+    def _count(self, header: Header, node: cst.For, assigned: Names, bindings: list[tuple[str, str]]) -> Count:
+        known = self.constexprs, self.variables
+        assert isinstance(node.iter, cst.Call)
+        given = [code(each.value) for each in node.iter.args if each.keyword is None]
+        named = {each.keyword.value: code(each.value) for each in node.iter.args if each.keyword is not None}
+        lower, upper = (given[0], given[1]) if len(given) > 1 else ("0", given[0])
+        step = given[2] if len(given) == 3 else named.get("step", "1")
+        if not settled(header.lower, assigned, *known, static=True):
+            bindings.append((self.fresh("start"), lower))
+            lower = bindings[-1][0]
+        step_known = is_static(header.step, *known)
+        if not step_known and not settled(header.step, assigned, *known, static=True):
+            bindings.append((self.fresh("step"), step))
+            step = bindings[-1][0]
+        if not settled(header.upper, assigned, *known, static=False):
+            bindings.append((self.fresh("steps" if lower == "0" and step == "1" else "end"), upper))
+            upper = bindings[-1][0]
+        return Count(header.variable, lower, upper, step if step == "1" or step_known else operand(step), step_known)

@@ -1,0 +1,110 @@
+"""What the pipeliner is told: the rings of a function's loops, and how deep they are."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+MARKER = "_tt2gl_ring_"
+"""Stands before the name of a ring in the call of a load that goes through it."""
+
+
+class NotPipelinedError(ValueError):
+    """A loop with markers cannot be pipelined; says why."""
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A ring of tiles in shared memory, named after the author's variable; all else is Gluon source.
+
+    `in_memory`: a wgmma reads the tile in place; else it is only loaded to registers.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[str, ...]
+    layout: str
+    in_memory: bool
+
+
+@dataclass(frozen=True)
+class LoopRings:
+    """The rings of one function, by its name and the line of its `def`, for all its loops.
+
+    `buffers` is the source of a count: of Triton's `num_stages` where some ring is read in memory, else of one less.
+    It must be 2 or more in the former case and 1 or more in the latter. `synchronous`: sums that a wgmma may not be
+    left running on, as they are not of fp32.
+    """
+
+    function: str
+    line: int
+    rings: tuple[Ring, ...]
+    buffers: str
+    synchronous: frozenset[str] = field(default=frozenset())
+
+    def ring(self, name: str) -> Ring:
+        """The ring of that name. Raises NotPipelinedError where there is none."""
+        for ring in self.rings:
+            if ring.name == name:
+                return ring
+        raise NotPipelinedError(f"there is no ring {name} in {self.function}")
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether some tile is read where it lies."""
+        return any(ring.in_memory for ring in self.rings)
+
+    @property
+    def ahead(self) -> Amount:
+        """How many iterations loads run ahead."""
+        return Amount.of(self.buffers).plus(-1 if self.in_memory else 0)
+
+    def depth(self, ring: Ring) -> Amount:
+        """How many tiles a ring holds: one more than loads run ahead where a wgmma may still read the oldest."""
+        return self.ahead.plus(1 if ring.in_memory else 0)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A count that the compiler knows, `base` (source, or nothing) and a number added to it."""
+
+    base: str
+    offset: int
+
+    @classmethod
+    def of(cls, source: str) -> Amount:
+        """The count that some source says."""
+        node = ast.parse(source.strip(), mode="eval").body
+        match node:
+            case ast.Constant(value=int(value)):
+                return cls("", value)
+            case ast.BinOp(op=ast.Add(), left=left, right=ast.Constant(value=int(value))):
+                return cls.of(ast.unparse(left)).plus(value)
+            case ast.BinOp(op=ast.Sub(), left=left, right=ast.Constant(value=int(value))):
+                return cls.of(ast.unparse(left)).plus(-value)
+            case ast.Name() | ast.Attribute() | ast.Call() | ast.Subscript():
+                return cls(source.strip(), 0)
+        return cls(f"({source.strip()})", 0)
+
+    def plus(self, number: int) -> Amount:
+        """The count with a number added."""
+        return Amount(self.base, self.offset + number)
+
+    @property
+    def known(self) -> int | None:
+        """The number, where it is one."""
+        return None if self.base else self.offset
+
+    @property
+    def source(self) -> str:
+        """The count as an expression."""
+        if not self.base:
+            return str(self.offset)
+        if not self.offset:
+            return self.base
+        return f"{self.base} {'+' if self.offset > 0 else '-'} {abs(self.offset)}"
+
+    @property
+    def factor(self) -> str:
+        """The count as an operand of `*` or `%`."""
+        return f"({self.source})" if self.base and self.offset else self.source

@@ -1,0 +1,134 @@
+"""The producer slice of a loop: the statements that the addresses and masks of its loads need, and what is left.
+
+Everything goes by names, backwards over the body and around it, until nothing is added.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tt2gl.pipelining.flow import NONE, Names, blocks, inside, reads, writes
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A loop taken apart.
+
+    `taken`: statements of the producer. `kept`: those of the body that stay, of which some are in both. `constants`:
+    taken compile-time constants, which stand once before the loop. `carried`: names that the producer takes from one
+    iteration to the next. `renamed`: names of the producer that something else uses too.
+    """
+
+    taken: frozenset[ast.stmt]
+    kept: frozenset[ast.stmt]
+    constants: frozenset[ast.stmt]
+    carried: Names
+    renamed: Names
+
+
+def slice_loop(loop: ast.For, loads: Mapping[ast.Call, Sequence[ast.expr]], live_after: Names) -> Slice:
+    """Take a loop apart. `loads`: what each load of it needs; `live_after`: names read after the loop."""
+    producer = _Producer(loads)
+    top = producer.around(loop.body)
+    constants = frozenset(each for each in producer.taken if is_constexpr(each))
+    taken = frozenset(producer.taken) - constants
+    consumer = _Consumer(frozenset(loads), taken | constants)
+    below = consumer.around(loop.body, live_after)
+    kept_names = NONE.union(*(writes(each) for each in consumer.kept if not isinstance(each, ast.If)))
+    taken_names = NONE.union(*map(writes, taken))
+    carried = top & taken_names
+    needed = below | live_after
+    renamed = (carried & (kept_names | needed)) | (taken_names & needed)
+    return Slice(taken, frozenset(consumer.kept) - constants, constants, carried, renamed)
+
+
+def is_constexpr(statement: ast.stmt) -> bool:
+    """Whether a statement binds a compile-time constant, which can be done but once."""
+    if not isinstance(statement, ast.AnnAssign):
+        return False
+    note = statement.annotation
+    return (note.attr if isinstance(note, ast.Attribute) else getattr(note, "id", "")) == "constexpr"
+
+
+@dataclass
+class _Producer:
+    """Collects the statements that loads need."""
+
+    loads: Mapping[ast.Call, Sequence[ast.expr]]
+    taken: set[ast.stmt] = field(default_factory=set)
+
+    def around(self, body: Sequence[ast.stmt]) -> Names:
+        """All of the body, as often as anything is added: the names that the slice reads from before an iteration."""
+        live = NONE
+        while True:
+            top = self.before(body, live)
+            if top <= live:
+                return live
+            live |= top
+
+    def before(self, statements: Sequence[ast.stmt], live: Names) -> Names:
+        for statement in reversed(statements):
+            live = self._through(statement, live)
+        return live
+
+    def _through(self, statement: ast.stmt, live: Names) -> Names:
+        if isinstance(statement, ast.If):
+            found = self.before(statement.body, live) | self.before(statement.orelse, live)
+            return found | reads(statement.test) if self.wanted(statement) else found
+        if list(blocks(statement)):
+            if not writes(statement) & live:
+                return live
+            self.taken.add(statement)
+            return live | reads(statement)
+        if writes(statement) & live:
+            self.taken.add(statement)
+            live = (live - writes(statement)) | reads(statement)
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and node in self.loads:
+                live = live.union(*map(reads, self.loads[node]))
+        return live
+
+    def wanted(self, statement: ast.stmt) -> bool:
+        """Whether something of a statement is in the slice."""
+        return any(each in self.taken for each in inside([statement])) or any(
+            node in self.loads for node in ast.walk(statement) if isinstance(node, ast.Call)
+        )
+
+
+@dataclass
+class _Consumer:
+    """Collects what stays: all that was not taken, and of what was taken that which it reads."""
+
+    loads: frozenset[ast.AST]
+    taken: frozenset[ast.stmt]
+    kept: set[ast.stmt] = field(default_factory=set)
+
+    def around(self, body: Sequence[ast.stmt], after: Names) -> Names:
+        """The names that what stays reads from before an iteration."""
+        live = after
+        while True:
+            top = self.before(body, live)
+            if top <= live:
+                return top
+            live |= top
+
+    def before(self, statements: Sequence[ast.stmt], live: Names) -> Names:
+        for statement in reversed(statements):
+            live = self._through(statement, live)
+        return live
+
+    def _through(self, statement: ast.stmt, live: Names) -> Names:
+        if statement in self.taken and not writes(statement) & live:
+            return live
+        if isinstance(statement, ast.If):
+            found = self.before(statement.body, live) | self.before(statement.orelse, live)
+            if not any(each in self.kept for each in inside([*statement.body, *statement.orelse])):
+                return live
+            self.kept.add(statement)
+            return found | reads(statement.test, self.loads)
+        self.kept.update(inside([statement]))
+        if isinstance(statement, (ast.For, ast.While)):
+            return live | reads(statement, self.loads)
+        return (live - writes(statement)) | reads(statement, self.loads)

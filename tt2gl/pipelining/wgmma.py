@@ -1,0 +1,213 @@
+"""Rule `wgmma`: products that only add up run on while the loop goes ahead.
+
+for k in range(0, steps):                                                          # before
+    acc = warpgroup_mma(a_buf.index(k % 3), b_buf.index(k % 3), acc)
+
+for k in range(0, steps):                                                          # after
+    acc = warpgroup_mma(a_buf.index(k % 3), b_buf.index(k % 3), acc, is_async=True)
+    acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
+acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
+
+Triton's own conditions: the tiles lie in rings or outlive the loop, and the sum is read by nothing but the next product
+until a product that the loop waits for at once. That wait then takes the running sums along.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tt2gl.pipelining.flow import Names, reads, writes
+from tt2gl.pipelining.static import called
+from tt2gl.pipelining.trees import code, indented, lines_of, statement
+from tt2gl.pipelining.walking import Lines, with_blocks
+
+# Methods of a shared-memory descriptor that give another view of the same memory.
+_VIEWS = {"permute", "reshape", "slice", "trans", "_reinterpret"}
+
+
+def launched_asynchronously(function: cst.FunctionDef, synchronous: Names) -> cst.FunctionDef:
+    """A function whose products run on where they may. Sums named in `synchronous` never do."""
+    tree = ast.parse(cst.Module([function]).code).body[0]
+
+    def loop(statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:
+        if not any(called(node) == "warpgroup_mma" for node in ast.walk(statement) if isinstance(node, ast.Call)):
+            return [line]
+        inner = with_blocks(statement, line, loop, indent)
+        if isinstance(statement, ast.For) and isinstance(inner, cst.For):
+            # Inner loops have been written anew, so that both trees are read again.
+            again = ast.parse(cst.Module([inner]).code).body[0]
+            assert isinstance(again, ast.For)
+            return _Loop(again, inner, synchronous).lines()
+        return [inner]
+
+    made = with_blocks(tree, function, loop, 0)
+    assert isinstance(made, cst.FunctionDef)
+    return made
+
+
+@dataclass(frozen=True)
+class _Product:
+    """`name = warpgroup_mma(a, b, c)`, the `index`-th statement of a body."""
+
+    index: int
+    name: str
+    call: ast.Call
+
+
+@dataclass
+class _Loop:
+    """One loop: which of its products run on (`running`), and which the loop waits for at once (`waited`)."""
+
+    loop: ast.For
+    node: cst.For
+    synchronous: Names
+    running: list[_Product] = field(default_factory=list)
+    waited: list[_Product] = field(default_factory=list)
+    threaded: list[str] = field(default_factory=list)
+
+    def lines(self) -> Lines:
+        """The loop, and the wait after it."""
+        for product in self._products():
+            (self.running if self._may_run_on(product) else self.waited).append(product)
+        if not self.running:
+            return [self.node]
+        body: Lines = []
+        index = 0
+        for line, members, _ in lines_of(self.loop.body, self.node.body):
+            here = [
+                each for each in (*self.running, *self.waited) if index <= each.index < index + max(len(members), 1)
+            ]
+            body += self._line(line, here[0]) if here else [line]
+            index += max(len(members), 1)
+        inner = indented(self.node.body)
+        names = [product.name for product in self.running]
+        return [self.node.with_changes(body=inner.with_changes(body=body)), _wait(0, names)]
+
+    def _products(self) -> list[_Product]:
+        found, alone = [], _alone(self.loop, self.node)
+        for index, each in enumerate(self.loop.body):
+            match each:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if (
+                    called(call) == "warpgroup_mma" and len(call.args) == 3 and index in alone
+                ):
+                    if not any(keyword.arg == "is_async" for keyword in call.keywords):
+                        found.append(_Product(index, name, call))
+        return found
+
+    # --------------------------------------------------------------------------------------------------- conditions
+
+    def _may_run_on(self, product: _Product) -> bool:
+        a, b, _ = product.call.args
+        if product.name in self.synchronous or self._place(b, product.index) not in ("ring", "outside"):
+            return False
+        if self._place(a, product.index) == "written here":
+            return False
+        body = self.loop.body
+        later = body[product.index + 1 :]
+        if any(product.name in reads(each) | writes(each) for each in later):
+            return False
+        readers = self._readers(product)
+        if not readers:
+            return False
+        others = [index for index in readers if not self._adds_up(index, product.name)]
+        if not others:
+            return True
+        if not self.waited or min(others) <= self.waited[0].index:
+            return False
+        self.threaded.append(product.name)
+        return True
+
+    def _readers(self, product: _Product) -> list[int]:
+        """The statements that read what the product was in the iteration before."""
+        found = []
+        for index, each in enumerate(self.loop.body[: product.index + 1]):
+            if product.name in reads(each):
+                found.append(index)
+            if product.name in writes(each) and not isinstance(each, (ast.If, ast.For, ast.While)):
+                break
+        return found
+
+    def _adds_up(self, index: int, name: str) -> bool:
+        """Whether a statement is a product that takes a sum as what it adds to, and for nothing else."""
+        match self.loop.body[index]:
+            case ast.Assign(value=ast.Call(args=[a, b, ast.Name(id=added)]) as call) if called(call) == "warpgroup_mma":
+                return added == name and name not in reads(a) | reads(b)
+        return False
+
+    def _place(self, node: ast.expr, index: int) -> str:
+        """Where an operand is: in a `ring`, made `outside` the loop, in `registers`, or in memory `written here`."""
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+            node = node.func.value
+        if isinstance(node, ast.Name):
+            return self._place_of(node.id, index)
+        return {"index": "ring", "allocate_shared_memory": "written here"}.get(called(node), "registers")
+
+    def _place_of(self, name: str, index: int) -> str:
+        if not any(name in writes(each) for each in self.loop.body):
+            return "outside"
+        for earlier in range(index - 1, -1, -1):
+            each = self.loop.body[earlier]
+            if name in writes(each):
+                values = [node for node in ast.walk(each) if isinstance(node, ast.Assign) and name in writes(node)]
+                places = {self._place(node.value, earlier) for node in values}
+                return places.pop() if len(places) == 1 else "written here"
+        return "written here"
+
+    # -------------------------------------------------------------------------------------------------------- writing
+
+    def _line(self, line: cst.BaseStatement, product: _Product) -> Lines:
+        if product in self.waited and not (self.threaded and product is self.waited[0]):
+            return [line]
+        made: Lines = [_asynchronous(line)]
+        if product in self.waited:
+            note = "done here: this product, and what ran on from the iteration before"
+            return [*made, _wait(0, [product.name, *self.threaded], note)]
+        last = product is self.running[-1]
+        count, names = len(self.running), [each.name for each in self.running]
+        if self.waited:
+            return [*made, _wait(count, names, "runs on into the next iteration")] if last else made
+        if self._place(product.call.args[0], product.index) == "registers":
+            # Its registers are written anew in the next iteration, so that it must be done by then.
+            note = "done here: this product's last turn, whose registers are used again"
+            return [*made, _wait(count - 1, names if last else [product.name], note)]
+        note = "runs on, while the iteration before is done: its tiles may be overwritten"
+        return [*made, _wait(count, names, note)] if last else made
+
+
+def _alone(loop: ast.For, node: cst.For) -> set[int]:
+    """The statements of a body that have a line of their own."""
+    found, index = set(), 0
+    for _, members, _ in lines_of(loop.body, node.body):
+        if len(members) == 1:
+            found.add(index)
+        index += max(len(members), 1)
+    return found
+
+
+def _wait(outstanding: int, names: Sequence[str], *notes: str) -> cst.SimpleStatementLine:
+    deps = f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
+    return statement(f"{', '.join(names)} = warpgroup_mma_wait(num_outstanding={outstanding}, deps={deps})", *notes)
+
+
+def _asynchronous(line: cst.BaseStatement) -> cst.BaseStatement:
+    """A product's statement with `is_async=True`."""
+    assert isinstance(line, cst.SimpleStatementLine)
+    assign = line.body[0]
+    assert isinstance(assign, cst.Assign)
+    assert isinstance(assign.value, cst.Call)
+    made = cst.parse_expression("f(is_async=True)")
+    assert isinstance(made, cst.Call)
+    *others, last = assign.value.args
+    if not isinstance(last.comma, cst.Comma):
+        last = last.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+    call = assign.value.with_changes(args=[*others, last, made.args[0]])
+    return line.with_changes(body=[assign.with_changes(value=call)])
+
+
+def products_in(function: cst.FunctionDef) -> bool:
+    """Whether a function multiplies with wgmma."""
+    return "warpgroup_mma(" in code(function)
