@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from tests.corpus.features import CORPUS, available
 from tt2gl.convert import convert
 from tt2gl.isolate import private_triton
 from tt2gl.launch_file import read_launches
@@ -19,8 +19,7 @@ from tt2gl.verify.inputs import Inputs
 from tt2gl.verify.simulate import SimulationJob
 from tt2gl.verify.simulated_kernel import SimulatedKernel
 
-CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-FAMILIES = sorted(path.name.removesuffix(".launches.json") for path in CORPUS.glob("*.launches.json"))
+FAMILIES = available()
 
 # The larger ones are for a GPU.
 MOST_BYTES = 2**22

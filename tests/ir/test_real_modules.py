@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import REPOSITORY
+from tests.corpus.features import CORPUS, available
 from tests.simulate.kernels import suite
 from tt2gl import compiler, isolate
 from tt2gl.convert import convert
@@ -25,7 +25,6 @@ from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.source import read_source
 from tt2gl.targets import get_target
 
-CORPUS = REPOSITORY / "corpus"
 TARGETS = ("sm80", "sm90", "sm100", "gfx942", "gfx950", "gfx1250")
 
 _RESULTS = re.compile(r"^\s*(%[^=\n]+) = \"", re.MULTILINE)
@@ -108,8 +107,8 @@ _MORE = [pytest.param(target, True, marks=pytest.mark.slow) for target in TARGET
 @pytest.mark.parametrize(("target", "optimised"), [*_FEW, *_MORE])
 def test_the_corpus(target: str, optimised: bool, tmp_path: Path) -> None:
     jobs: list[tuple[Any, ...]] = []
-    for file in sorted(CORPUS.glob("*.launches.json")):
-        source = read_source(file.with_name(file.name.replace(".launches.json", ".py")))
+    for family in available():
+        file, source = CORPUS / f"{family}.launches.json", read_source(CORPUS / f"{family}.py")
         for launch in first_launches(read_launches(file)):
             kernel = slice_kernel(source, launch.kernel, target=target, root=CORPUS)
             jobs.append((kernel, launch, target, optimised, tmp_path))
@@ -123,9 +122,9 @@ def test_the_corpus(target: str, optimised: bool, tmp_path: Path) -> None:
 def test_the_corpus_in_gluon(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(CORPUS)
     jobs: list[tuple[Any, ...]] = []
-    for file in sorted(CORPUS.glob("*.launches.json")):
-        launches = first_launches(read_launches(file))
-        made = convert(file.name.replace(".launches.json", ".py"), target=target, launches=launches, compile=False)
+    for family in available():
+        launches = first_launches(read_launches(CORPUS / f"{family}.launches.json"))
+        made = convert(f"{family}.py", target=target, launches=launches, compile=False)
         port = tmp_path / Path(made.path).name
         port.write_text(made.text, "utf-8")
         kernels = {report.kernel for report in made.kernels if report.status == "converted"}
