@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from tt2gl.launches import DtypeValue, JitValue, Launch
+from tt2gl.plan import STAGES
 from tt2gl.targets import Target
 
 # `builtin.module` allows no attribute without a dialect, so this one makes it fail its verifier.
@@ -51,6 +52,9 @@ def source_for(fn: Any, launch: Launch) -> Any:
     names = list(fn.arg_names)
     signature = {name: launch.signature.get(name, "constexpr") for name in names}
     constexprs = {name: constexpr_value(value, fn) for name, value in launch.constexprs.items() if name in names}
+    if fn.is_gluon() and STAGES in names:
+        # What Triton has as an option of the launch, a pipelined Gluon kernel has as a parameter.
+        constexprs.setdefault(STAGES, launch.options.num_stages)
     for parameter in inspect.signature(fn.fn).parameters.values():
         if signature[parameter.name] == "constexpr" and parameter.name not in constexprs:
             constexprs[parameter.name] = None if parameter.default is parameter.empty else parameter.default

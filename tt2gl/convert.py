@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,10 +21,20 @@ from tt2gl.isolate import map_isolated, preload
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.layouts import PAIRED_SOURCE, coalesced_source
+from tt2gl.matrix_layouts import (
+    BATCHED_MMA_V2_SOURCE,
+    CHAINED_WGMMA_SOURCE,
+    MMA_V2_SOURCE,
+    WGMMA_SOURCE,
+    fma_source,
+)
+from tt2gl.pipeline import staged
 from tt2gl.plan import FilePlan, FunctionPlan, KeptFunction
 from tt2gl.results import CompileResult, Conversion, KernelReport
 from tt2gl.rewrite.file import KEPT, rewrite
+from tt2gl.rewrite.imports import with_instructions
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
+from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile, read_source
@@ -228,7 +239,7 @@ def _write(
             continue
         if not any(kernel.analysis for kernel in kernels):
             return source.text
-        text = rewrite(source, plan)
+        text = with_instructions(staged(rewrite(source, plan), source, plan))
         if not compiled or not _keep_failures(source, text, kernels, target, root, timeout):
             return text
 
@@ -287,13 +298,20 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
     """The layout functions that the plans' layouts call."""
     said = [text for function in functions for text in function.layouts()]
     helpers: dict[str, tuple[str, ...]] = {
-        "coalesced(": (coalesced_source(target.warp_size),),
-        "paired(": (PAIRED_SOURCE,),
+        "coalesced": (coalesced_source(target.warp_size),),
+        "paired": (PAIRED_SOURCE,),
+        "mma_v2_layout": (MMA_V2_SOURCE,),
+        "batched_mma_v2_layout": (MMA_V2_SOURCE, BATCHED_MMA_V2_SOURCE),
+        "wgmma_layout": (WGMMA_SOURCE,),
+        "chained_wgmma_layout": (CHAINED_WGMMA_SOURCE,),
+        "fma_layout": (fma_source(target.warp_size),),
+        "swizzled_layout": (SWIZZLED_SOURCE,),
     }
     for name in ("max", "min"):
-        helpers[f"{name}_with_index("] = (*combine_sources(name), helper_source(name))
-    needed = [sources for name, sources in helpers.items() if any(name in text for text in said)]
-    return tuple(source for sources in needed for source in sources)
+        helpers[f"{name}_with_index"] = (*combine_sources(name), helper_source(name))
+    called = {name for text in said for name in re.findall(r"\w+(?=\()", text)}
+    needed = [sources for name, sources in helpers.items() if name in called]
+    return tuple(dict.fromkeys(source for sources in needed for source in sources))
 
 
 def _same_file(path: str, function: JitFunction) -> bool:

@@ -20,12 +20,40 @@ from tt2gl.pipelining.loops import Fresh, FunctionWriter, names_of
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError, Ring
 from tt2gl.pipelining.walking import Lines, walked, with_blocks
 from tt2gl.pipelining.wgmma import launched_asynchronously
+from tt2gl.plan import ASYNC_LOAD, FilePlan, FunctionPlan
+from tt2gl.source import SourceFile
 
-__all__ = ["LoopRings", "NotPipelinedError", "Ring", "pipelined"]
+__all__ = ["LoopRings", "NotPipelinedError", "Ring", "pipelined", "staged"]
 
 
 COPY = "async_copy.async_copy_global_to_shared"
 """What copies to shared memory are called, unless it is said otherwise."""
+
+
+def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
+    """A rewritten file with the loops of its converted functions pipelined, as `plan` has their rings."""
+    names = {function.line: function.name for function in source.functions}
+    places: dict[str, list[int]] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            places.setdefault(node.name, []).append(node.lineno)
+    specs: list[LoopRings] = []
+    for function in sorted(plan.functions, key=lambda function: function.line):
+        name = plan.twins.get(function.line, names[function.line])
+        alike = [line for line, known in sorted(names.items()) if known == names[function.line]]
+        line = sorted(places[name])[alike.index(function.line)]
+        products = [*function.edits.dots.values()]
+        if function.rings or any(dot.instruction == "wgmma" for dot in products):
+            specs.append(_spec(function, name, line))
+    return pipelined(text, specs, ASYNC_LOAD) if specs else text
+
+
+def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
+    rings = tuple(Ring(ring.name, ring.dtype, ring.dims, ring.layout, ring.in_memory) for ring in function.rings)
+    stages = function.stages.source if function.stages is not None else "2"
+    buffers = stages if any(ring.in_memory for ring in rings) or not rings else f"{stages} - 1"
+    others = frozenset(dot.name for dot in function.edits.dots.values() if dot.dtype != "gl.float32")
+    return LoopRings(name, line, rings, buffers, others)
 
 
 def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:

@@ -109,11 +109,33 @@ class Declaration:
     comment: str
 
 
+ASYNC_LOAD = "async_load"
+"""What converted code calls an asynchronous copy to shared memory, whatever the installed Triton calls it."""
+
+STAGES = "NUM_STAGES"
+"""The parameter of a pipelined kernel that Triton's launch option `num_stages` becomes."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """How deep a function's loops are pipelined: `source` is a parameter, its own or the author's, or a number.
+
+    `parameter`: a parameter of that name is added, with `default`. `asked`: launches differ, so that it is taken from
+    each launch's own `num_stages`.
+    """
+
+    source: str
+    parameter: bool = False
+    default: int | None = None
+    asked: bool = False
+
+
 @dataclass(frozen=True)
 class FunctionPlan:
     """All edits of one jit function. `line` is that of its `def` in the author's file.
 
     `copies`: statements that stand several times, each time with other edits. `hoists`: by where the loop starts.
+    `rings`: what its loads go through, `stages`: how far they run ahead of their use.
     """
 
     path: str
@@ -126,6 +148,7 @@ class FunctionPlan:
     conversions: Mapping[Position, tuple[Conversion, ...]] = field(default_factory=dict)
     hoists: Mapping[tuple[int, int], tuple[Hoist, ...]] = field(default_factory=dict)
     rings: tuple[Ring, ...] = ()
+    stages: Stages | None = None
 
     def layouts(self) -> Iterator[str]:
         """Every layout that the function's text spells, and every helper that it calls."""

@@ -101,8 +101,8 @@ class Builder:
                     self.assign(target, result, frame, clonable=len(targets) == 1)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.evaluate(value, frame), frame, clonable=True)
-            case ast.AugAssign(target=ast.Name() as target, op=ast.Add(), value=ast.Call() as value) if (
-                self.dots.fuses(value, frame)
+            case ast.AugAssign(target=ast.Name() as target, op=ast.Add(), value=ast.Call() as value) if self.dots.fuses(
+                value, frame
             ):
                 reading = self.read(target, frame)
                 self.assign(target, self.dots.read(value, frame, node, reading), frame, True)

@@ -81,4 +81,6 @@ class DotReader:
     def is_none(self, node: ast.expr, frame: Frame) -> bool:
         """Whether an argument is given as None."""
         fact = frame.facts.expressions.get(position_of(node))
-        return isinstance(fact, ConstFact) and fact.value is None or isinstance(node, ast.Constant) and node.value is None
+        return (
+            isinstance(fact, ConstFact) and fact.value is None or isinstance(node, ast.Constant) and node.value is None
+        )

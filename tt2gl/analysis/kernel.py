@@ -55,4 +55,4 @@ def analyse(
     left_out = unreached_creations(trees, facts)
     unverified = first_unreached(trees, facts)
     key = (entry.path, entry.line)
-    return KernelAnalysis(key, name, scenes, classes, decisions, taken, unreached=left_out, unverified=unverified)
+    return KernelAnalysis(key, name, scenes, classes, decisions, taken, unreached=left_out, unverified=unverified, stages=cores.stages())

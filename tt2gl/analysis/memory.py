@@ -50,7 +50,6 @@ class LayoutClass:
     exact: bool = True
     name: str = ""
     label: str = ""
-    comment: str = ""
 
     @property
     def rank(self) -> int:
@@ -116,16 +115,14 @@ class Classes:
         source, exact = self._formula(candidate, layouts)
         return self._register(candidate.dims, layouts, source, [candidate.pointer or ""], exact)
 
-    def named(
-        self, dims: tuple[str, ...], layouts: Mapping[int, Any], source: str, exact: bool, label: str, comment: str
-    ) -> str:
+    def named(self, dims: tuple[str, ...], layouts: Mapping[int, Any], source: str, exact: bool, label: str) -> str:
         """The key of a class that serves no access: one of that source, or a new one called `label`."""
         for known in self.classes:
             shared = known.layouts.keys() & layouts.keys()
             if known.label and known.source == source and all(known.layouts[i] == layouts[i] for i in shared):
                 known.layouts.update(layouts)
                 return known.name
-        made = LayoutClass(dims, dict(layouts), [], source, exact, f"L{len(self.classes)}", label, comment)
+        made = LayoutClass(dims, dict(layouts), [], source, exact, f"L{len(self.classes)}", label)
         self.classes.append(made)
         return made.name
 

@@ -17,7 +17,7 @@ from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.naming import class_names, listed, unused
 from tt2gl.analysis.propagation import Decisions, DotWant
 from tt2gl.analysis.terms import IN_RING, Operand, Stored, renamed, rendered, root_of, skeleton
-from tt2gl.plan import Conversion, Declaration, Dot, Edits, FunctionPlan, Ring, Store
+from tt2gl.plan import Conversion, Declaration, Dot, Edits, FunctionPlan, Ring, Stages, Store, STAGES
 
 
 @dataclass
@@ -31,6 +31,7 @@ class KernelAnalysis:
     decisions: Sequence[Decisions]
     taken: frozenset[str]
     names: dict[str, str] = field(default_factory=dict)
+    stages: Stages | None = None
     unreached: dict[FunctionKey, list[Position]] = field(default_factory=dict)
     unverified: dict[FunctionKey, Position] = field(default_factory=dict)
 
@@ -54,13 +55,14 @@ class Planner:
                 for key in scene.graph.touched:
                     self.functions.setdefault(key, Function()).touched = True
         self._pass_layouts()
+        self.staged = self._staged()
 
     def plans(self) -> list[FunctionPlan]:
         """Plans of every function that changes. Raises `Conflict`."""
         return [
             self._plan(key, function)
             for key, function in self.functions.items()
-            if key in self.kernels or function.edited or self.parameters.get(key)
+            if key in self.kernels or function.edited or self.parameters.get(key) or key in self.staged
         ]
 
     def _pass_layouts(self) -> None:
@@ -83,6 +85,27 @@ class Planner:
                         passed = self.passed.setdefault((call.caller, call.position), {}).setdefault(name, {})
                         passed[place, launch, call.context] = wanted[inside]
                         self.functions.setdefault(call.caller, Function())
+
+    def _staged(self) -> dict[FunctionKey, Stages]:
+        """The functions that pipeline loops, or call one that does, and what each knows the number of stages by."""
+        found = {key for key, function in self.functions.items() if function.rings}
+        calls = [call for analysis in self.analyses for scene in analysis.scenes for call in scene.graph.calls]
+        while more := {call.caller for call in calls if call.callee in found} - found:
+            found |= more
+        staged: dict[FunctionKey, Stages] = {}
+        for key in found:
+            own = self.kernels[key].stages if key in self.kernels else Stages(STAGES, parameter=True)
+            if own is not None:
+                staged[key] = own
+        return staged
+
+    def _stage_arguments(self, key: FunctionKey) -> dict[Position, tuple[str, str]]:
+        """The number of stages, as a function passes it on to the helpers that pipeline loops."""
+        own = self.staged.get(key)
+        calls = [call for analysis in self.analyses for scene in analysis.scenes for call in scene.graph.calls]
+        if own is None:
+            return {}
+        return {call.position: (STAGES, own.source) for call in calls if call.caller == key and call.callee in self.staged}
 
     def _parametrise(self, key: FunctionKey) -> None:
         """One parameter for all places of a helper that always want the same layout, or one made of the same."""
@@ -179,31 +202,18 @@ class Planner:
             copies=copies,
             conversions={statement: tuple(steps) for statement, steps in conversions.items()},
             rings=self._rings(key, function),
+            stages=self.staged.get(key),
         )
 
     def _rings(self, key: FunctionKey, function: Function) -> tuple[Ring, ...]:
         """The rings of a function's loads, by name: one for the loads of one variable."""
         made: dict[str, Ring] = {}
-        slots: dict[Position, Wanted] = {}
-        wants: dict[Position, list[Wanted]] = {}
         for (kind, position), entries in function.slots.items():
             if kind == "ring":
-                slots[position] = {entry.context: entry.term for entry in entries}
-            if kind == "staged":
-                wants.setdefault(position, []).extend({entry.context: entry.term} for entry in entries)
-        for position, slot in slots.items():
-            want = function.rings[position]
-            in_place = any(term == IN_RING for wanted in wants[position] for term in wanted.values())
-            ring = Ring(
-                want.name,
-                f"{want.pointer}.dtype.element_ty",
-                _dims(slot),
-                self._spelled(key, slot, position),
-                in_place,
-            )
-            known = made.setdefault(want.name, ring)
-            if known.in_memory != ring.in_memory:
-                made[want.name] = replace(known, in_memory=True)
+                slot = {entry.context: entry.term for entry in entries}
+                want = function.rings[position]
+                dtype, layout = f"{want.pointer}.dtype.element_ty", self._spelled(key, slot, position)
+                made.setdefault(want.name, Ring(want.name, dtype, _dims(slot), layout, want.in_memory))
         return tuple(made.values())
 
     def _edits(
@@ -223,16 +233,13 @@ class Planner:
                     if (name := labels.common(function.variables[position], wanted, position))
                 }
 
-            inside = [
-                (position, names)
-                for (caller, position), names in self.passed.items()
-                if caller == key and (statement is None or _within(position, statement))
-            ]
             out_of_reach = self._out_of_reach(key) if statement is None else {}
 
             def inside_of(position: Position) -> bool:
                 return statement is None or _within(position, statement)
 
+            passed = {p: names for (caller, p), names in self.passed.items() if caller == key and inside_of(p)}
+            stages = {p: pair for p, pair in self._stage_arguments(key).items() if inside_of(p)}
             return Edits(
                 creations={**out_of_reach, **spelled("creation")},
                 converts=spelled("convert"),
@@ -250,8 +257,11 @@ class Planner:
                 reads=labelled("read"),
                 targets=labelled("target"),
                 arguments={
-                    position: tuple((name, self._spelled(key, wanted, position)) for name, wanted in names.items())
-                    for position, names in inside
+                    position: (
+                        *((name, self._spelled(key, wanted, position)) for name, wanted in passed.get(position, {}).items()),
+                        *((stages[position],) if position in stages else ()),
+                    )
+                    for position in {**passed, **stages}
                 },
             )
 
@@ -279,7 +289,7 @@ class Planner:
         for layout in analysis.classes.classes:
             if layout.name in used:
                 served = [pointer for pointer in layout.pointers if pointer]
-                comment = f"coalesced access to {listed(served)}" if served else layout.comment
+                comment = f"coalesced access to {listed(served)}" if served else ""
                 made.append(Declaration(analysis.names[layout.name], layout.source, comment))
         made.extend(Declaration(name, source, "") for source, name in self.operands.get(key, {}).items())
         choices = self.choices.get(key, {})

@@ -49,11 +49,15 @@ class NamedWeb:
 
 @dataclass(frozen=True)
 class RingWant:
-    """The ring of a load: its name, the shared layout of a slot, and a name whose elements point to its dtype."""
+    """The ring of a load: its name, the shared layout of a slot, and a name whose elements point to its dtype.
+
+    `in_memory`: a dot takes the slots in place.
+    """
 
     name: str
     slot: Stored
     pointer: str
+    in_memory: bool
 
 
 @dataclass(frozen=True)
@@ -200,7 +204,9 @@ class Propagation(Anchors):
             case "load" if node.staged:
                 self._operands(node, self.access_root(node), clone)
                 use = self.cores.rings[node.chain]
-                self.decisions.staged[spot] = term, RingWant(use.name, self.cores.ring(node, self.graph), node.function)
+                self.decisions.staged[spot] = term, RingWant(
+                    use.name, self.cores.ring(node, self.graph), node.function, use.in_memory
+                )
             case "dot":
                 self._dot(node, term, spot)
             case "opaque" if in_ring(node):

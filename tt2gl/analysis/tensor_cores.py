@@ -6,15 +6,18 @@ kernel's constexprs where one gives exactly those.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from tt2gl.analysis.dot_formulas import Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, RingFact
 from tt2gl.analysis.graph import Definition, Graph, Node
 from tt2gl.analysis.memory import Classes, named_dims
-from tt2gl.ir.attributes import DialectAttr
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
+from tt2gl.ir.attributes import Attribute, DialectAttr
+from tt2gl.plan import STAGES, Stages
+
+_DEFAULT_STAGES = 3
+"""What Triton takes where a launch does not say."""
 
 
 class Mixed(Exception):
@@ -53,12 +56,18 @@ class RingUse:
     facts: dict[int, RingFact] = field(default_factory=dict)
     shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether a dot takes the tiles in place."""
+        return any(_in_place(fact) for fact in self.facts.values())
+
 
 class TensorCores:
     """Dots and rings of a kernel, found once for all its launches."""
 
     def __init__(self, classes: Classes) -> None:
         self.classes, self.scenes = classes, classes.scenes
+        self.formulas = Formulas(self.scenes)
         self.dots: dict[CallChain, DotUse] = {}
         self.rings: dict[CallChain, RingUse] = {}
         self._accumulators: set[str] = set()
@@ -75,6 +84,28 @@ class TensorCores:
                     use = self.rings.setdefault(node.chain, RingUse(node, names.get(id(node), "tile")))
                     use.facts[index], use.shapes[index] = ring, node.shape
 
+    def stages(self) -> Stages | None:
+        """How deep Triton pipelines the kernel's loops, as source that gives every launch its own; None if it does not.
+
+        A ring that a dot takes in place has a buffer for each stage, one that is read into registers one less.
+        """
+        deep: dict[int, int] = {}
+        for ring in self.rings.values():
+            for index, fact in ring.facts.items():
+                deep[index] = max(deep.get(index, 0), fact.buffers + (not _in_place(fact)))
+        if not deep:
+            return None
+        launches = [scene.launch for scene in self.scenes]
+        options = {index: launches[index].options.num_stages for index in deep}
+        if deep == options:
+            values = {launch.options.num_stages for launch in launches}
+            asked = len(values) > 1
+            return Stages(STAGES, True, _DEFAULT_STAGES if asked else values.pop(), asked)
+        for name in launches[0].constexprs:
+            if all(launches[index].constexprs.get(name) == depth for index, depth in deep.items()):
+                return Stages(name)
+        return Stages(str(max(deep.values())))
+
     def is_accumulator(self, term: Term) -> bool:
         """Whether a layout is a dot's."""
         return root_of(term).name in self._accumulators
@@ -85,14 +116,16 @@ class TensorCores:
         layouts = {index: fact.accumulator for index, fact in use.facts.items()}
         dims = named_dims(node, self.scenes, use.shapes)
         label = "mma_layout" if len(self.dots) == 1 else f"{use.name}_layout"
-        name = self._register(dims, layouts, label, "")
+        name = self._register(dims, use.shapes, layouts, label)
         self._accumulators.add(name)
         return Root(name)
 
     def k_width(self, node: Node, operand: int) -> str:
         """How many elements along K a thread has side by side, as source."""
-        widths = {self._operand(fact, operand).layout.get("kWidth", 0) for fact in self.dots[node.chain].facts.values()}
-        return str(max(widths))
+        facts = self.dots[node.chain].facts
+        return self.formulas.k_width(
+            {i: self._operand(fact, operand).layout.get("kWidth", 0) for i, fact in facts.items()}
+        )
 
     def in_memory(self, node: Node, operand: int) -> bool:
         """Whether a dot takes an operand from shared memory."""
@@ -106,7 +139,7 @@ class TensorCores:
         shapes = {index: fact.shape[::-1] if turned else fact.shape for index, fact in taken.items()}
         name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
         dims = named_dims(value, self.scenes, shapes)
-        root = self._register(dims, layouts, f"{name}_shared", "")
+        root = self._register(dims, shapes, layouts, f"{name}_shared")
         return Stored(Root(root), graph.spelled(value))
 
     def ring(self, node: Node, graph: Graph) -> Stored:
@@ -114,41 +147,32 @@ class TensorCores:
         use = self.rings[node.chain]
         layouts = {index: fact.layout for index, fact in use.facts.items()}
         dims = named_dims(node, self.scenes, use.shapes)
-        return Stored(Root(self._register(dims, layouts, f"{use.name}_shared", "")), graph.spelled(node))
+        return Stored(Root(self._register(dims, use.shapes, layouts, f"{use.name}_shared")), graph.spelled(node))
 
     @staticmethod
     def _operand(fact: DotFact, operand: int) -> DotOperandFact:
         return fact.b if operand else fact.a
 
-    def _register(self, dims: tuple[str, ...], layouts: Mapping[int, object], label: str, comment: str) -> str:
-        """The class of these layouts; named where it is new."""
-        source, exact = _literal(layouts)
-        return self.classes.named(dims, layouts, source, exact, label, comment)
+    def _register(self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts, label: str) -> str:
+        """The class of these layouts; called `label` where it is new."""
+        said = self.formulas.written(dims, shapes, layouts)
+        return self.classes.named(dims, layouts, said.source, said.exact, label)
+
+
+def _in_place(ring: RingFact) -> bool:
+    """Whether a ring is laid out for an instruction that reads shared memory."""
+    return bool(ring.layout.name == "ttg.nvmma_shared")
 
 
 def _turned(layout: DialectAttr) -> DialectAttr:
     """A shared layout as it is before a transposition of the memory in it."""
-    flipped = {"transposed": lambda value: not value, "order": lambda value: tuple(reversed(value))}
-    return replace(
-        layout, parameters=tuple((key, flipped[key](v) if key in flipped else v) for key, v in layout.parameters)
-    )
-
-
-def _literal(layouts: Mapping[int, Any]) -> tuple[str, bool]:
-    """One launch's layout as Gluon source, and whether it is every launch's."""
-    attribute = next(iter(layouts.values()))
-    of = dict(attribute.parameters)
-    if attribute.name == "ttg.nvidia_mma":
-        version = [of["versionMajor"], of["versionMinor"]]
-        warps, shape = list(of["warpsPerCTA"]), list(of["instrShape"])
-        text = f"gl.NVMMADistributedLayout({version}, {warps}, {shape})"
-    elif attribute.name == "ttg.nvmma_shared":
-        width, bits = of["swizzlingByteWidth"], of["elementBitWidth"]
-        text = f"gl.NVMMASharedLayout({width}, {bits}, 2, transposed={of['transposed']})"
-    else:
-        numbers = (of["vec"], of["perPhase"], of["maxPhase"], list(of["order"]))
-        text = f"gl.SwizzledSharedLayout({', '.join(map(str, numbers))})"
-    return text, len(set(layouts.values())) == 1
+    changed: dict[str, Attribute] = {}
+    for name, value in layout.parameters:
+        if name == "transposed":
+            changed[name] = not value
+        elif name == "order":
+            changed[name] = tuple(reversed(value))
+    return replace(layout, parameters=tuple((name, changed.get(name, value)) for name, value in layout.parameters))
 
 
 def _names(graph: Graph) -> dict[int, str]:

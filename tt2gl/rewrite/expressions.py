@@ -121,9 +121,7 @@ class Expressions(cst.CSTTransformer):
             node, added = (node.left, node.right) if on_left else (node.right, node.left)
         return self._instruction(node, dot, added)
 
-    def _instruction(
-        self, node: cst.BaseExpression, dot: Dot, added: cst.BaseExpression | None
-    ) -> cst.BaseExpression:
+    def _instruction(self, node: cst.BaseExpression, dot: Dot, added: cst.BaseExpression | None) -> cst.BaseExpression:
         assert isinstance(node, cst.Call)
         a, b = argument(node, "input", 0), argument(node, "other", 1)
         assert a is not None and b is not None

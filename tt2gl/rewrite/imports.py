@@ -11,9 +11,12 @@ from triton.experimental.gluon import language as gl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import libcst as cst
+
+from tt2gl.plan import ASYNC_LOAD
 
 IMPORTED = {"gluon": "triton.experimental.gluon", "gl": "triton.experimental.gluon.language"}
 """The names that converted code uses, and the modules they stand for."""
@@ -27,6 +30,38 @@ def import_lines(names: Mapping[str, str]) -> tuple[str, str]:
         f"from triton.experimental import gluon{aliased}",
         f"from triton.experimental.gluon import language as {gl}",
     )
+
+
+_NVIDIA = "triton.experimental.gluon.language.nvidia"
+INSTRUCTIONS = {
+    f"{_NVIDIA}.ampere": ("async_copy", "mma_v2"),
+    f"{_NVIDIA}.hopper": ("fence_async_shared", "warpgroup_mma", "warpgroup_mma_init", "warpgroup_mma_wait"),
+}
+"""What pipelines and products call, by module."""
+
+_ASYNC_LOAD = f"""
+try:
+    from {_NVIDIA}.ampere.async_copy import {ASYNC_LOAD}
+except ImportError:  # as it was called before Triton 3.8
+    from {_NVIDIA}.ampere.async_copy import async_copy_global_to_shared as {ASYNC_LOAD}
+"""
+
+
+def with_instructions(code: str) -> str:
+    """The converted file with the instructions imported that it calls, after Gluon itself."""
+    used = set(re.findall(r"(?<![\w.])\w+(?=[.(])", code))
+    lines = [
+        f"from {module} import {', '.join(name for name in names if name in used)}\n"
+        for module, names in INSTRUCTIONS.items()
+        if used & set(names)
+    ]
+    lines = [line for line in lines if line not in code]
+    if ASYNC_LOAD in used and _ASYNC_LOAD not in code:
+        lines.append(_ASYNC_LOAD)
+    gluon = re.search(r"^from triton\.experimental\.gluon import language as \w+\n", code, re.MULTILINE)
+    if not lines or gluon is None:
+        return code
+    return f"{code[: gluon.end()]}{''.join(lines)}{code[gluon.end() :]}"
 
 
 def _imports_triton(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bool:

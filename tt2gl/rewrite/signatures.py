@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import libcst as cst
 from libcst import ensure_type
 
-from tt2gl.plan import Declaration, FunctionPlan
+from tt2gl.plan import Declaration, FunctionPlan, Stages
 from tt2gl.rewrite.build import expression, statement
 
 # Room for a statement in a function's body, in lines of 120 columns.
@@ -32,14 +32,14 @@ def gluon_decorator(decorator: cst.Decorator) -> cst.Decorator:
     return decorator.with_changes(decorator=jit)
 
 
-def with_parameters(function: cst.FunctionDef, names: Sequence[str]) -> cst.FunctionDef:
-    """The function with constexpr parameters for layouts at its end."""
+def with_parameters(function: cst.FunctionDef, names: Sequence[str], value: int | None = None) -> cst.FunctionDef:
+    """The function with constexpr parameters at its end; `value` is their default."""
     params = function.params
     optional = any(param.default is not None for param in params.params)
     made = list(params.params)
     for name in names:
         annotation = cst.Annotation(expression("gl.constexpr"))
-        default = cst.Name("None") if optional else None
+        default = cst.Integer(str(value)) if value is not None else cst.Name("None") if optional else None
         if made:
             comma = made[-1].comma
             space = (
@@ -93,5 +93,20 @@ def with_signature(function: cst.FunctionDef, plan: FunctionPlan, is_jit: Sequen
         gluon_decorator(decorator) if jit else decorator
         for decorator, jit in zip(function.decorators, is_jit, strict=True)
     ]
-    function = function.with_changes(decorators=decorators)
-    return with_declarations(with_parameters(function, plan.parameters), plan.declarations)
+    stages = plan.stages if plan.stages is not None and plan.stages.parameter else None
+    if stages is not None and stages.asked:
+        place = is_jit.index(True)
+        decorators.insert(place, _stages_of_launch(function.decorators[place], stages))
+    function = with_parameters(function.with_changes(decorators=decorators), plan.parameters)
+    if stages is not None:
+        function = with_parameters(function, [stages.source], stages.default)
+    return with_declarations(function, plan.declarations)
+
+
+def _stages_of_launch(jit: cst.Decorator, stages: Stages) -> cst.Decorator:
+    """What gives a kernel its launch's `num_stages`, an option that Gluon's compiler does not look at."""
+    chosen = jit.decorator.func if isinstance(jit.decorator, cst.Call) else jit.decorator
+    triton = cst.Module([]).code_for_node(chosen.value) if isinstance(chosen, cst.Attribute) else "triton"
+    name, default = stages.source, stages.default
+    given = f'args.get("{name}", args.get("num_stages", {default}))'
+    return cst.Decorator(expression(f'{triton}.heuristics({{"{name}": lambda args: {given}}})'))
