@@ -149,7 +149,7 @@ class FunctionWriter:
         lower, upper = (given[0], given[1]) if len(given) > 1 else ("0", given[0])
         step = given[2] if len(given) == 3 else named.get("step", "1")
         if not settled(header.lower, assigned, *known, static=True):
-            bindings.append((self.fresh("start"), lower))
+            bindings.append((self.fresh("first"), lower))
             lower = bindings[-1][0]
         step_known = is_static(header.step, *known)
         if not step_known and not settled(header.step, assigned, *known, static=True):
