@@ -22,6 +22,7 @@ import torch  # noqa: E402
 import triton.language as tl  # noqa: E402
 from triton.language.extra import libdevice  # noqa: E402
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle  # noqa: E402
+from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
 
 from corpus.references import REFERENCES, tolerance  # noqa: E402
 
@@ -35,7 +36,7 @@ def main(family: str) -> None:
     module = _load(family)
     document = json.loads((CORPUS / f"{family}.launches.json").read_text())
     for index, launch in enumerate(document["launches"]):
-        if _bytes(launch) > MOST_BYTES or "*bf16" in launch["signature"].values():
+        if _bytes(launch) > MOST_BYTES or any("bf16" in kind for kind in launch["signature"].values()):
             continue
         print(json.dumps({"launch": index, "kernel": launch["kernel"], "problems": _run(family, module, launch)}))
 
@@ -59,7 +60,7 @@ def _elementwise(function: Any) -> Any:
 
 
 def _bytes(launch: dict[str, Any]) -> int:
-    tensors = [value for value in launch["args"].values() if isinstance(value, dict)]
+    tensors = [value.get("descriptor", value) for value in launch["args"].values() if isinstance(value, dict)]
     return sum(
         getattr(torch, tensor["dtype"]).itemsize * int(np.prod(tensor["shape"], dtype=np.int64)) for tensor in tensors
     )
@@ -69,13 +70,14 @@ def _run(family: str, module: Any, launch: dict[str, Any]) -> list[str]:
     """Run one launch; each way in which what it wrote differs from the reference."""
     generator = torch.Generator().manual_seed(launch["grid"][0])
     before = {
-        name: _tensor(value, generator) if isinstance(value, dict) else value for name, value in launch["args"].items()
+        name: _tensor(value.get("descriptor", value), generator) if isinstance(value, dict) else value
+        for name, value in launch["args"].items()
     }
     after = {name: _copy(value) for name, value in before.items()}
     kernel = getattr(module, launch["kernel"])
     while not isinstance(kernel, InterpretedFunction):
         kernel = kernel.fn
-    kernel[tuple(launch["grid"])](**after, **launch["constexprs"])
+    kernel[tuple(launch["grid"])](**_passed(launch, after), **launch["constexprs"])
 
     expected = REFERENCES[family, launch["kernel"]](before, launch["constexprs"])
     problems = []
@@ -95,11 +97,20 @@ def _run(family: str, module: Any, launch: dict[str, Any]) -> list[str]:
     return problems
 
 
+def _passed(launch: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with each tensor in its descriptor, where the kernel takes one."""
+    passed = dict(arguments)
+    for name, value in launch["args"].items():
+        if isinstance(value, dict) and "descriptor" in value:
+            passed[name] = TensorDescriptor.from_tensor(arguments[name], value["descriptor"]["block_shape"])
+    return passed
+
+
 def _tensor(value: dict[str, Any], generator: torch.Generator) -> torch.Tensor:
     """Random contents; outputs get them too, so that what is never written shows."""
     dtype = getattr(torch, value["dtype"])
     extent = 1 + sum((size - 1) * stride for size, stride in zip(value["shape"], value["stride"], strict=True))
-    low, high = value["range"] or (None, None)
+    low, high = value.get("range") or (None, None)
     if dtype.is_floating_point:
         storage = torch.randn(extent, generator=generator)
         if low is not None and high is not None:

@@ -10,7 +10,7 @@ from tests.corpus.features import CORPUS, available
 from tt2gl.convert import convert
 from tt2gl.isolate import private_triton
 from tt2gl.launch_file import read_launches
-from tt2gl.launches import Launch, TensorArg
+from tt2gl.launches import DescriptorArg, Launch, TensorArg
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import SourceFile, read_source
 from tt2gl.verify.compile import tensor_bytes
@@ -31,7 +31,13 @@ def small_launches(family: str) -> list[Launch]:
 
 
 def _bytes(launch: Launch) -> int:
-    return sum(tensor_bytes(value) for value in (launch.args or {}).values() if isinstance(value, TensorArg))
+    return sum(map(_bytes_of, (launch.args or {}).values()))
+
+
+def _bytes_of(value: Any) -> int:
+    if isinstance(value, DescriptorArg):
+        value = TensorArg(value.dtype, value.shape, value.stride)
+    return tensor_bytes(value) if isinstance(value, TensorArg) else 0
 
 
 def original(family: str, launch: Launch, target: str) -> Participant:

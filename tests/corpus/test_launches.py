@@ -46,7 +46,7 @@ def _launches(family: str) -> list[dict[str, Any]]:
 
 
 def _bytes(launch: dict[str, Any]) -> int:
-    tensors = [value for value in launch["args"].values() if isinstance(value, dict)]
+    tensors = [value.get("descriptor", value) for value in launch["args"].values() if isinstance(value, dict)]
     return sum(DTYPES[tensor["dtype"]][1] * math.prod(tensor["shape"]) for tensor in tensors)
 
 
@@ -86,7 +86,11 @@ def test_arguments_fit_the_signature(family: str, launch: dict[str, Any]) -> Non
     assert launch["args"].keys() == types.keys()
     divisible = set()
     for name, value in launch["args"].items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and "descriptor" in value:
+            tensor = value["descriptor"]
+            assert types[name] == f"tensordesc<{DTYPES[tensor['dtype']][0]}{tensor['block_shape']}>"
+            assert len(tensor["shape"]) == len(tensor["stride"]) == len(tensor["block_shape"])
+        elif isinstance(value, dict):
             assert types[name] == "*" + DTYPES[value["dtype"]][0]
             assert len(value["shape"]) == len(value["stride"])
             divisible.add(name)
