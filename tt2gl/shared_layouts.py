@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 from tt2gl.formulas import Candidate, Tile, Width, Written, bracketed, written
 from tt2gl.ir.attributes import Attribute, DialectAttr
@@ -72,23 +73,25 @@ def read_nvmma_shared(attribute: Attribute) -> NvmmaShared | None:
     )
 
 
-def swizzled(shape: Sequence[int], order: Sequence[int], bits: int, k_dim: int, k_width: int) -> Swizzled:
+def swizzled(
+    shape: Sequence[int], order: Sequence[int], bits: int, k_dim: int, k_width: int, rows: int = 8
+) -> Swizzled:
     """The layout of a tile that is read as an operand of `mma_v2` (`SWIZZLED_SOURCE`)."""
-    vec, rows = (4 * k_width, 8) if order[0] == k_dim else (8, 4 * k_width)
+    vec, rows = (4 * k_width, rows) if order[0] == k_dim else (rows, 4 * k_width)
     per_phase = max(1024 // (bits * shape[order[0]]), 1)
     max_phase = max(min(rows, 1024 // (vec * bits)) // per_phase, 1)
     return Swizzled(vec, per_phase, max_phase, tuple(order))
 
 
 SWIZZLED_SOURCE = '''@gluon.constexpr_function
-def swizzled_layout(shape, order, bits, k_dim, k_width):
+def swizzled_layout(shape, order, bits, k_dim, k_width, rows=8):
     """Shared memory of an operand of `mma_v2`: what `ldmatrix` reads at once never falls twice into one bank."""
-    vec, rows = (4 * k_width, 8) if order[0] == k_dim else (8, 4 * k_width)
+    vec, rows = (4 * k_width, rows) if order[0] == k_dim else (rows, 4 * k_width)
     per_phase = max(1024 // (bits * shape[order[0]]), 1)
     max_phase = max(min(rows, 1024 // (vec * bits)) // per_phase, 1)
     return gl.SwizzledSharedLayout(vec, per_phase, max_phase, order)
 '''
-"""`swizzled` as a Gluon helper. `k_dim` is the tile's dimension that the dot sums over."""
+"""`swizzled` as a Gluon helper. `k_dim` is the tile's dimension of the dot's sum; `rows` is 4 for some doubles."""
 
 
 def nvmma_shared(shape: Sequence[int], bits: int, transposed: bool) -> NvmmaShared:
@@ -113,14 +116,14 @@ def swizzled_source(
     order = max((value.order for value in values), key=[value.order for value in values].count)
     plain = Swizzled(1, 1, 1, order)
 
-    def value(k_width: Width, width: Width, index: int) -> Swizzled:
-        return swizzled(tile.shapes[index], order, width.values[index], k_dim, k_width.values[index])
+    def value(k_width: Width, width: Width, rows: int, index: int) -> Swizzled:
+        return swizzled(tile.shapes[index], order, width.values[index], k_dim, k_width.values[index], rows)
 
     found = [Candidate(plain.source(), lambda _: plain)]
-    for width in widths:
-        for k_width in k_widths:
-            parts = f"{tile.source}, {bracketed(order)}, {width.source}, k_dim={k_dim}, k_width={k_width.source}"
-            found.append(Candidate(f"swizzled_layout({parts})", partial(value, k_width, width), (SWIZZLED_SOURCE,)))
+    for rows, (width, k_width) in product((8, 4), product(widths, k_widths)):
+        parts = f"{tile.source}, {bracketed(order)}, {width.source}, k_dim={k_dim}, k_width={k_width.source}"
+        text = f"swizzled_layout({parts}{', rows=4' * (rows == 4)})"
+        found.append(Candidate(text, partial(value, k_width, width, rows), (SWIZZLED_SOURCE,)))
     return written(values, found)
 
 

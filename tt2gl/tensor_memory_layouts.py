@@ -121,6 +121,24 @@ def loaded_layout(shape, num_warps):
 """`loaded` as a Gluon helper."""
 
 
+def loaded_for_rows(shape: Sequence[int]) -> Linear:
+    """The registers that eight warps load 128 rows into where each row is then reduced (`LOADED_FOR_ROWS_SOURCE`)."""
+    half = shape[1] // 2
+    registers = tuple((0, 1 << bit) for bit in range(half.bit_length() - 1))
+    return Linear(registers, ((1, 0), (2, 0), (4, 0), (8, 0), (0, half)), ((32, 0), (64, 0), (16, 0)), (), tuple(shape))
+
+
+LOADED_FOR_ROWS_SOURCE = '''@gluon.constexpr_function
+def loaded_for_rows_layout(shape):
+    """Registers of 128 rows of tensor memory in eight warps: half a row a lane, so that no row is split over warps."""
+    half = shape[1] // 2
+    registers = [[0, 1 << bit] for bit in range(half.bit_length() - 1)]
+    lanes, warps = [[1, 0], [2, 0], [4, 0], [8, 0], [0, half]], [[32, 0], [64, 0], [16, 0]]
+    return gl.DistributedLinearLayout(registers, lanes, warps, [], shape)
+'''
+"""`loaded_for_rows` as a Gluon helper (getTmemLoadLayoutSplitLongM)."""
+
+
 def tensor_memory_source(values: Sequence[TensorMemory], tile: Tile) -> Written:
     """A tile of tensor memory as source that gives `values`, one a launch."""
     rows, columns = tile.names
@@ -154,4 +172,7 @@ def loaded_source(values: Sequence[Linear], tile: Tile, warps: Sequence[int]) ->
         return linear_of(loaded(tile.shapes[index], warps[index]), tile.shapes[index])
 
     formula = Candidate(f"loaded_layout({tile.source}, gl.num_warps())", by_formula, (LOADED_SOURCE,))
-    return written(values, [Candidate(text, by_rows), formula])
+    reduced = Candidate(
+        f"loaded_for_rows_layout({tile.source})", lambda i: loaded_for_rows(tile.shapes[i]), (LOADED_FOR_ROWS_SOURCE,)
+    )
+    return written(values, [Candidate(text, by_rows), formula, reduced])
