@@ -88,6 +88,9 @@ class _File:
 
     def edits(self, function: JitFunction) -> list[Edit]:
         """The edits of one function; none where it has no block pointers. Raises Refused."""
+        start, end = self.spans.of(function.node)
+        if b"make_block_ptr" not in self.spans.raw[start:end]:
+            return []
         nodes = outline(function.node, self.source.module, self._is_make)
         makes: list[Make] = []
         for step in steps(nodes):
@@ -99,7 +102,7 @@ class _File:
         if not makes:
             return []
         sizes = {part.block.text for make in makes for part in make.dimensions if part.block.text.isidentifier()}
-        reach = reaching(nodes)
+        reach = reaching(nodes, (parameter.name for parameter in function.parameters))
         emission = Emission(
             self.spans,
             reach,

@@ -10,9 +10,9 @@ from libcst.metadata import CodeSpan
 
 from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.expressions import Expression
-from tt2gl.lowering.flow import Reach
+from tt2gl.lowering.flow import Reaching
 from tt2gl.lowering.naming import Names, beside, stem
-from tt2gl.lowering.outline import Branch, Define, Event, Loop, Move, Node, Step, assigned
+from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Step, assigned
 from tt2gl.lowering.pointer_calls import Access, Make
 from tt2gl.lowering.shapes import Role, Shape, always_inside
 from tt2gl.lowering.signs import Signs
@@ -58,7 +58,7 @@ class Emission:
     """One function on its way. `available`: names of indices that hold their value, by key."""
 
     spans: Spans
-    reaching: Mapping[Event, Reach]
+    reaching: Reaching
     shapes: Mapping[str, Shape]
     signs: Signs
     names: Names
@@ -104,14 +104,14 @@ class Emission:
     def _step(self, step: Step, available: dict[tuple[str, str], frozenset[str]]) -> None:
         lines: list[str] = []
         for event in step.events:
-            if isinstance(event, Access):
+            if isinstance(event, Access) and event in self.reaching:
                 self._access(event, step, lines, available)
         place = self.spans.of(step.node)[0]
         for event in step.events:
             if isinstance(event, Define):
                 lines += self._define(event, available)
                 lines = [*self._comments(event.make, step), *lines]
-                self._replace(step, event.make.node, lines)
+                self._replace(step, event.value, lines)
             elif isinstance(event, Move):
                 lines += self._move(event, available)
                 self._replace(step, event.advance.node, lines)
@@ -119,7 +119,7 @@ class Emission:
             self.edits.append(Edit(place, place, "".join(f"{line}{self._separator(step)}" for line in lines)))
         _kill(available, step.assigned)
 
-    def _replace(self, step: Step, value: cst.Call, lines: Sequence[str]) -> None:
+    def _replace(self, step: Step, value: cst.BaseExpression, lines: Sequence[str]) -> None:
         start, end = self.spans.of(step.node)[0], self.spans.whole(value)[1]
         self.edits.append(Edit(start, end, self._separator(step).join(lines)))
 
@@ -152,8 +152,8 @@ class Emission:
             index, lines = self._index(event.name, make, dimension, available, private=private)
             yield from lines
             terms.append(_term(index, dimension, rank, part.stride))
-        if terms != [event.name]:
-            yield f"{event.name} = {' + '.join(terms)}"
+        if terms != [event.name] or event.condition:
+            yield f"{event.name} = {' + '.join(terms)}{event.condition}"
 
     def _move(self, event: Move, available: dict[tuple[str, str], frozenset[str]]) -> Iterator[str]:
         source, shape = event.advance.pointer.value, self.shapes[event.name]

@@ -5,10 +5,12 @@ A forward analysis over the outline, by joining at branches and iterating loops 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from tt2gl.lowering.outline import Branch, Define, Event, Loop, Move, Node, Step
+import libcst as cst
+
+from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Replace, Step, Use
 from tt2gl.lowering.pointer_calls import Access, Make, Refused
 
 
@@ -16,30 +18,53 @@ from tt2gl.lowering.pointer_calls import Access, Make, Refused
 class Reach:
     """What a pointer may be at a place.
 
-    `origins`: the calls that made it. `stale`: names assigned since, whose value there is no longer the one that it
-    was made with. `crossed`: a loop lies in between.
+    `origins`: the calls that made it. `stale`: names assigned since, so that they may no longer have the values that it
+    was made with. `crossed`: a loop lies in between. `other`: it may be no block pointer.
     """
 
     origins: frozenset[Make]
     stale: frozenset[str] = frozenset()
     crossed: bool = False
+    other: bool = False
 
-    def joined(self, other: Reach) -> Reach:
+    def joined(self, more: Reach) -> Reach:
         """What it may be where two ways meet."""
-        return Reach(self.origins | other.origins, self.stale | other.stale, self.crossed or other.crossed)
+        return Reach(
+            self.origins | more.origins,
+            self.stale | more.stale,
+            self.crossed or more.crossed,
+            self.other or more.other,
+        )
 
 
-State = dict[str, Reach]
+Reaching = dict[Access | Move, Reach]
+_State = dict[str, Reach]
+_Found = dict[Access | Move | Use, Reach]
+
+_OTHER = Reach(frozenset(), other=True)
 
 
-def reaching(nodes: Sequence[Node]) -> dict[Event, Reach]:
-    """What each use of a block pointer (a load, store or move) may see. Raises Refused for one never defined."""
-    found: dict[Event, Reach] = {}
-    _walk(nodes, {}, found)
-    return found
+def reaching(nodes: Sequence[Node], parameters: Iterable[str]) -> Reaching:
+    """What each load, store and move of a block pointer may see.
+
+    Accesses by variables that are no block pointers there are left out. Raises Refused for a use as anything else, and
+    where a variable may be a block pointer or not.
+    """
+    found: _Found = {}
+    _walk(nodes, dict.fromkeys(parameters, _OTHER), found)
+    lowered: Reaching = {}
+    for event, reach in found.items():
+        if isinstance(event, Use):
+            if reach.origins:
+                raise Refused(event.node, f"`{event.name}` is used as more than the pointer of loads and stores")
+        elif reach.origins or isinstance(event, Move) or event.check:
+            if reach.other:
+                raise Refused(_node(event), "what it goes through is not always a block pointer made in this function")
+            lowered[event] = reach
+    return lowered
 
 
-def _walk(nodes: Sequence[Node], state: State, found: dict[Event, Reach]) -> State:
+def _walk(nodes: Sequence[Node], state: _State, found: _Found) -> _State:
     for node in nodes:
         if isinstance(node, Step):
             state = _step(node, state, found)
@@ -53,46 +78,55 @@ def _walk(nodes: Sequence[Node], state: State, found: dict[Event, Reach]) -> Sta
     return state
 
 
-def _loop(node: Loop, state: State, found: dict[Event, Reach]) -> State:
+def _loop(node: Loop, state: _State, found: _Found) -> _State:
     while True:
         end = _walk(node.body, _assigned(state, node.assigned), found)
         joined = _joined(state, end)
         if joined == state:
             break
         state = joined
-    return {name: Reach(reach.origins, reach.stale, crossed=True) for name, reach in state.items()}
+    return {name: replace(reach, crossed=True) for name, reach in state.items()}
 
 
-def _step(step: Step, state: State, found: dict[Event, Reach]) -> State:
-    defined: State = {}
+def _step(step: Step, state: _State, found: _Found) -> _State:
+    defined: _State = {}
     for event in step.events:
         if isinstance(event, Define):
             defined[event.name] = Reach(frozenset({event.make}))
             continue
+        if isinstance(event, Replace):
+            defined[event.name] = _OTHER
+            continue
         if isinstance(event, Access) and isinstance(event.pointer, Make):
             found[event] = Reach(frozenset({event.pointer}))
             continue
-        pointer = event.advance.pointer.value if isinstance(event, Move) else _name(event)
-        if pointer not in state:
-            raise Refused(step.node, f"no definition of `{pointer}` comes before this use")
-        found[event] = state[pointer].joined(found[event]) if event in found else state[pointer]
+        # A variable that no statement has assigned is what the file has under its name.
+        reach = state.get(_pointer(event), _OTHER)
+        found[event] = reach.joined(found[event]) if event in found else reach
         if isinstance(event, Move):
-            defined[event.name] = state[pointer]
+            defined[event.name] = reach
     return _assigned(state, step.assigned) | defined
 
 
-def _name(access: Access) -> str:
-    assert not isinstance(access.pointer, Make)
-    return access.pointer.value
+def _pointer(event: Access | Move | Use) -> str:
+    if isinstance(event, Use):
+        return event.name
+    pointer = event.advance.pointer if isinstance(event, Move) else event.pointer
+    assert not isinstance(pointer, Make)
+    return pointer.value
 
 
-def _assigned(state: State, names: frozenset[str]) -> State:
+def _node(event: Access | Move) -> cst.CSTNode:
+    return event.advance.node if isinstance(event, Move) else event.node
+
+
+def _assigned(state: _State, names: frozenset[str]) -> _State:
     if not names:
         return state
-    return {name: Reach(reach.origins, reach.stale | names, reach.crossed) for name, reach in state.items()}
+    return {name: replace(reach, stale=reach.stale | names) for name, reach in state.items()}
 
 
-def _joined(one: State, other: State) -> State:
+def _joined(one: _State, other: _State) -> _State:
     joined = dict(other)
     for name, reach in one.items():
         joined[name] = reach.joined(other[name]) if name in other else reach

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -14,6 +14,7 @@ from tt2gl.lowering.pointer_calls import (
     Advance,
     Make,
     Refused,
+    is_plain,
     pointer_argument,
     read_access,
     read_advance,
@@ -29,10 +30,12 @@ IsMake = Callable[[cst.Call], bool]
 
 @dataclass(frozen=True, eq=False)
 class Define:
-    """`name = tl.make_block_ptr(...)`."""
+    """`name = tl.make_block_ptr(...)`; `condition` is the source after it in `... if CONDITION else None`."""
 
     name: str
     make: Make
+    value: cst.BaseExpression
+    condition: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,22 @@ class Move:
     advance: Advance
 
 
-Event = Define | Move | Access
+@dataclass(frozen=True, eq=False)
+class Replace:
+    """A variable that elsewhere holds a block pointer is assigned something else."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """A use of a variable that elsewhere holds a block pointer, which may be no block pointer here."""
+
+    name: str
+    node: cst.CSTNode
+
+
+Event = Define | Move | Access | Replace | Use
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +93,7 @@ Node = Step | Branch | Loop
 
 
 def outline(function: cst.FunctionDef, module: cst.Module, is_make: IsMake) -> tuple[Node, ...]:
-    """The statements of a function. Raises Refused where block pointers are used in a way that is not understood."""
+    """The statements of a function. Raises Refused where a statement is not understood."""
     names = _Pointers(is_make)
     function.body.visit(names)
     reader = _Reader(module, is_make, frozenset(names.names))
@@ -115,9 +133,17 @@ class _Pointers(cst.CSTVisitor):
         self.names: set[str] = set()
 
     def visit_Assign(self, node: cst.Assign) -> None:
-        value = node.value
+        value, _ = _unconditional(node.value)
         if isinstance(value, cst.Call) and (self.is_make(value) or called(value) == "advance"):
             self.names |= target_names(target.target for target in node.targets)
+
+
+def _unconditional(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression | None]:
+    """The first of `value if condition else None`, with the condition; other expressions as they are."""
+    if matchers.matches(node, matchers.IfExp(orelse=matchers.Name("None"))):
+        assert isinstance(node, cst.IfExp)
+        return node.body, node.test
+    return node, None
 
 
 @dataclass
@@ -139,27 +165,29 @@ class _Reader:
             for index, small in enumerate(node.body):
                 yield self.step(small, inline=len(node.body) > 1 and index > 0)
         elif isinstance(node, cst.If):
-            yield self.branch(node)
+            yield from self.branch(node)
         elif isinstance(node, (cst.For, cst.While)):
             header = node.iter if isinstance(node, cst.For) else node.test
-            self.plain(header)
+            uses = self.plain(header)
             targets = target_names([node.target]) if isinstance(node, cst.For) else frozenset()
-            yield Loop(targets, tuple(self.body(node.body)))
+            yield from uses
+            yield Loop(targets, (*self.body(node.body), *(uses if isinstance(node, cst.While) else ())))
             if node.orelse is not None:
                 yield from self.body(node.orelse.body)
         elif isinstance(node, cst.With):
             for item in node.items:
-                self.plain(item.item)
+                yield from self.plain(item.item)
             yield from self.body(node.body)
         else:
             raise Refused(node, "the kernel has a statement that is not understood")
 
-    def branch(self, node: cst.If) -> Branch:
-        self.plain(node.test)
+    def branch(self, node: cst.If) -> Iterator[Node]:
+        yield from self.plain(node.test)
         body = tuple(self.body(node.body))
         if isinstance(node.orelse, cst.If):
-            return Branch((body, (self.branch(node.orelse),)))
-        return Branch((body, tuple(self.body(node.orelse.body)) if node.orelse is not None else ()))
+            yield Branch((body, tuple(self.branch(node.orelse))))
+        else:
+            yield Branch((body, tuple(self.body(node.orelse.body)) if node.orelse is not None else ()))
 
     def step(self, node: cst.BaseSmallStatement, *, inline: bool) -> Step:
         if isinstance(node, (cst.Break, cst.Continue)):
@@ -167,49 +195,58 @@ class _Reader:
         names: frozenset[str] = frozenset()
         if isinstance(node, cst.Assign):
             names = target_names(target.target for target in node.targets)
-            event = self.definition(node)
-            if event is not None:
-                return Step(node, inline, (event,), names)
+            events = self.definition(node)
+            if events:
+                return Step(node, inline, events, names)
         elif isinstance(node, (cst.AugAssign, cst.AnnAssign)):
             names = target_names([node.target])
-        if names & self.pointers:
-            raise Refused(node, "a variable holds a block pointer and something else")
         found = _Events(self)
-        node.visit(found)
-        return Step(node, inline, tuple(found.events), names)
+        for child in node.children:
+            # Targets are assigned and not read, but for `+=` and the like.
+            if not isinstance(child, cst.AssignTarget):
+                child.visit(found)
+        replaced = tuple(Replace(name) for name in sorted(names & self.pointers))
+        return Step(node, inline, (*found.events, *replaced), names)
 
-    def definition(self, node: cst.Assign) -> Define | Move | None:
-        value = node.value
+    def definition(self, node: cst.Assign) -> tuple[Event, ...]:
+        value, condition = _unconditional(node.value)
         target = node.targets[0].target
         if not isinstance(value, cst.Call) or len(node.targets) > 1 or not isinstance(target, cst.Name):
-            return None
+            return ()
         if self.is_make(value):
-            for arg in value.args:
-                self.plain(arg.value)
-            return Define(target.value, read_make(value, self.module))
-        if called(value) == "advance":
+            uses = self.uses(arg.value for arg in value.args)
+            words = f" if {self.module.code_for_node(condition)} else None" if condition is not None else ""
+            return (*uses, Define(target.value, read_make(value, self.module), node.value, words))
+        if called(value) == "advance" and condition is None:
             move = read_advance(value, self.module)
-            if move.pointer.value not in self.pointers:
-                raise Refused(node, "what it advances is not made in this function")
-            for offset in move.offsets:
-                self.plain(offset.node)
-            return Move(target.value, move)
-        return None
+            return (*self.uses(offset.node for offset in move.offsets), Move(target.value, move))
+        return ()
 
-    def plain(self, node: cst.CSTNode) -> None:
-        """Raises Refused where an expression that cannot be edited has to do with block pointers."""
+    def plain(self, node: cst.BaseExpression) -> tuple[Step, ...]:
+        """The uses in an expression that cannot be edited, such as a header's."""
+        uses = self.uses([node])
+        return (Step(cst.Expr(node), inline=True, events=uses, assigned=frozenset()),) if uses else ()
+
+    def uses(self, nodes: Iterable[cst.BaseExpression]) -> tuple[Use, ...]:
+        """The uses in expressions that are moved as they are. Raises Refused where they load through block pointers."""
         found = _Events(self)
-        node.visit(found)
-        if found.events:
-            raise Refused(node, "a block pointer is used in a header or in another pointer's definition")
+        for node in nodes:
+            node.visit(found)
+        uses = tuple(event for event in found.events if isinstance(event, Use))
+        for event in found.events:
+            if isinstance(event, Access):
+                raise Refused(
+                    event.node, "it loads through a block pointer in a header or another pointer's definition"
+                )
+        return uses
 
 
 @dataclass
 class _Events(cst.CSTVisitor):
-    """Loads and stores through block pointers, from left to right; any other use of a block pointer is refused."""
+    """Loads and stores through block pointers, from left to right, and other uses of their variables."""
 
     reader: _Reader
-    events: list[Access] = field(default_factory=list)
+    events: list[Access | Use] = field(default_factory=list)
 
     def visit_Call(self, node: cst.Call) -> bool:
         name = called(node)
@@ -229,10 +266,13 @@ class _Events(cst.CSTVisitor):
             what = pointer
         else:
             assert isinstance(pointer, cst.Call)
-            for arg in pointer.args:
-                self.reader.plain(arg.value)
+            self.events += self.reader.uses(arg.value for arg in pointer.args)
             what = read_make(pointer, self.reader.module)
-        self.events.append(read_access(node, what))
+        if is_plain(node):
+            assert isinstance(what, cst.Name)
+            self.events.append(Use(what.value, node))
+        else:
+            self.events.append(read_access(node, what))
         for arg in node.args:
             if arg.value is not pointer:
                 arg.value.visit(self)
@@ -249,4 +289,4 @@ class _Events(cst.CSTVisitor):
 
     def visit_Name(self, node: cst.Name) -> None:
         if node.value in self.reader.pointers:
-            raise Refused(node, f"`{node.value}` is used as more than a block pointer's variable")
+            self.events.append(Use(node.value, node))

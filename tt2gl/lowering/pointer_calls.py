@@ -98,7 +98,9 @@ def is_make(qualified: Sequence[str]) -> bool:
 def read_make(node: cst.Call, module: cst.Module) -> Make:
     """A call of `make_block_ptr`. Raises Refused where its tuples are not written out."""
     given = _arguments(node, "make_block_ptr")
-    columns = [_elements(node, given, name) for name in ("shape", "strides", "offsets", "block_shape")]
+    names = ("shape", "strides", "offsets", "block_shape")
+    single = any(_length(given.get(name)) == 1 for name in names)
+    columns = [_elements(node, given, name, single=single) for name in names]
     if len({len(column) for column in columns}) != 1:
         raise Refused(node, "its shape, strides, offsets and block shape differ in length")
     dimensions = tuple(Dimension(*(expression(part, module) for part in parts)) for parts in zip(*columns, strict=True))
@@ -121,8 +123,6 @@ def read_access(node: cst.Call, pointer: cst.Name | Make) -> Access:
     """A load or store through a block pointer. Raises Refused where what it checks or pads with is not written out."""
     name = called(node)
     given = _arguments(node, name)
-    if "mask" in given or "other" in given:
-        raise Refused(node, "`mask` and `other` have no meaning with a block pointer")
     named = {arg.keyword.value: arg for arg in node.args if arg.keyword is not None}
     if not {"boundary_check", "padding_option"} & given.keys() <= named.keys():
         raise Refused(node, "its `boundary_check` or `padding_option` is not given by name")
@@ -132,6 +132,12 @@ def read_access(node: cst.Call, pointer: cst.Name | Make) -> Access:
     return Access(
         node, _language(node), pointer, checked, other, where, named.get("boundary_check"), named.get("padding_option")
     )
+
+
+def is_plain(node: cst.Call) -> bool:
+    """Whether a load or store has arguments that those through block pointers have not."""
+    given = _arguments(node, called(node))
+    return any(name in given and not _is_none(given[name]) for name in ("mask", "other"))
 
 
 def pointer_argument(node: cst.Call, name: str) -> cst.BaseExpression | None:
@@ -156,8 +162,17 @@ def _arguments(node: cst.Call, name: str) -> dict[str, cst.BaseExpression]:
     return given
 
 
-def _elements(node: cst.Call, given: dict[str, cst.BaseExpression], name: str) -> list[cst.BaseExpression]:
+def _length(value: cst.BaseExpression | None) -> int | None:
+    return len(value.elements) if isinstance(value, (cst.Tuple, cst.List)) else None
+
+
+def _elements(
+    node: cst.Call, given: dict[str, cst.BaseExpression], name: str, *, single: bool = False
+) -> list[cst.BaseExpression]:
+    """The elements of a tuple as written; with `single`, Triton takes `(x)` for `(x,)`, and so is it here."""
     value = given.get(name)
+    if single and value is not None and _length(value) is None:
+        return [value]
     if not isinstance(value, (cst.Tuple, cst.List)):
         raise Refused(node, f"its `{name}` is not written out as a tuple")
     if any(isinstance(element, cst.StarredElement) for element in value.elements):

@@ -9,12 +9,12 @@ its value is kept in a variable beside the pointer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tt2gl.lowering.expressions import Expression
-from tt2gl.lowering.flow import Reach
+from tt2gl.lowering.flow import Reaching
 from tt2gl.lowering.outline import Define, Event, Move, Node, steps
 from tt2gl.lowering.pointer_calls import Access, Dimension, Make, Refused
 
@@ -37,7 +37,7 @@ class Shape:
         return (role, dimension) in self.beside
 
 
-def shapes(nodes: Sequence[Node], reaching: Mapping[Event, Reach]) -> dict[str, Shape]:
+def shapes(nodes: Sequence[Node], reaching: Reaching) -> dict[str, Shape]:
     """The shape of every block pointer variable; those that `tl.advance` links share one. Raises Refused."""
     groups = _Groups()
     events = [event for step in steps(nodes) for event in step.events]
@@ -49,9 +49,9 @@ def shapes(nodes: Sequence[Node], reaching: Mapping[Event, Reach]) -> dict[str, 
     return {name: _shape(groups.of(events, name), reaching) for name in groups.parents}
 
 
-def _shape(events: Sequence[Event], reaching: Mapping[Event, Reach]) -> Shape:
-    moves = [event for event in events if isinstance(event, Move)]
-    accesses = [event for event in events if isinstance(event, Access)]
+def _shape(events: Sequence[Event], reaching: Reaching) -> Shape:
+    moves = [event for event in events if isinstance(event, Move) and event in reaching]
+    accesses = [event for event in events if isinstance(event, Access) and event in reaching]
     uses: list[Move | Access] = [*moves, *accesses]
     for event in uses:
         ranks = {len(make.dimensions) for make in reaching[event].origins}
@@ -128,4 +128,4 @@ class _Groups:
 def _variable(event: Event) -> str | None:
     if isinstance(event, Access):
         return None if isinstance(event.pointer, Make) else event.pointer.value
-    return event.name
+    return event.name if isinstance(event, (Define, Move)) else None
