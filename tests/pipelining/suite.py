@@ -1,4 +1,4 @@
-"""Kernels with loops to pipeline: Triton files of `tests/fixtures/pipelining`, their marked ports, rings and launches."""
+"""Kernels with loops to pipeline: files of `tests/fixtures/pipelining`, their marked ports, rings and launches."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _attention(target: str, buffers: int, tokens: int = 150) -> Case:
         target,
         "attention_kernel",
         {"attention_kernel": ("NUM_BUFFERS" if memory else "NUM_BUFFERS - 1", rings)},
-        {name: ("fp16", (tokens, 64)) for name in ("q_ptr", "k_ptr", "v_ptr", "o_ptr")},
+        dict.fromkeys(("q_ptr", "k_ptr", "v_ptr", "o_ptr"), ("fp16", (tokens, 64))),
         {"tokens": tokens, "scale": 0.125},
         {"BLOCK_M": 64, "BLOCK_N": 32, "HEAD": 64, "NUM_BUFFERS": buffers},
         (3, 1, 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -12,7 +12,7 @@ from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, writes
 from tt2gl.pipelining.loads import needs
 from tt2gl.pipelining.rings import MARKER, LoopRings, NotPipelinedError
-from tt2gl.pipelining.slices import Slice, slice_loop
+from tt2gl.pipelining.slices import slice_loop
 from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.trees import code
@@ -111,13 +111,16 @@ class FunctionWriter:
         rings = tuple(self.spec.ring(name) for name in names)
         bindings: list[tuple[str, str]] = []
         count = self._count(header, node, assigned, bindings)
+        if header.variable == "_":
+            # It is read now.
+            count = replace(count, variable=self.fresh("i"))
         renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed)}
         bindings += [(renamed[name], name) for name in sorted(parts.carried & parts.renamed)]
         turn = None
         if not count.by_slots:
             turn = self.fresh("turn")
             bindings.append((turn, "0"))
-        stage, first = self._stages(header, count, live_after, parts)
+        stage, first = self._stages(count, live_after)
         return LoopPlan(
             self.spec,
             self.copy,
@@ -133,13 +136,11 @@ class FunctionWriter:
             tuple(bindings),
         )
 
-    def _stages(self, header: Header, count: Count, live_after: Names, parts: Slice) -> tuple[str, str]:
+    def _stages(self, count: Count, live_after: Names) -> tuple[str, str]:
         """What the prologue counts with, and its name for the loop's variable: the variable itself where it may."""
-        free = header.variable not in live_after
-        if count.by_slots:
-            name = header.variable if free else self.fresh(f"{header.variable}_ahead")
-            return name, name
-        return self.fresh("s"), header.variable if free else self.fresh(f"{header.variable}_first")
+        free = count.variable not in live_after
+        first = count.variable if free else self.fresh(f"{count.variable}_ahead")
+        return (first, first) if count.by_slots else (self.fresh("s"), first)
 
     def _count(self, header: Header, node: cst.For, assigned: Names, bindings: list[tuple[str, str]]) -> Count:
         known = self.constexprs, self.variables

@@ -81,6 +81,7 @@ class LoopWriter:
         made.append(
             node.with_changes(
                 leading_lines=[cst.EmptyLine(indent=False), *lead[len(blank) :]],
+                target=cst.Name(plan.count.variable),
                 iter=self._header(node.iter),
                 body=inner.with_changes(body=body),
             )
@@ -312,7 +313,7 @@ class _Producer:
             assert isinstance(marker.func, cst.Name)
             name = marker.func.value.removeprefix(MARKER)
             ring = plan.spec.ring(name)
-            renamed = edited(marker, Renamed(self.names))
+            renamed = edited(marker, _Guarded(self.exists, self.names))
             load = Load.of(renamed if self.place == "steady" else edited(renamed, Uncommented()))
             told = " ".join(f"{load.pointers}, {load.mask}".split())
             if name in copied:

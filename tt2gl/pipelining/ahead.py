@@ -1,0 +1,196 @@
+"""Whether loads of a loop may run ahead of it: asked of the author's source, before anything is written.
+
+What a load needs is then computed iterations early, so it must come from what is known early, and computing it must
+have no effect; and what the loop itself writes must not be what its loads read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tt2gl.pipelining.counting import header_of
+from tt2gl.pipelining.effects import Effects, Pointers
+from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, inside, writes
+from tt2gl.pipelining.loads import needs
+from tt2gl.pipelining.rings import NotPipelinedError
+from tt2gl.pipelining.slices import slice_loop
+from tt2gl.pipelining.static import bound, called, constants, is_static
+from tt2gl.plan import Position
+
+_ZERO = (0, None, False)
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """The answer: `reason` says why not, None where they may; `culprit` is the load that it is about, if it is one.
+
+    `indirect`: plain loads that the addresses or masks come from, and that run ahead with them.
+    """
+
+    reason: str | None = None
+    culprit: Position | None = None
+    indirect: tuple[Position, ...] = ()
+
+
+class _NotAhead(Exception):
+    def __init__(self, reason: str, load: ast.Call | None = None) -> None:
+        super().__init__(reason)
+        self.answer = Ahead(reason, position(load) if load is not None else None)
+
+
+def position(node: ast.expr | ast.stmt) -> Position:
+    """Where a node is."""
+    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+
+
+def can_run_ahead(
+    function: ast.FunctionDef,
+    loop: ast.For,
+    loads: Sequence[Position],
+    *,
+    helpers: Mapping[str, ast.FunctionDef] | None = None,
+    pointers: Names | None = None,
+) -> Ahead:
+    """Whether those loads (calls, by position) of a loop of the function may all go through rings.
+
+    `helpers`: the jit functions that it may call, by name; one that is not there may do anything. `pointers`: the
+    parameters that are pointers; where they are not said, each may be one.
+    """
+    try:
+        return Ahead(indirect=_Question(function, loop, helpers or {}, pointers).answered(loads))
+    except _NotAhead as no:
+        return no.answer
+
+
+class _Question:
+    """One loop, asked about."""
+
+    def __init__(
+        self,
+        function: ast.FunctionDef,
+        loop: ast.For,
+        helpers: Mapping[str, ast.FunctionDef],
+        pointers: Names | None,
+    ) -> None:
+        self.function, self.loop = function, loop
+        self.known = constants(function), bound(function)
+        self.effects = Effects(helpers)
+        self.pointers = Pointers(function, self.known[0], pointers)
+
+    def answered(self, positions: Sequence[Position]) -> tuple[Position, ...]:
+        """The plain loads that run ahead too. Raises _NotAhead."""
+        self._check_loop()
+        wanted = set(positions)
+        found = {
+            position(node): node
+            for node in ast.walk(self.loop)
+            if isinstance(node, ast.Call) and position(node) in wanted
+        }
+        for missing in wanted - set(found):
+            raise _NotAhead(f"there is no load at line {missing[0]} in the loop")
+        loads = [found[each] for each in positions]
+        for load in loads:
+            self._check_load(load)
+            self._check_place(load)
+        self._check_memory(loads)
+        return self._check_slice(loads)
+
+    # ------------------------------------------------------------------------------------------------- the conditions
+
+    def _check_loop(self) -> None:
+        try:
+            header = header_of(self.loop)
+        except NotPipelinedError as error:
+            raise _NotAhead(str(error)) from None
+        if self.loop.orelse:
+            raise _NotAhead("the loop has an `else`")
+        if any(header.variable in writes(each) for each in self.loop.body):
+            raise _NotAhead("the loop's variable is assigned to in its body")
+        for each in inside(self.loop.body):
+            if isinstance(each, (ast.Break, ast.Continue, ast.Return)):
+                raise _NotAhead("the loop may be left, or an iteration cut short")
+
+    def _check_load(self, load: ast.Call) -> None:
+        named = {each.arg: each.value for each in load.keywords}
+        other = load.args[2] if len(load.args) > 2 else named.get("other")
+        if other is not None and not _is_zero(other):
+            raise _NotAhead("what is masked out is not zero", load)
+        if any(name in named for name in ("boundary_check", "padding_option")) or len(load.args) > 3:
+            raise _NotAhead("the load is from a block pointer", load)
+        volatile = named.get("volatile")
+        if volatile is not None and not (isinstance(volatile, ast.Constant) and volatile.value is False):
+            raise _NotAhead("the load is volatile", load)
+        if not needs(load):
+            raise _NotAhead("the load has no address", load)
+
+    def _check_place(self, load: ast.Call) -> None:
+        path = _path(self.loop, load)
+        for outer, inner in zip(path, [*path[1:], load], strict=True):
+            if isinstance(outer, ast.If):
+                if inner is outer.test:
+                    raise _NotAhead("the load is part of a condition", load)
+                if not is_static(outer.test, *self.known):
+                    raise _NotAhead("the load is under a condition that the compiler does not know", load)
+            elif isinstance(outer, ast.stmt) and outer is not self.loop and list(blocks(outer)):
+                raise _NotAhead("the load is not in the loop itself but in a block inside it", load)
+            elif isinstance(outer, (ast.IfExp, ast.BoolOp, ast.Lambda, ast.comprehension, ast.NamedExpr)):
+                raise _NotAhead("the load is in a part of an expression that may not be evaluated", load)
+        if any(node is load for node in ast.walk(self.loop.iter)):
+            raise _NotAhead("the load is in the loop's header", load)
+
+    def _check_memory(self, loads: Sequence[ast.Call]) -> None:
+        written = NONE
+        for node in (node for statement in self.loop.body for node in ast.walk(statement)):
+            if not isinstance(node, ast.Call):
+                continue
+            if self.effects.orders(node):
+                raise _NotAhead(f"the loop orders accesses to memory by {called(node)}")
+            for pointer in self.effects.written(node):
+                written |= self.pointers.roots(pointer)
+        for load in loads:
+            if written & self.pointers.roots(needs(load)[0]):
+                raise _NotAhead("the loop writes to the memory that the load reads", load)
+
+    def _check_slice(self, loads: Sequence[ast.Call]) -> tuple[Position, ...]:
+        liveness = Liveness()
+        liveness.before(self.function.body, NONE)
+        parts = slice_loop(self.loop, {load: needs(load) for load in loads}, liveness.after.get(self.loop, NONE))
+        if not parts.constants <= set(self.loop.body):
+            raise _NotAhead("a compile-time constant that a load needs is bound in a branch")
+        chosen, indirect = set(loads), []
+        places: list[ast.AST] = [*parts.taken, *(each for load in loads for each in needs(load))]
+        for place in places:
+            if isinstance(place, ast.stmt) and list(blocks(place)):
+                raise _NotAhead("what a load needs is computed in a loop of its own")
+            for node in (node for node in ast.walk(place) if isinstance(node, ast.Call)):
+                if node in chosen:
+                    raise _NotAhead("what a load needs comes from another load that is to run ahead", node)
+                trouble = self.effects.trouble(node)
+                if trouble:
+                    raise _NotAhead(f"what a load needs {trouble}")
+                if called(node) == "load":
+                    indirect.append(position(node))
+        return tuple(dict.fromkeys(indirect))
+
+
+def _is_zero(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant) and any(node.value == zero for zero in _ZERO)
+
+
+def _path(loop: ast.For, load: ast.Call) -> list[ast.AST]:
+    """The nodes from the loop down to a load, the load left out."""
+
+    def down(node: ast.AST) -> list[ast.AST] | None:
+        if node is load:
+            return []
+        for child in ast.iter_child_nodes(node):
+            found = down(child)
+            if found is not None:
+                return [node, *found]
+        return None
+
+    return down(loop) or []
