@@ -29,7 +29,7 @@ def main(backend: str, architecture: str) -> None:
         sys.modules["torch"] = stub = types.ModuleType("torch")
         stub.Tensor = object  # type: ignore[attr-defined]
     target = GPUTarget(backend, int(architecture), 32) if backend == "cuda" else GPUTarget(backend, architecture, 64)
-    for family in available():
+    for family in available(architecture):
         module = _load(family)
         for index, launch in enumerate(json.loads((CORPUS / f"{family}.launches.json").read_text())["launches"]):
             error = _compile(getattr(module, launch["kernel"]), launch, target)

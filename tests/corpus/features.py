@@ -13,6 +13,9 @@ FAMILIES = sorted(path.name.removesuffix(".launches.json") for path in CORPUS.gl
 # Named one by one, so that a misspelt function fails in a test rather than skips it. What was removed may keep its name
 # in triton.language, to say so, but not the method that did it.
 _LANGUAGE = ("make_block_ptr",)
+# Functions that Triton does not compile for an architecture: gfx942 has no scaled matrix instruction, and what Triton
+# does instead serves products with an operand of 16 bits alone.
+_ARCHITECTURES = {"gfx942": ("dot_scaled",)}
 # Functions that Triton's interpreter may lack, and the method that does them there.
 _INTERPRETER = {"dot_scaled": "create_dot_scaled"}
 
@@ -22,9 +25,10 @@ def lacking(family: str) -> list[str]:
     return [name for name in _LANGUAGE if _uses(family, name) and not hasattr(TritonSemantic, name)]
 
 
-def available() -> list[str]:
-    """The families of which the installed Triton has everything."""
-    return [family for family in FAMILIES if not lacking(family)]
+def available(architecture: str = "") -> list[str]:
+    """The families of which the installed Triton has everything, and compiles it for the architecture, if any."""
+    missing = _ARCHITECTURES.get(architecture, ())
+    return [family for family in FAMILIES if not lacking(family) and not any(_uses(family, name) for name in missing)]
 
 
 def lacking_in_interpreter(family: str) -> list[str]:
