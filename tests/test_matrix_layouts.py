@@ -96,6 +96,12 @@ def test_launches_by_different_instructions_have_no_exact_text() -> None:
     assert not mma_source(values, TILE, (4, 2, 4)).exact
 
 
+def test_a_launch_of_few_rows_is_no_wgmma() -> None:
+    tile = Tile(("M", "N"), ((8, 64), (64, 64), (64, 128)))
+    found = mma_source([mma_v2((8, 64), 8), wgmma((64, 64), 8, 16), wgmma((64, 128), 8, 16)], tile, (8, 8, 8))
+    assert (found.source, found.exact) == ("wgmma_layout([M, N], gl.num_warps(), 16)", False)
+
+
 def test_an_accumulator_alone_is_the_formula_even_where_a_shorter_text_would_do() -> None:
     values = [mma_v2(shape, 1) for shape in TILES]
     found = mma_source(values, TILE, (1, 1, 1))

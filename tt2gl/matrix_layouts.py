@@ -275,9 +275,12 @@ def _v3_inline(tile: Tile, warps: Sequence[int], width: Width) -> Candidate[Mma]
 
 def _under(
     formula: Callable[[Sequence[int], int, int], Mma], tile: Tile, warps: Sequence[int], bits: Sequence[int]
-) -> Callable[[int], Mma]:
-    """A formula of the tile, the number of warps and the width, as what it gives under a launch."""
-    return lambda index: formula(tile.shapes[index], warps[index], bits[index])
+) -> Callable[[int], Mma | None]:
+    """A formula of the tile, the number of warps and the width, as what it gives under a launch.
+
+    It gives nothing for fewer rows than a warp has: other launches of the kernel may have such tiles.
+    """
+    return lambda index: formula(tile.shapes[index], warps[index], bits[index]) if tile.shapes[index][0] >= 16 else None
 
 
 def fma_layout_source(values: Sequence[Blocked], tile: Tile, warps: Sequence[int], lanes: int = 32) -> Written:
