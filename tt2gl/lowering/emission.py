@@ -146,9 +146,8 @@ class Emission:
                     yield f"{name} = {make.language}.cast({value.text}, {make.language}.int64)"
             if dimension in shape.late:
                 continue
-            private = self.names.beside(event.name, "index", dimension, rank)
-            if not shape.has("index", dimension):
-                private = ""
+            kept = shape.has("index", dimension)
+            private = self.names.beside(event.name, "index", dimension, rank) if kept else ""
             index, lines = self._index(event.name, make, dimension, available, private=private)
             yield from lines
             terms.append(_term(index, dimension, rank, part.stride))

@@ -166,12 +166,16 @@ def _length(value: cst.BaseExpression | None) -> int | None:
     return len(value.elements) if isinstance(value, (cst.Tuple, cst.List)) else None
 
 
+def _may_be_tuple(value: cst.BaseExpression) -> bool:
+    return not value.lpar and not isinstance(value, (cst.BinaryOperation, cst.Integer))
+
+
 def _elements(
     node: cst.Call, given: dict[str, cst.BaseExpression], name: str, *, single: bool = False
 ) -> list[cst.BaseExpression]:
     """The elements of a tuple as written; with `single`, Triton takes `(x)` for `(x,)`, and so is it here."""
     value = given.get(name)
-    if single and value is not None and _length(value) is None:
+    if single and value is not None and _length(value) is None and not _may_be_tuple(value):
         return [value]
     if not isinstance(value, (cst.Tuple, cst.List)):
         raise Refused(node, f"its `{name}` is not written out as a tuple")
