@@ -18,7 +18,7 @@ FLOORS = (
     ("convert",),
     ("analysis", "verify"),
     ("compiler", "failures", "infer", "launch_file", "pipeline", "rewrite"),
-    ("launches", "pipelining", "slicing"),
+    ("launches", "lowering", "pipelining", "slicing"),
     ("plan",),
     ("shared_layouts", "tensor_memory_layouts"),
     ("matrix_layouts",),
