@@ -1,0 +1,72 @@
+"""What lowering finds in a function's text: the names it assigns, the calls that make descriptors, comments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tt2gl.lowering.descriptor_calls import is_make
+from tt2gl.lowering.expressions import target_names
+
+Resolve = Callable[[cst.CSTNode], list[str]]
+"""What a name resolves to, by libcst's scopes."""
+
+
+@dataclass
+class Makes(cst.CSTVisitor):
+    """The calls that make descriptors."""
+
+    named: Resolve
+    calls: list[cst.Call] = field(default_factory=list)
+
+    def visit_Call(self, node: cst.Call) -> None:
+        """Note a call that makes one."""
+        if is_make(self.named(node.func)):
+            self.calls.append(node)
+
+
+@dataclass
+class Assigned(cst.CSTVisitor):
+    """Every name that statements assign, as often as they do."""
+
+    names: list[str] = field(default_factory=list)
+
+    def _note(self, targets: Sequence[cst.BaseExpression]) -> None:
+        self.names += target_names(targets)
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        """Note its targets."""
+        self._note([target.target for target in node.targets])
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        """Note its target."""
+        self._note([node.target])
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        """Note its target."""
+        self._note([node.target])
+
+    def visit_For(self, node: cst.For) -> None:
+        """Note what it counts with."""
+        self._note([node.target])
+
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        """Note its target."""
+        self._note([node.target])
+
+
+class _CommentTexts(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def visit_Comment(self, node: cst.Comment) -> None:
+        self.texts.append(node.value)
+
+
+def comments_in(call: cst.Call) -> list[str]:
+    """The author's comments between the arguments of a call that goes."""
+    found = _CommentTexts()
+    call.visit(found)
+    return found.texts
