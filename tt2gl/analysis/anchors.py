@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tt2gl.analysis.graph import Node, Web
+from tt2gl.analysis.graph import Node, Web, sources
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Pair, Root, Term
@@ -190,18 +190,4 @@ def in_ring(node: Node, above: frozenset[int] = frozenset()) -> bool:
 
 def _loads(node: Node) -> bool:
     """Whether an expression reads global memory, itself or through the names it reads."""
-    seen: set[int] = set()
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        if current.kind == "load":
-            return True
-        stack.extend(current.operands)
-        if current.value is not None:
-            stack.append(current.value)
-        if current.web is not None:
-            stack.extend(definition.node for definition in current.web.find().definitions)
-    return False
+    return any(source.kind == "load" for source in sources(node))

@@ -38,7 +38,10 @@ class Unsupported(Exception):
 
 @dataclass
 class Frame:
-    """One function being walked: what its names are bound to, and how it was reached."""
+    """One function being walked: what its names are bound to, and how it was reached.
+
+    `loop`: the innermost loop of this function, where every turn of it gets here.
+    """
 
     key: FunctionKey
     facts: FunctionFacts
@@ -46,6 +49,7 @@ class Frame:
     chain: CallChain = ()
     env: dict[str, Binding] = field(default_factory=dict)
     depth: int = 0
+    loop: ast.For | None = None
     statement: tuple[int, int, int, int] = (0, 0, 0, 0)
     returns: list[Value] = field(default_factory=list)
 
@@ -166,10 +170,12 @@ class Builder:
             self.inside_constant(node.test, frame)
             return self.body(node.body if test.value else node.orelse, frame)
         self.effect(self.evaluate(node.test, frame))
-        before = dict(frame.env)
+        before, loop = dict(frame.env), frame.loop
+        frame.loop = None
         ended = self.body(node.body, frame)
         after, frame.env = frame.env, dict(before)
         ended_else = self.body(node.orelse, frame)
+        frame.loop = loop
         if ended:
             return ended_else
         frame.env = after if ended_else else _joined(after, frame.env)
@@ -181,12 +187,14 @@ class Builder:
         for name in stored & frame.env.keys():
             if not isinstance(frame.env[name], Web) and self.becomes_tensor(name, node, frame):
                 frame.env[name] = Web(name, frame.key)
-        before = dict(frame.env)
+        before, outer = dict(frame.env), frame.loop
         frame.depth += 1
+        frame.loop = node if isinstance(node, ast.For) and not self.is_unrolled(node, frame) else None
         if test is not None:
             self.effect(self.evaluate(test, frame))
         self.body(node.body, frame)
         frame.depth -= 1
+        frame.loop = outer
         frame.env = _joined(before, frame.env)
         if not self.is_unrolled(node, frame):
             # What only the body of a loop defines is gone after it, in Triton as in Gluon.
@@ -246,6 +254,7 @@ class Builder:
             case ast.Attribute(attr="T", value=value) if isinstance(fact, TensorFact) and fact.shape:
                 turned = self.node("opaque", node, fact, [self.evaluate(value, frame)], frame, function="trans")
                 turned.order = tuple(reversed(range(len(fact.shape))))
+                turned.dims = tuple(reversed(turned.operands[0].dims)) if turned.operands else turned.dims
                 return turned
         return Static(None, fact)
 
@@ -365,7 +374,7 @@ class Builder:
         tensors = tuple(value for value in operands if isinstance(value, Node))
         site = Site(frame.key, position_of(at), frame.statement, frame.chain)
         made = Node(kind, site, fact.shape, _dims(fact.shape, tensors), fact.bits, tensors, axis)
-        made.function, made.depth = function, frame.depth
+        made.function, made.depth, made.loop = function, frame.depth, frame.loop
         made.chain = ((frame.key[0], *made.site.position[:2]), *frame.chain)
         made.cheap = all(operand.cheap for operand in tensors)
         self.graph.nodes.append(made)

@@ -119,8 +119,8 @@ class CallReader:
         if name in OPAQUE:
             shaped = self.spread(node, tensors, frame, fact, "opaque", name)
             if isinstance(shaped, Node):
-                shaped.dims = self.reshaped(name, shaped, arguments, tensors[0], frame)
                 shaped.order = self.order(name, arguments, len(shaped.shape), frame)
+                shaped.dims = self.reshaped(name, shaped, arguments, tensors[0], frame)
             return shaped
         if name in ELEMENTWISE or is_extern_math(qualified):
             return self.spread(node, tensors, frame, fact, "elementwise")
@@ -161,8 +161,8 @@ class CallReader:
             parts = shape.elts if isinstance(shape, ast.Tuple | ast.List) else arguments.places[1:]
             if len(parts) == len(made.shape):
                 return tuple(self.text(part, frame) for part in parts)
-        if name == "trans" and len(arguments.places) == 1 and not arguments.keywords:
-            return (*operand.dims[:-2], operand.dims[-1], operand.dims[-2])
+        if made.order:
+            return tuple(operand.dims[dim] for dim in made.order)
         return tuple(None for _ in made.shape)
 
     def order(self, name: str, arguments: Arguments, rank: int, frame: Frame) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ several layouts stands several times; which copy of one context is which of anot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,15 +22,18 @@ Context = tuple[int, int, CallChain]
 Wanted = dict[Context, Term]
 """What each context wants at one place."""
 
-LAYOUT_KINDS = ("creation", "convert", "fill", "staged", "ring", "load", "store", "dot")
+Body = tuple[str, int, str]
+"""A function's text: file, line of its `def`, and its name where some launches have a text of their own, else empty."""
+
+LAYOUT_KINDS = ("creation", "convert", "fill", "staged", "ring", "load", "store", "dot", "memory", "lhs")
 
 
 class Conflict(Exception):
-    """Two launches, or two callers, want different layouts where the text can say only one."""
+    """Two launches, or two callers, want different layouts where the text can say only one: `wanted`."""
 
-    def __init__(self, function: FunctionKey, position: Position) -> None:
+    def __init__(self, function: Body, position: Position, wanted: Sequence[Wanted]) -> None:
         super().__init__(f"{function[0]}:{position[0]}:{position[1]}")
-        self.function, self.position = function, position
+        self.function, self.position, self.wanted = function, position, wanted
 
 
 @dataclass(frozen=True)
@@ -168,11 +171,17 @@ class Function:
         return bool(self.touched or self.ranks or self.indexed or self.views or any(True for _ in self.layouts()))
 
 
-def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, decisions: Decisions) -> None:
-    """Add one launch's decisions to `functions`."""
+def collect(
+    functions: dict[Body, Function],
+    kernel: int,
+    launch: int,
+    decisions: Decisions,
+    body: Callable[[FunctionKey], Body],
+) -> None:
+    """Add one launch's decisions to `functions`, each to the `body` that the launch has of a function."""
 
     def at(spot: Spot) -> Function:
-        return functions.setdefault(spot.site.function, Function())
+        return functions.setdefault(body(spot.site.function), Function())
 
     def put(kind: str, spot: Spot, position: Position, term: Term) -> Function:
         function = at(spot)
@@ -182,7 +191,7 @@ def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, de
         return function
 
     for web in decisions.webs:
-        functions.setdefault(web.function, Function()).webs.append(((kernel, launch, web.context), web))
+        functions.setdefault(body(web.function), Function()).webs.append(((kernel, launch, web.context), web))
     for spot, term in decisions.creations.items():
         put("creation", spot, spot.site.position, term)
     for spot, term in decisions.converts.items():
@@ -199,6 +208,9 @@ def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, de
         put("ring", spot, spot.site.position, ring.slot)
     for spot, (term, dot) in decisions.dots.items():
         put("dot", spot, spot.site.position, term).dots[spot.site.position] = dot
+        for kind, held in (("memory", dot.memory), ("lhs", dot.lhs)):
+            if held is not None:
+                put(kind, spot, spot.site.position, held)
     for kind, wanted in (("load", decisions.loads), ("store", decisions.stores)):
         for spot, term in wanted.items():
             put(kind, spot, spot.site.position, term)
@@ -207,7 +219,7 @@ def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, de
     for spot, what in decisions.indexed.items():
         at(spot).indexed[spot.site.position] = what
     for (key, statement), steps in decisions.after.items():
-        made = functions.setdefault(key, Function()).after
+        made = functions.setdefault(body(key), Function()).after
         for name, source, target in steps:
             made.setdefault((statement, name), []).append(((kernel, launch, ()), source, target))
 
@@ -215,7 +227,7 @@ def collect(functions: dict[FunctionKey, Function], kernel: int, launch: int, de
 class Labels:
     """What each variable is called in each of its layouts."""
 
-    def __init__(self, key: FunctionKey, function: Function, said: Callable[[Wanted, Position], str]) -> None:
+    def __init__(self, key: Body, function: Function, said: Callable[[Wanted, Position], str]) -> None:
         self.key = key
         self.labels: dict[tuple[str, Context, Term], str] = {}
         several = {group.name for group in function.groups if len(group.versions) > 1}
@@ -230,14 +242,14 @@ class Labels:
                 dear = len(group.computed) > 1 and not group.cheap
                 if dear or len(set(layouts)) != len(layouts):
                     # A second copy, above all one under the same name, would do twice what may only be done once.
-                    raise Conflict(key, place)
+                    raise Conflict(key, place, [version.wanted for version in group.versions])
                 for version, layout in zip(group.versions, layouts, strict=True):
                     if layout not in known:
                         known[layout] = name if not known else suffixed(name, layout, taken)
                         taken.add(known[layout])
                     for context, term in version.wanted.items():
                         if self.labels.setdefault((name, context, term), known[layout]) != known[layout]:
-                            raise Conflict(key, place)
+                            raise Conflict(key, place, [version.wanted for version in group.versions])
 
     def label(self, variable: str, context: Context, term: Term) -> str:
         """The variable's name in a layout."""
@@ -247,6 +259,6 @@ class Labels:
         """The variable's name at a place, whatever the context; empty where its own stands."""
         names = {self.label(variable, context, term) for context, term in wanted.items()}
         if len(names) != 1:
-            raise Conflict(self.key, position)
+            raise Conflict(self.key, position, [wanted])
         name = names.pop()
         return "" if name == variable else name

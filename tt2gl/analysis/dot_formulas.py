@@ -16,6 +16,7 @@ from tt2gl.shared_layouts import (
     read_swizzled,
     swizzled_source,
 )
+from tt2gl.tensor_memory_layouts import loaded_source, read_linear, read_tensor_memory, tensor_memory_source
 
 Layouts = Mapping[int, DialectAttr]
 """A layout under each launch that has it, by the launch's index."""
@@ -38,7 +39,8 @@ class Formulas:
 
     def written(self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts) -> Written:
         """Source of `layouts` for a tile of `dims`. Raises ValueError for a layout of another kind."""
-        at = sorted(layouts)
+        layouts = dict(sorted(layouts.items()))
+        at = list(layouts)
         tile = Tile(dims, tuple(shapes[index] for index in at))
         every = [layouts[index] for index in at]
         warps = [self.scenes[index].launch.options.num_warps for index in at]
@@ -50,8 +52,15 @@ class Formulas:
             return nvmma_shared_source(nvmma, tile, dtypes)
         if swizzled := _all(every, read_swizzled):
             return self._swizzled(swizzled, tile, at)
+        if memory := _all(every, read_tensor_memory):
+            return tensor_memory_source(memory, tile)
         if blocked := _all(every, read_blocked):
-            return fma_layout_source(blocked, tile, warps, self.scenes[0].lanes)
+            multiplied = fma_layout_source(blocked, tile, warps, self.scenes[0].lanes)
+            if multiplied.exact:
+                return multiplied
+        linear = [read_linear(layout, shapes[index]) for index, layout in layouts.items()]
+        if loaded := [layout for layout in linear if layout is not None]:
+            return loaded_source(loaded, tile, warps)
         raise ValueError(f"no formula for {every[0]}")
 
     def k_width(self, widths: Mapping[int, int]) -> str:

@@ -96,23 +96,31 @@ Instruction = Literal["fma", "mma_v2", "wgmma", "tcgen05", "tcgen05_scaled"]
 
 @dataclass(frozen=True)
 class DotOperandFact:
-    """Operand of a dot as its instruction takes it: a view of shared memory, or a tensor in registers."""
+    """Operand of a dot as its instruction takes it: a view of shared memory, or a tensor in registers.
+
+    `registers`: an operand in tensor memory, of `layout` there, is stored from registers of this one.
+    """
 
     in_memory: bool
     shape: tuple[int, ...]
     element: str
     layout: DialectAttr
+    registers: DialectAttr | None = None
 
 
 @dataclass(frozen=True)
 class DotFact:
-    """A dot as Triton's compiler carries it out. `from_zero`: nothing is accumulated into it."""
+    """A dot as Triton's compiler carries it out. `from_zero`: nothing is accumulated into it.
+
+    `memory`: how an accumulator lies in tensor memory; `accumulator` is what it is loaded into.
+    """
 
     instruction: Instruction
     accumulator: DialectAttr
     a: DotOperandFact
     b: DotOperandFact
     from_zero: bool
+    memory: DialectAttr | None = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ others belongs to one `Web` (Briggs' term): the values that must share a layout 
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -65,7 +67,8 @@ class DotSite:
 class Node:
     """One tensor-valued expression in one calling context. `dims` are its extents as source text, None if unknown.
 
-    `staged`: a load whose tiles go through shared memory. `order`: of a transposition.
+    `loop`: the innermost loop of its function, where every turn of it computes the value. `staged`: a load whose tiles go
+    through shared memory. `order`: of a transposition.
     """
 
     kind: Kind
@@ -89,6 +92,7 @@ class Node:
     natural: Term | None = None
     operand_term: Term | None = None
     dot: DotSite | None = None
+    loop: ast.For | None = None
     staged: bool = False
     order: tuple[int, ...] = ()
 
@@ -104,6 +108,23 @@ class Node:
         for extent in self.shape:
             count *= extent
         return count
+
+
+def sources(node: Node) -> Iterator[Node]:
+    """Everything that a value is made of, itself first, also through names and helpers."""
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        stack.extend(current.operands)
+        if current.value is not None:
+            stack.append(current.value)
+        if current.web is not None:
+            stack.extend(definition.node for definition in current.web.find().definitions)
 
 
 @dataclass(eq=False)

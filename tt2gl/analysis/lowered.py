@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, Lowered, RingFact
+from tt2gl.analysis.tensor_memory import TensorMemoryUses
 from tt2gl.ir.attributes import Attribute
 from tt2gl.ir.operations import Location, Module, Operation, Value
 from tt2gl.ir.types import MemDescType, TensorType, Type
@@ -25,11 +26,14 @@ _VIEWS = ("ttg.memdesc_index", "ttg.memdesc_trans", "ttg.memdesc_subslice", "ttg
 def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     """Facts of every dot and every pipelined load; `author_file` names the author's file of a module's path."""
     made = {id(result): operation for operation in module.kernel.walk() for result in operation.results}
+    uses = TensorMemoryUses(module, made)
     dots: dict[CallChain, DotFact] = {}
     rings: dict[CallChain, RingFact] = {}
     for operation in module.kernel.walk():
         if operation.name == "tt.dot" or operation.name in _INSTRUCTIONS:
-            dots.setdefault(_chain(operation.location, author_file), _dot(operation, made))
+            fact = _dot(operation, made, uses)
+            if fact is not None:
+                dots.setdefault(_chain(operation.location, author_file), fact)
         elif operation.name in _COPIES:
             ring = _ring(operation, made)
             if ring is not None:
@@ -47,10 +51,17 @@ def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:
     return tuple(places)
 
 
-def _dot(operation: Operation, made: dict[int, Operation]) -> DotFact:
+def _dot(operation: Operation, made: dict[int, Operation], uses: TensorMemoryUses) -> DotFact | None:
+    """What a dot is carried out by; None where nothing says how its accumulator comes into registers."""
     a, b, accumulator = operation.operands[:3]
     kind = _INSTRUCTIONS.get(operation.name)
     layout = _layout(accumulator.type)
+    if kind in ("tcgen05", "tcgen05_scaled"):
+        registers = uses.registers(accumulator)
+        if registers is None:
+            return None
+        first = _operand(a, uses.registers(a))
+        return DotFact(kind, registers, first, _operand(b), uses.from_zero(operation), layout)
     if kind is None:
         kind = "mma_v2" if layout is not None and layout.name == "ttg.nvidia_mma" else "fma"
     start = made.get(id(accumulator))
@@ -58,10 +69,12 @@ def _dot(operation: Operation, made: dict[int, Operation]) -> DotFact:
     return DotFact(kind, layout, _operand(a), _operand(b), zero)
 
 
-def _operand(value: Value) -> DotOperandFact:
+def _operand(value: Value, registers: Attribute | None = None) -> DotOperandFact:
     kind = value.type
     assert isinstance(kind, TensorType | MemDescType) and kind.encoding is not None
-    return DotOperandFact(isinstance(kind, MemDescType), kind.shape, str(kind.element), kind.encoding)
+    return DotOperandFact(
+        isinstance(kind, MemDescType), kind.shape, str(kind.element), kind.encoding, registers
+    )
 
 
 def _layout(kind: Type) -> Attribute:

@@ -6,11 +6,11 @@ one text for all its callers: each distinct layout that its callers want becomes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.choices import conditional
-from tt2gl.analysis.collected import Conflict, Context, Function, Labels, Version, Wanted, collect
+from tt2gl.analysis.collected import Body, Conflict, Context, Function, Labels, Version, Wanted, collect
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import CallSite, FunctionKey
 from tt2gl.analysis.memory import Classes, Scene
@@ -34,6 +34,22 @@ class KernelAnalysis:
     stages: Stages | None = None
     unreached: dict[FunctionKey, list[Position]] = field(default_factory=dict)
     unverified: dict[FunctionKey, Position] = field(default_factory=dict)
+    bodies: Mapping[FunctionKey, str] = field(default_factory=dict)
+
+    def body(self, key: FunctionKey) -> Body:
+        """The text that these launches have of a function: one of their own, by its name in `bodies`, or everyone's."""
+        return (*key, self.bodies.get(key, ""))
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call of a helper under one launch, with the bodies that the launch has of both functions."""
+
+    kernel: int
+    launch: int
+    site: CallSite
+    caller: Body
+    callee: Body
 
 
 class Planner:
@@ -41,19 +57,25 @@ class Planner:
 
     def __init__(self, analyses: Sequence[KernelAnalysis]) -> None:
         self.analyses = analyses
-        self.kernels = {analysis.function: analysis for analysis in analyses}
-        self.functions: dict[FunctionKey, Function] = {key: Function() for key in self.kernels}
-        self.parameters: dict[FunctionKey, dict[str, Wanted]] = {}
-        self.choices: dict[FunctionKey, dict[str, tuple[dict[int, str], str]]] = {}
-        self.operands: dict[FunctionKey, dict[str, str]] = {}
-        self.passed: dict[tuple[FunctionKey, Position], dict[str, Wanted]] = {}
+        self.kernels = {analysis.body(analysis.function): analysis for analysis in analyses}
+        self.functions: dict[Body, Function] = {key: Function() for key in self.kernels}
+        self.parameters: dict[Body, dict[str, Wanted]] = {}
+        self.choices: dict[Body, dict[str, tuple[dict[int, str], str]]] = {}
+        self.operands: dict[Body, dict[str, str]] = {}
+        self.passed: dict[tuple[Body, Position], dict[str, Wanted]] = {}
         for place, analysis in enumerate(analyses):
             analysis.names = class_names(analysis.classes, analysis.taken)
             for launch, decisions in enumerate(analysis.decisions):
-                collect(self.functions, place, launch, decisions)
+                collect(self.functions, place, launch, decisions, analysis.body)
             for scene in analysis.scenes:
                 for key in scene.graph.touched:
-                    self.functions.setdefault(key, Function()).touched = True
+                    self.functions.setdefault(analysis.body(key), Function()).touched = True
+        self.calls = [
+            _Call(place, launch, call, analysis.body(call.caller), analysis.body(call.callee))
+            for place, analysis in enumerate(analyses)
+            for launch, scene in enumerate(analysis.scenes)
+            for call in scene.graph.calls
+        ]
         self._pass_layouts()
         self.staged = self._staged()
 
@@ -67,47 +89,41 @@ class Planner:
 
     def _pass_layouts(self) -> None:
         """Give every edited helper its parameters, innermost first, and its callers what they must pass."""
-        calls: list[tuple[int, int, CallSite]] = [
-            (place, launch, call)
-            for place, analysis in enumerate(self.analyses)
-            for launch, scene in enumerate(analysis.scenes)
-            for call in scene.graph.calls
-        ]
-        calls.sort(key=lambda entry: -len(entry[2].context))
-        for callee in dict.fromkeys(call.callee for _, _, call in calls):
+        calls = sorted(self.calls, key=lambda call: -len(call.site.context))
+        for callee in dict.fromkeys(call.callee for call in calls):
             self._parametrise(callee)
-            for place, launch, call in calls:
+            for call in calls:
                 if call.callee != callee:
                     continue
-                inside: Context = (place, launch, ((call.caller[0], *call.position[:2]), *call.context))
+                place, launch, site = call.kernel, call.launch, call.site
+                inside: Context = (place, launch, ((call.caller[0], *site.position[:2]), *site.context))
                 for name, wanted in self.parameters[callee].items():
                     if inside in wanted:
-                        passed = self.passed.setdefault((call.caller, call.position), {}).setdefault(name, {})
-                        passed[place, launch, call.context] = wanted[inside]
+                        passed = self.passed.setdefault((call.caller, site.position), {}).setdefault(name, {})
+                        passed[place, launch, site.context] = wanted[inside]
                         self.functions.setdefault(call.caller, Function())
 
-    def _staged(self) -> dict[FunctionKey, Stages]:
+    def _staged(self) -> dict[Body, Stages]:
         """The functions that pipeline loops, or call one that does, and what each knows the number of stages by."""
         found = {key for key, function in self.functions.items() if function.rings}
-        calls = [call for analysis in self.analyses for scene in analysis.scenes for call in scene.graph.calls]
-        while more := {call.caller for call in calls if call.callee in found} - found:
+        while more := {call.caller for call in self.calls if call.callee in found} - found:
             found |= more
-        staged: dict[FunctionKey, Stages] = {}
+        staged: dict[Body, Stages] = {}
         for key in found:
             own = self.kernels[key].stages if key in self.kernels else Stages(STAGES, parameter=True)
             if own is not None:
                 staged[key] = own
         return staged
 
-    def _stage_arguments(self, key: FunctionKey) -> dict[Position, tuple[str, str]]:
+    def _stage_arguments(self, key: Body) -> dict[Position, tuple[str, str]]:
         """The number of stages, as a function passes it on to the helpers that pipeline loops."""
         own = self.staged.get(key)
-        calls = [call for analysis in self.analyses for scene in analysis.scenes for call in scene.graph.calls]
         if own is None:
             return {}
-        return {call.position: (STAGES, own.source) for call in calls if call.caller == key and call.callee in self.staged}
+        calls = [call for call in self.calls if call.caller == key and call.callee in self.staged]
+        return {call.site.position: (STAGES, own.source) for call in calls}
 
-    def _parametrise(self, key: FunctionKey) -> None:
+    def _parametrise(self, key: Body) -> None:
         """One parameter for all places of a helper that always want the same layout, or one made of the same."""
         function = self.functions.get(key, Function())
         passed = [terms for (caller, _), names in self.passed.items() if caller == key for terms in names.values()]
@@ -128,7 +144,7 @@ class Planner:
             named[unused(name, {*named, *analysis.taken})] = group
         self.parameters[key] = named
 
-    def _spelled(self, key: FunctionKey, wanted: Wanted, position: Position) -> str:
+    def _spelled(self, key: Body, wanted: Wanted, position: Position) -> str:
         """The one text for what all contexts want at a place. Raises `Conflict` where there is none.
 
         A kernel says it by its layouts' names, by a name of its own where it depends on a flag; a helper by the
@@ -142,17 +158,17 @@ class Planner:
                 if all(group.get(context) == term for context, term in made_of.items()):
                     term = next(iter(wanted.values()))
                     return name if made_of == wanted else rendered(renamed(term, {root_of(term).name: name}))
-            raise Conflict(key, position)
+            raise Conflict(key, position, [wanted])
         analysis = self.kernels[key]
         said = {context[1]: rendered(renamed(term, analysis.names)) for context, term in wanted.items()}
         if len(set(said.values())) == 1:
             text, term = next(iter(said.values())), next(iter(wanted.values()))
             return self._operand(analysis, text, term) if isinstance(term, Operand) else text
-        return self._choice(analysis, said, position)
+        return self._choice(analysis, said, position, wanted)
 
     def _operand(self, analysis: KernelAnalysis, text: str, term: Operand) -> str:
         """The name of a dot operand's layout: `rhs_layout`, or `acc_rhs_layout` where there are several."""
-        known = self.operands.setdefault(analysis.function, {})
+        known = self.operands.setdefault(analysis.body(analysis.function), {})
         if text not in known:
             side = ("lhs", "rhs")[term.index]
             whole = analysis.names[term.parent.name].removesuffix("_layout")
@@ -160,9 +176,10 @@ class Planner:
             known[text] = unused(name, {*analysis.taken, *analysis.names.values(), *known.values()})
         return known[text]
 
-    def _choice(self, analysis: KernelAnalysis, said: dict[int, str], position: Position) -> str:
+    def _choice(self, analysis: KernelAnalysis, said: dict[int, str], position: Position, wanted: Wanted) -> str:
         """A name for a layout that depends on a flag: the known one that agrees, or a new one."""
-        known = self.choices.setdefault(analysis.function, {})
+        body = analysis.body(analysis.function)
+        known = self.choices.setdefault(body, {})
         for name, (others, _) in known.items():
             together = {**others, **said}
             shared = others.keys() & said.keys()
@@ -173,13 +190,13 @@ class Planner:
                     return name
         source = conditional(said, [scene.launch for scene in analysis.scenes])
         if source is None:
-            raise Conflict(analysis.function, position)
+            raise Conflict(body, position, [wanted])
         taken = {*analysis.taken, *analysis.names.values(), *known}
         name = unused("chosen_layout", taken)
         known[name] = (said, source)
         return name
 
-    def _plan(self, key: FunctionKey, function: Function) -> FunctionPlan:
+    def _plan(self, key: Body, function: Function) -> FunctionPlan:
         labels = Labels(key, function, lambda wanted, position: self._spelled(key, wanted, position))
         conversions: dict[Position, list[Conversion]] = {}
         for (statement, variable), steps in function.after.items():
@@ -195,6 +212,8 @@ class Planner:
         return FunctionPlan(
             path=key[0],
             line=key[1],
+            name=key[2],
+            calls={call.callee[1]: call.callee[2] for call in self.calls if call.caller == key and call.callee[2]},
             is_kernel=key in self.kernels,
             parameters=tuple(self.parameters.get(key, {})),
             declarations=self._declarations(key, function),
@@ -205,7 +224,7 @@ class Planner:
             stages=self.staged.get(key),
         )
 
-    def _rings(self, key: FunctionKey, function: Function) -> tuple[Ring, ...]:
+    def _rings(self, key: Body, function: Function) -> tuple[Ring, ...]:
         """The rings of a function's loads, by name: one for the loads of one variable."""
         made: dict[str, Ring] = {}
         for (kind, position), entries in function.slots.items():
@@ -217,7 +236,7 @@ class Planner:
         return tuple(made.values())
 
     def _edits(
-        self, key: FunctionKey, function: Function, labels: Labels
+        self, key: Body, function: Function, labels: Labels
     ) -> tuple[Edits, dict[Position, tuple[Edits, ...]]]:
         """Edits of the statements that stand once, and of each copy of the others."""
 
@@ -239,6 +258,7 @@ class Planner:
                 return statement is None or _within(position, statement)
 
             passed = {p: names for (caller, p), names in self.passed.items() if caller == key and inside_of(p)}
+            memory, lhs = spelled("memory"), spelled("lhs")
             stages = {p: pair for p, pair in self._stage_arguments(key).items() if inside_of(p)}
             return Edits(
                 creations={**out_of_reach, **spelled("creation")},
@@ -253,7 +273,9 @@ class Planner:
                     p: Store(self._spelled(key, wanted, p), _dims(wanted))
                     for p, wanted in function.wanted("store", statement, version).items()
                 },
-                dots={p: _dot(function.dots[p], layout) for p, layout in spelled("dot").items()},
+                dots={
+                    p: _dot(function.dots[p], layout, memory.get(p), lhs.get(p)) for p, layout in spelled("dot").items()
+                },
                 reads=labelled("read"),
                 targets=labelled("target"),
                 arguments={
@@ -268,17 +290,17 @@ class Planner:
         copies = {s: tuple(edits(s, version) for version in each) for s, each in function.copied().items()}
         return edits(None, None), copies
 
-    def _out_of_reach(self, key: FunctionKey) -> dict[Position, str]:
+    def _out_of_reach(self, key: Body) -> dict[Position, str]:
         """Creating calls that no launch of any kernel reaches: the compiler is left to infer their layout."""
-        places = [set(analysis.unreached.get(key, ())) for analysis in self.analyses if self._reaches(analysis, key)]
+        places = [set(analysis.unreached.get(key[:2], ())) for analysis in self.analyses if self._reaches(analysis, key)]
         return dict.fromkeys(set.intersection(*places), "gl.AutoLayout()") if places else {}
 
     @staticmethod
-    def _reaches(analysis: KernelAnalysis, key: FunctionKey) -> bool:
+    def _reaches(analysis: KernelAnalysis, key: Body) -> bool:
         functions = (f for scene in analysis.scenes for f in scene.facts.functions.values())
-        return any((function.path, function.line) == key for function in functions)
+        return any(analysis.body((function.path, function.line)) == key for function in functions)
 
-    def _declarations(self, key: FunctionKey, function: Function) -> tuple[Declaration, ...]:
+    def _declarations(self, key: Body, function: Function) -> tuple[Declaration, ...]:
         """The layouts that a kernel's text mentions, its helpers' arguments included."""
         analysis = self.kernels.get(key)
         if analysis is None:
@@ -309,7 +331,8 @@ def _dims(wanted: Wanted) -> tuple[str, ...]:
     return next(term.dims for term in wanted.values() if isinstance(term, Stored))
 
 
-def _dot(want: DotWant, layout: str) -> Dot:
+def _dot(want: DotWant, layout: str, memory: str | None, lhs: str | None) -> Dot:
+    """A dot as the plan has it; its layouts in tensor memory, where it lies there, as source."""
     site = want.site
     return Dot(
         site.call,
@@ -323,6 +346,8 @@ def _dot(want: DotWant, layout: str) -> Dot:
         site.precision,
         site.is_sum,
         want.name,
+        memory,
+        Store(lhs, want.lhs.dims) if lhs is not None and want.lhs is not None else None,
     )
 
 

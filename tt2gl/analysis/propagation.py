@@ -62,12 +62,17 @@ class RingWant:
 
 @dataclass(frozen=True)
 class DotWant:
-    """How a dot is written; `dims` and `dtype` are of the zeros that it starts from."""
+    """How a dot is written; `dims` and `dtype` are of the zeros that it starts from.
+
+    `memory`: where its accumulator lies in tensor memory, `lhs`: where its first operand does.
+    """
 
     site: DotSite
     instruction: Instruction
     dims: tuple[str, ...]
     name: str
+    memory: Stored | None = None
+    lhs: Stored | None = None
 
 
 @dataclass
@@ -110,7 +115,9 @@ class Propagation(Anchors):
         for step in self.graph.steps:
             if isinstance(step, Definition):
                 web = step_web(step)
-                if web.natural is None and not web.versions:
+                # What a helper is given and does not use may come in any layout.
+                unused = web.natural is None and not web.versions
+                if unused and step.node.kind != "argument":
                     self.demand(web, self._wanted(step.node))
         self._list_webs()
         return self.decisions
@@ -265,8 +272,12 @@ class Propagation(Anchors):
         """A product: its operands as its instruction takes them, its accumulator and result in its own layout."""
         assert node.dot is not None and node.natural is not None
         own, use = self.cores.accumulator(node), self.cores.dots[node.chain]
+        lhs: Stored | None = None
         for place, operand in enumerate(node.operands[:2]):
-            if not self.cores.in_memory(node, place):
+            if (held := self.cores.operand_memory(node, place, operand, self.graph)) is not None:
+                registers, lhs = held
+                self.resolve(operand, registers, spot.clone)
+            elif not self.cores.in_memory(node, place):
                 self.resolve(operand, Operand(place, own, self.cores.k_width(node, place)), spot.clone)
             elif in_ring(operand):
                 self.resolve(operand, IN_RING, spot.clone)
@@ -274,7 +285,9 @@ class Propagation(Anchors):
                 self._store(node, place, operand, spot.clone)
         for accumulator in node.operands[2:]:
             self.resolve(accumulator, own, spot.clone)
-        self.decisions.dots[spot] = own, DotWant(node.dot, use.instruction, self.graph.spelled(node), use.name)
+        memory = self.cores.accumulator_memory(node, self.graph)
+        want = DotWant(node.dot, use.instruction, self.graph.spelled(node), use.name, memory, lhs)
+        self.decisions.dots[spot] = own, want
         self._convert(node, own, term, spot)
 
     def _store(self, dot: Node, place: int, operand: Node, clone: Clone, turned: bool = False) -> None:
@@ -285,7 +298,7 @@ class Propagation(Anchors):
             return
         slot = self.cores.stored(dot, place, operand, self.graph, turned)
         web = operand.web.find() if operand.web is not None else None
-        if web is not None and (made := self._made_outside(web, operand)) is not None:
+        if web is not None and (made := self._made_once(web)) is not None:
             natural = web.natural if web.natural is not None else self.settle(operand, clone)
             self._after(made, web.name, natural, slot)
             self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
@@ -353,6 +366,12 @@ class Propagation(Anchors):
         """The one definition of a name, where it stands outside the loop that reads it."""
         outside = [d for d in web.definitions if d.depth < reading.depth and d.node.kind != "argument"]
         return outside[0] if len(outside) == len(web.definitions) == 1 else None
+
+    @staticmethod
+    def _made_once(web: Web) -> Definition | None:
+        """The one definition of a name, where it has only one and that is a statement."""
+        made = web.definitions[0]
+        return made if len(web.definitions) == 1 and made.node.kind != "argument" else None
 
     def _after(self, made: Definition, name: str, source: Term, target: Term) -> None:
         """Have a name in another layout too, right after its definition."""

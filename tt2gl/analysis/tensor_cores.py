@@ -6,11 +6,12 @@ kernel's constexprs where one gives exactly those.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.dot_formulas import Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, RingFact
-from tt2gl.analysis.graph import Definition, Graph, Node
+from tt2gl.analysis.graph import Definition, Graph, Node, sources
 from tt2gl.analysis.memory import Classes, named_dims
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.ir.attributes import Attribute, DialectAttr
@@ -72,10 +73,11 @@ class TensorCores:
         self.rings: dict[CallChain, RingUse] = {}
         self._accumulators: set[str] = set()
         staged = {chain for scene in self.scenes for chain in scene.facts.lowered.rings}
+        staged -= {chain for scene in self.scenes for chain in _addressing(scene.graph, staged)}
         for index, scene in enumerate(self.scenes):
             names = _names(scene.graph)
             for node in scene.graph.nodes:
-                node.staged = node.kind == "load" and node.chain in staged
+                node.staged = node.kind == "load" and node.chain in staged and node.loop is not None
                 if node.kind == "dot" and (fact := scene.facts.lowered.dots.get(node.chain)) is not None:
                     dot = self.dots.setdefault(node.chain, DotUse(node, names.get(id(node), "dot")))
                     dot.facts[index], dot.shapes[index] = fact, node.shape
@@ -129,7 +131,36 @@ class TensorCores:
 
     def in_memory(self, node: Node, operand: int) -> bool:
         """Whether a dot takes an operand from shared memory."""
-        return all(self._operand(fact, operand).in_memory for fact in self.dots[node.chain].facts.values())
+        facts = self.dots[node.chain].facts.values()
+        taken = [self._operand(fact, operand) for fact in facts]
+        return all(fact.in_memory and fact.registers is None for fact in taken)
+
+    def accumulator_memory(self, node: Node, graph: Graph) -> Stored | None:
+        """The layout of a dot's accumulator in tensor memory; None for one in registers."""
+        use = self.dots[node.chain]
+        layouts = {index: fact.memory for index, fact in use.facts.items() if fact.memory is not None}
+        return self._in_tensor_memory(node, graph, layouts, use.name) if layouts else None
+
+    def operand_memory(self, node: Node, operand: int, value: Node, graph: Graph) -> tuple[Root, Stored] | None:
+        """The registers that an operand in tensor memory is stored from, and its layout there; None for another."""
+        use = self.dots[node.chain]
+        taken = {index: self._operand(fact, operand) for index, fact in use.facts.items()}
+        layouts = {index: fact.layout for index, fact in taken.items() if fact.registers is not None}
+        registers = {index: fact.registers for index, fact in taken.items() if fact.registers is not None}
+        if not layouts:
+            return None
+        shapes = {index: taken[index].shape for index in layouts}
+        dims = named_dims(value, self.scenes, shapes)
+        label = f"{use.name}_{('lhs', 'rhs')[operand]}"
+        root = Root(self._register(dims, shapes, registers, f"{label}_layout"))
+        return root, self._in_tensor_memory(value, graph, layouts, label, shapes)
+
+    def _in_tensor_memory(
+        self, value: Node, graph: Graph, layouts: Layouts, label: str, shapes: Shapes | None = None
+    ) -> Stored:
+        shapes = shapes or {index: self.dots[value.chain].shapes[index] for index in layouts}
+        dims = named_dims(value, self.scenes, shapes)
+        return Stored(Root(self._register(dims, shapes, layouts, f"{label}_tmem_layout")), graph.spelled(value))
 
     def stored(self, node: Node, operand: int, value: Node, graph: Graph, turned: bool) -> Stored:
         """The shared layout of an operand that is put into memory for a dot; `turned`: before it is transposed."""
@@ -162,6 +193,14 @@ class TensorCores:
 def _in_place(ring: RingFact) -> bool:
     """Whether a ring is laid out for an instruction that reads shared memory."""
     return bool(ring.layout.name == "ttg.nvmma_shared")
+
+
+def _addressing(graph: Graph, staged: Collection[CallChain]) -> Iterator[CallChain]:
+    """The loads that say where loads through rings read: those must be done when the copies start."""
+    for node in graph.nodes:
+        if node.kind == "load" and node.chain in staged:
+            for operand in node.operands:
+                yield from (source.chain for source in sources(operand) if source.kind == "load")
 
 
 def _turned(layout: DialectAttr) -> DialectAttr:
