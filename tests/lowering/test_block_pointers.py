@@ -216,6 +216,19 @@ def test_a_second_pointer_starts_where_the_first_was_moved_to(body: Body) -> Non
     assert made.endswith("x = tl.load(p_a + a_offs * s) + tl.load(p_b + b_offs * s)\n")
 
 
+def test_a_pointer_made_anew_starts_anew(body: Body) -> None:
+    made = body(
+        "p = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (B,), (0,))\n"
+        "p = tl.advance(p, (B,))\n"
+        "x = tl.load(p)\n"
+        "p = tl.make_block_ptr(y_ptr, (n,), (1,), (m,), (B,), (0,))\n"
+        "x += tl.load(p)\n"
+    )
+    index = "p_offs = p_start + tl.arange(0, B)\n"
+    assert made.endswith(f"p_start = tl.cast(m, tl.int64)\np = y_ptr\n{index}x += tl.load(p + p_offs)\n")
+    assert made.count(index) == 2
+
+
 def test_a_pointer_used_after_a_loop_is_made_there(body: Body) -> None:
     made = body(MAKE + "for i in range(m):\n    n += i\ntl.store(p, 0.0)\n")
     assert "p = x_ptr\n" in made

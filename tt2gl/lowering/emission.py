@@ -79,27 +79,12 @@ class Emission:
                 self._step(node, available)
                 continue
             bodies = node.bodies if isinstance(node, Branch) else (node.body,)
-            killed = self._assigned(node)
+            killed = assigned([node])
             if isinstance(node, Loop):
                 _kill(available, killed)
             for body in bodies:
                 self._walk(body, dict(available))
             _kill(available, killed)
-
-    def _assigned(self, node: Branch | Loop) -> frozenset[str]:
-        """All that a statement may assign, what stands beside its pointers too."""
-        names = assigned([node])
-        return names | {
-            self.names.beside(name, "offset", dimension, rank)
-            for name in names & self.shapes.keys()
-            for rank in self._ranks(name)
-            for dimension in self.shapes[name].moved
-            if dimension < rank
-        }
-
-    def _ranks(self, name: str) -> set[int]:
-        own = (reach for event, reach in self.reaching.items() if isinstance(event, Move) and event.name == name)
-        return {len(make.dimensions) for reach in own for make in reach.origins}
 
     def _step(self, step: Step, available: dict[tuple[str, str], frozenset[str]]) -> None:
         lines: list[str] = []
@@ -113,7 +98,7 @@ class Emission:
                 lines = [*self._comments(event.make, step), *lines]
                 self._replace(step, event.value, lines)
             elif isinstance(event, Move):
-                lines += self._move(event, available)
+                lines += self._move(event)
                 self._replace(step, event.advance.node, lines)
         if lines and not any(isinstance(event, (Define, Move)) for event in step.events):
             self.edits.append(Edit(place, place, "".join(f"{line}{self._separator(step)}" for line in lines)))
@@ -154,7 +139,7 @@ class Emission:
         if terms != [event.name] or event.condition:
             yield f"{event.name} = {' + '.join(terms)}{event.condition}"
 
-    def _move(self, event: Move, available: dict[tuple[str, str], frozenset[str]]) -> Iterator[str]:
+    def _move(self, event: Move) -> Iterator[str]:
         source, shape = event.advance.pointer.value, self.shapes[event.name]
         rank = len(event.advance.offsets)
         written = False
@@ -169,11 +154,9 @@ class Emission:
             step = event.advance.offsets[dimension]
             if role == "offset" and step.literal != 0:
                 yield f"{own} += {step.text}" if own == other else f"{own} = {other} + {step.operand()}"
-                _kill(available, frozenset({own}))
                 written = True
             elif own != other:
                 yield f"{own} = {other}"
-                _kill(available, frozenset({own}))
         if not written:
             yield "pass"
 
@@ -268,7 +251,8 @@ class Emission:
         name = self.names.shared(None if kept else part.offset, part.bound, key, wanted)
         if key in available:
             return name, []
-        available[key] = part.block.names | ({offset} if kept else part.offset.names)
+        # What stands beside a pointer changes with it.
+        available[key] = part.block.names | ({pointer} if kept else part.offset.names)
         return name, [f"{name} = {words}"]
 
     def _nonnegative(self, makes: frozenset[Make], dimension: int) -> bool:
