@@ -134,6 +134,8 @@ class Stages:
 class FunctionPlan:
     """All edits of one jit function. `line` is that of its `def` in the author's file.
 
+    `name`: what it is called, where it is one of several made of the author's; `calls`: the names of such functions
+    that it calls, by the line of the author's.
     `copies`: statements that stand several times, each time with other edits. `hoists`: by where the loop starts.
     `rings`: what its loads go through, `stages`: how far they run ahead of their use.
     """
@@ -141,6 +143,8 @@ class FunctionPlan:
     path: str
     line: int
     is_kernel: bool
+    name: str = ""
+    calls: Mapping[int, str] = field(default_factory=dict)
     parameters: tuple[str, ...] = ()
     declarations: tuple[Declaration, ...] = ()
     edits: Edits = field(default_factory=Edits)
