@@ -1,0 +1,120 @@
+"""Which loads may run ahead: first those that may not."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from tt2gl.pipeline import Ahead, can_run_ahead
+from tt2gl.plan import Position
+
+HEAD = "def kernel(x_ptr, y_ptr, n, step, FLAG: tl.constexpr, BLOCK: tl.constexpr):\n"
+
+
+def asked(body: str, *, before: str = "", pointers: frozenset[str] | None = None, helpers: str = "") -> Ahead:
+    """The answer for the loads of `a` and `b` in the first loop of a kernel."""
+    text = HEAD + textwrap.indent(textwrap.dedent(before) + textwrap.dedent(body), "    ")
+    function = ast.parse(text).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    loop = next(each for each in function.body if isinstance(each, ast.For))
+    known = {each.name: each for each in ast.parse(textwrap.dedent(helpers)).body if isinstance(each, ast.FunctionDef)}
+    return can_run_ahead(function, loop, loads_of(loop), helpers=known, pointers=pointers)
+
+
+def loads_of(loop: ast.For) -> list[Position]:
+    """The loads that are called `tl.load` from x_ptr, or from `ahead`: those of y_ptr stay plain."""
+    found: list[Position] = []
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "tl.load" and "y_ptr" not in ast.unparse(node):
+            assert node.end_lineno is not None
+            assert node.end_col_offset is not None
+            found.append((node.lineno, node.col_offset, node.end_lineno, node.end_col_offset))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("loop", "reason"),
+    [
+        ("for k in tl.static_range(8):\n    a = tl.load(x_ptr + k)", "range"),
+        ("for k, j in range(8):\n    a = tl.load(x_ptr + k)", "more than one name"),
+        ("for k in range(8):\n    a = tl.load(x_ptr + k)\n    if a > n:\n        break", "left"),
+        ("for k in range(8):\n    a = tl.load(x_ptr + k)\n    k += 1", "variable"),
+        ("for k in range(8):\n    while n > k:\n        a = tl.load(x_ptr + k)", "block inside"),
+        ("for k in range(8):\n    for j in range(8):\n        a = tl.load(x_ptr + k + j)", "block inside"),
+        ("for k in range(8):\n    if k < n:\n        a = tl.load(x_ptr + k)", "does not know"),
+        ("for k in range(8):\n    if tl.load(x_ptr + k) > 0:\n        n += 1", "condition"),
+        ("for k in range(8):\n    a = tl.load(x_ptr + k) if k < n else 0", "may not be evaluated"),
+        ("for k in range(8):\n    a = tl.load(x_ptr + k, mask=k < n, other=1.0)", "not zero"),
+        ("for k in range(8):\n    a = tl.load(x_ptr + k, k < n, -float('inf'))", "not zero"),
+        ("for k in range(8):\n    a = tl.load(x_ptr + k, boundary_check=(0,))", "block pointer"),
+        ("for k in range(8):\n    a = tl.load(x_ptr + k, volatile=True)", "volatile"),
+        ("for k in range(8):\n    i = tl.load(x_ptr + k)\n    b = tl.load(x_ptr + i)", "another load"),
+        ("for k in range(8):\n    a = tl.load(x_ptr + n)\n    n = tl.sum(a)", "another load"),
+        ("for k in range(8):\n    a = tl.load(x_ptr + tl.atomic_add(0, 1))", "atomic_add"),
+        ("for k in range(8):\n    n = tl.dot(n, n)\n    a = tl.load(x_ptr + n)", "dot"),
+        ("for k in range(8):\n    i = f(k)\n    a = tl.load(x_ptr + i)", "f, which may do more"),
+        (
+            "for k in range(8):\n    i = 0\n    for j in range(k):\n        i += j\n    a = tl.load(x_ptr + i)",
+            "loop of its own",
+        ),
+        ("for k in range(8):\n    a = tl.load(x_ptr + k)\n    tl.store(x_ptr + k + 1, a)", "writes to the memory"),
+        ("for k in range(8):\n    a = tl.load(x_ptr + k)\n    f(x_ptr, a)", "writes to the memory"),
+        ("for k in range(8):\n    a = tl.load(x_ptr + k)\n    tl.debug_barrier()", "orders accesses"),
+    ],
+)
+def test_loads_that_stay_where_they_are(loop: str, reason: str) -> None:
+    assert reason in (asked(loop).reason or "")
+
+
+def test_writing_is_found_through_names() -> None:
+    before = "p = x_ptr + n\nq = p\n"
+    loop = "for k in range(8):\n    a = tl.load(x_ptr + k)\n    q += 1\n    tl.store(q, a)"
+    assert "writes to the memory" in (asked(loop, before=before).reason or "")
+
+
+@pytest.mark.parametrize("done", ["tl.store(0, i)", "tl.device_print('i', i)", "i = tl.load(i)", "g(i)"])
+def test_a_helper_that_does_more_than_compute_gives_no_address(done: str) -> None:
+    helpers = f"def f(i):\n    {done}\n    return i"
+    loop = "for k in range(8):\n    i = f(k)\n    a = tl.load(x_ptr + i)"
+    assert "f, which may do more" in (asked(loop, helpers=helpers).reason or "")
+
+
+def test_the_load_at_fault_is_named() -> None:
+    answer = asked("for k in range(8):\n    a = tl.load(x_ptr + k)\n    b = tl.load(x_ptr + k, k < n, 1.0)")
+    assert answer.culprit == (4, 12, 4, 42)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for k in range(8):\n    a = tl.load(x_ptr + k)",
+        "for k in tl.range(0, n, BLOCK, num_stages=3):\n    a = tl.load(x_ptr + k, mask=k < n, other=0.0)",
+        "for k in range(n, 0, -BLOCK):\n    a = tl.load(x_ptr + k, k < n)\n    x_ptr += step",
+        "for k in range(8):\n    if FLAG:\n        a = tl.load(x_ptr + k)\n    else:\n        a = tl.load(x_ptr)",
+        "for k in range(8):\n    if y_ptr is not None:\n        a = tl.load(x_ptr + k)",
+        "for k in range(8):\n    if k > n:\n        step = 2\n    a = tl.load(x_ptr + step)",
+        "for k in range(8):\n    a = tl.load(x_ptr + k)\n    if a > n:\n        tl.store(y_ptr + k, a)",
+        "for k in range(8):\n    a = tl.load(x_ptr + tl.cdiv(k, BLOCK) % n)\n    n_2 = tl.dot(a, a)",
+    ],
+)
+def test_loads_that_run_ahead(loop: str) -> None:
+    assert asked(loop) == Ahead()
+
+
+def test_sizes_that_both_addresses_start_from_are_no_pointers() -> None:
+    loop = "for k in range(8):\n    a = tl.load(x_ptr + n + k)\n    tl.store(y_ptr + n + k, a)"
+    assert asked(loop, pointers=frozenset({"x_ptr", "y_ptr"})) == Ahead()
+    assert asked(loop).reason is not None
+
+
+def test_a_helper_that_computes_may_give_an_address() -> None:
+    helpers = "def f(i):\n    return i * 2"
+    loop = "for k in range(8):\n    i = f(k)\n    a = tl.load(x_ptr + i)"
+    assert asked(loop, helpers=helpers) == Ahead()
+
+
+def test_loads_of_addresses_run_ahead_too_and_are_told() -> None:
+    loop = "for k in range(8):\n    page = tl.load(y_ptr + k)\n    a = tl.load(x_ptr + page)"
+    assert asked(loop) == Ahead(indirect=((3, 15, 3, 33),))

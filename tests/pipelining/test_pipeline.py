@@ -1,0 +1,289 @@
+"""Loops with markers and what is written in their place: first those that must not change, or are refused."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from tt2gl.pipeline import LoopRings, NotPipelinedError, Ring, pipelined
+
+HEAD = (
+    "@gluon.jit\ndef kernel(a_ptr, b_ptr, n, m, step, FLAG: gl.constexpr, BLOCK: gl.constexpr, STAGES: gl.constexpr):\n"
+)
+
+
+def rings(buffers: str = "STAGES", *, in_memory: bool = True, mixed: bool = False) -> LoopRings:
+    a = Ring("a", "gl.float16", ("BLOCK",), "shared", in_memory)
+    b = Ring("b", "gl.float16", ("BLOCK",), "shared", in_memory and not mixed)
+    return LoopRings("kernel", 2, (a, b), buffers)
+
+
+def written(body: str, spec: LoopRings | None = None) -> str:
+    """The body of a kernel after the pass."""
+    text = HEAD + textwrap.indent(textwrap.dedent(body), "    ")
+    made = pipelined(text, [spec or rings()], "copy")
+    ast.parse(made)
+    return textwrap.dedent(made.removeprefix(HEAD))
+
+
+# ------------------------------------------------------------------------------------------------- what stays as it is
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for k in range(n):\n    a = gl.load(a_ptr + k)  # plain\n",
+        "acc = warpgroup_mma(a, b, acc)\n",
+        "if FLAG:\n    for k in range(n):\n        acc += k\nelse: acc = 0\n",
+    ],
+)
+def test_without_markers_nothing_changes(body: str) -> None:
+    assert written(body) == body
+
+
+def test_functions_that_are_not_named_are_left_alone() -> None:
+    text = HEAD + "    for k in range(n):\n        a = _tt2gl_ring_a(a_ptr + k)\n"
+    assert pipelined(text, [LoopRings("kernel", 3, rings().rings, "2")]) == text
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("for k in gl.static_range(4):\n    a = _tt2gl_ring_a(a_ptr + k)", "does not count through a range"),
+        ("for k in range(4):\n    a = _tt2gl_ring_a(a_ptr + k)\n    k += 1", "assigned to in its body"),
+        ("for k in range(4):\n    c = _tt2gl_ring_c(a_ptr + k)", "no ring c"),
+        ("for k in range(4):\n    a = _tt2gl_ring_a(a_ptr)\n    a = _tt2gl_ring_a(a_ptr + 1)", "from two places"),
+    ],
+)
+def test_loops_that_are_refused(body: str, reason: str) -> None:
+    with pytest.raises(NotPipelinedError, match=reason):
+        written(body)
+
+
+# -------------------------------------------------------------------------------------------------- the whole of a loop
+
+
+def test_a_loop_by_ones() -> None:
+    assert written(
+        """\
+        acc = 0
+
+        # along K
+        for k in range(0, gl.cdiv(n, BLOCK)):
+            # a tile
+            a = _tt2gl_ring_a(a_ptrs, mask=cols < n - k * BLOCK, other=0.0)
+            acc += use(a)
+            # onwards
+            a_ptrs += BLOCK
+        gl.store(b_ptr, acc)
+        """
+    ) == textwrap.dedent(
+        """\
+        acc = 0
+
+        # a ring of STAGES tiles; loads run STAGES - 1 iterations ahead
+        a_buf = gl.allocate_shared_memory(gl.float16, [STAGES, BLOCK], shared)
+        steps = gl.cdiv(n, BLOCK)
+        for k in gl.static_range(STAGES - 1):
+            copy(a_buf.index(k), a_ptrs, mask=(cols < n - k * BLOCK) & (k < steps))
+            async_copy.commit_group()
+            a_ptrs += BLOCK
+
+        # along K
+        for k in range(0, steps):
+            # at most the copies of the next STAGES - 2 iterations are under way: this one's tiles are there
+            async_copy.wait_group(STAGES - 2)
+            fence_async_shared()
+            # a tile
+            a = a_buf.index(k % STAGES)
+            acc += use(a)
+            ahead = k + STAGES - 1
+            copy(a_buf.index(ahead % STAGES), a_ptrs, mask=(cols < n - ahead * BLOCK) & (ahead < steps))
+            async_copy.commit_group()
+            # onwards
+            a_ptrs += BLOCK
+        async_copy.wait_group(0)
+        gl.store(b_ptr, acc)
+        """
+    )
+
+
+def test_a_loop_whose_tiles_go_to_registers() -> None:
+    made = written(
+        "for k in range(n):\n    acc += _tt2gl_ring_a(a_ptr + k).load(x)\n", rings("STAGES - 1", in_memory=False)
+    )
+    assert "[STAGES - 1, BLOCK]" in made
+    assert "gl.static_range(STAGES - 1)" in made
+    assert "wait_group(STAGES - 2)" in made
+    assert "acc += a_buf.index(k % (STAGES - 1)).load(x)" in made
+    assert "fence" not in made
+
+
+def test_a_depth_that_is_a_number_is_folded() -> None:
+    made = written("for k in range(n):\n    acc += _tt2gl_ring_a(a_ptr + k).load(x)\n", rings("1", in_memory=False))
+    assert "# a ring of one tile; loads run one iteration ahead\n" in made
+    assert "# all copies are done, this iteration's among them\n" in made
+    assert "    async_copy.wait_group(0)\n    acc += a_buf.index(0).load(x)\n" in made
+    assert "ahead = k + 1\n" in made
+
+
+def test_rings_of_both_kinds_differ_in_depth() -> None:
+    made = written(
+        "for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k)\n    b = _tt2gl_ring_b(b_ptr + k).load(x)\n",
+        rings("3", mixed=True),
+    )
+    assert "a_buf = gl.allocate_shared_memory(gl.float16, [3, BLOCK], shared)" in made
+    assert "b_buf = gl.allocate_shared_memory(gl.float16, [2, BLOCK], shared)" in made
+    assert "copy(a_buf.index(ahead % 3), a_ptr + ahead, mask=ahead < n)" in made
+    assert "copy(b_buf.index(k % 2), b_ptr + ahead, mask=ahead < n)" in made
+
+
+# ------------------------------------------------------------------------------------------------------------- counting
+
+
+@pytest.mark.parametrize(
+    ("header", "lines"),
+    [
+        ("range(n)", ["for k in gl.static_range(2):", "index(k % 3)", "ahead = k + 2", "(k < n)"]),
+        ("range(0, 8)", ["steps = 8", "for k in range(0, steps):", "(ahead < steps)"]),
+        ("range(0, n, 32)", ["gl.static_range(0, 2 * 32, 32)", "index(k // 32 % 3)", "ahead = k + 2 * 32"]),
+        ("range(0, n, BLOCK)", ["gl.static_range(0, 2 * BLOCK, BLOCK)", "index(ahead // BLOCK % 3)"]),
+        (
+            "range(0, n, step)",
+            ["turn = 0", "k = s * step", "index((turn + 2) % 3)", "ahead = k + 2 * step", "turn += 1"],
+        ),
+        ("range(m, n)", ["for s in gl.static_range(2):", "k = m + s", "index(turn % 3)", "ahead = k + 2"]),
+        ("range(m * 2, n + 1, BLOCK * 2)", ["first = m * 2", "end = n + 1", "k = first + s * (BLOCK * 2)"]),
+        ("range(n, m, -BLOCK)", ["k = n - s * BLOCK", "(k > m)", "ahead = k - 2 * BLOCK", "(ahead > m)"]),
+        ("tl.range(0, n, num_stages=3)", ["for k in tl.range(0, n):"]),
+        ("tl.range(0, n, step=BLOCK, num_stages=3, flatten=True)", ["tl.range(0, n, step=BLOCK, flatten=True)"]),
+    ],
+)
+def test_counting(header: str, lines: list[str]) -> None:
+    made = written(f"for k in {header}:\n    a = _tt2gl_ring_a(a_ptr + k, mask=M)\n", rings("3"))
+    assert [line for line in lines if line not in made] == []
+    assert "num_stages" not in made
+
+
+def test_a_bound_that_the_loop_changes_is_kept() -> None:
+    made = written("for k in range(0, n):\n    a = _tt2gl_ring_a(a_ptr + k)\n    n -= 1\n")
+    assert "steps = n\n" in made
+    assert "(ahead < n)" not in made
+
+
+def test_a_variable_without_a_name_gets_one() -> None:
+    made = written("for _ in range(n):\n    a = _tt2gl_ring_a(a_ptrs)\n    a_ptrs += 1\n")
+    assert "for i in range(n):\n" in made
+    assert "_buf.index(i % STAGES)" in made
+
+
+def test_names_that_the_author_has_are_not_taken() -> None:
+    made = written("a_buf = ahead = steps = 1\nfor k in range(0, n * 2):\n    a = _tt2gl_ring_a(a_ptr + k)\n")
+    assert "a_buf_2 = gl.allocate_shared_memory" in made
+    assert "steps_2 = n * 2" in made
+    assert "ahead_2 = k + STAGES - 1" in made
+
+
+# ------------------------------------------------------------------------------------------------------------ the slice
+
+
+def test_what_both_need_is_carried_twice() -> None:
+    made = written(
+        "for k in range(n):\n    a = _tt2gl_ring_a(p + offs)\n    use(offs)\n    offs += BLOCK  # next\n    p += 1\nuse(p)\n"
+    )
+    assert "offs_ahead = offs\np_ahead = p\n" in made
+    assert made.count("offs_ahead += BLOCK\n") == 2
+    assert made.count("offs += BLOCK  # next\n") == 1
+    assert made.count("# next") == 1
+
+
+def test_what_is_carried_into_the_next_loop_only_to_be_set_again_moves() -> None:
+    made = written(
+        "for i in range(m):\n    p = a_ptr + i\n    for k in range(n):\n        a = _tt2gl_ring_a(p)\n        p += BLOCK\n"
+    )
+    assert "p_ahead" not in made
+    assert made.count("p += BLOCK\n") == 2
+
+
+def test_a_temporary_that_something_else_carries_gets_a_name_of_its_own() -> None:
+    made = written("for k in range(n):\n    use(t)\n    t = k * 2\n    a = _tt2gl_ring_a(p + t)\n")
+    assert made.count("t_ahead = k * 2\n") == 1
+    assert made.count("t_ahead = ahead * 2\n") == 1
+    assert "    t = k * 2\n" in made
+
+
+def test_branches_are_filtered() -> None:
+    made = written(
+        """\
+        for k in range(n):
+            # which
+            if FLAG:
+                a = _tt2gl_ring_a(p)
+            else:
+                a = _tt2gl_ring_a(p, mask=M)
+            if FLAG:
+                use(a)
+                p += 1  # even
+            elif m > 1:
+                p += 2
+            else:
+                use(m)
+        """
+    )
+    loop = made[made.index("for k in range(n)") :]
+    assert "# which\n    a = a_buf.index(k % STAGES)\n    if FLAG:\n        use(a)\n    elif m > 1:\n" not in loop
+    assert "# which\n    a = a_buf.index(k % STAGES)\n    if FLAG:\n        use(a)\n" in loop
+    assert "    if FLAG:\n        p += 1  # even\n    elif m > 1:\n        p += 2\n" in loop
+    assert made.count("# even") == made.count("# which") == 1
+
+
+def test_a_branch_that_is_left_alone_keeps_its_sense() -> None:
+    made = written(
+        "for k in range(n):\n    a = _tt2gl_ring_a(p)\n    if FLAG:\n        p += 1\n    else:\n        use(a)\n"
+    )
+    assert "    if not FLAG:\n        use(a)\n" in made
+
+
+def test_comments_of_what_moves_go_with_it_once() -> None:
+    made = written(
+        """\
+        for k in range(n):
+            # where
+            at = p + k  # here
+            a = _tt2gl_ring_a(
+                at,  # address
+                mask=M,
+            )
+        """
+    )
+    assert made.count("# where") == made.count("# here") == 1
+    assert made.index("# where") > made.index("ahead =")
+
+
+def test_loads_of_addresses_are_masked_where_there_is_no_iteration() -> None:
+    made = written(
+        "for k in range(n):\n    page = gl.load(b_ptr + k)\n    a = _tt2gl_ring_a(a_ptr + gl.load(page, k < 8, other=0))\n"
+    )
+    assert "page = gl.load(b_ptr + ahead, mask=ahead < n)\n" in made
+    assert "a_ptr + gl.load(page, (ahead < 8) & (ahead < n), other=0)" in made
+
+
+def test_one_copy_for_two_uses_of_a_tile() -> None:
+    made = written("for k in range(n):\n    a = _tt2gl_ring_a(p + k)\n    a_2 = _tt2gl_ring_a(p + k).load(x)\n")
+    assert made.count("copy(a_buf") == 2
+    assert "    a_2 = a_buf.index(k % STAGES).load(x)\n" in made
+
+
+def test_a_constant_that_both_need_is_bound_before_the_loop() -> None:
+    made = written(
+        "for k in range(n):\n    c: gl.constexpr = BLOCK * 2\n    a = _tt2gl_ring_a(p + k * c)\n    use(c)\n"
+    )
+    assert made.count("c: gl.constexpr = BLOCK * 2") == 1
+    assert made.index("c: gl.constexpr") < made.index("static_range")
+
+
+def test_options_of_loads_are_kept() -> None:
+    made = written("for k in range(n):\n    a = _tt2gl_ring_a(p + k, None, eviction_policy='evict_first')\n")
+    assert "copy(a_buf.index(k), p + k, mask=k < n, eviction_policy='evict_first')\n" in made

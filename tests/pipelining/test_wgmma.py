@@ -1,0 +1,132 @@
+"""Products that run on while the loop goes ahead: first those that must not."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tt2gl.pipeline import LoopRings, pipelined
+
+HEAD = "@gluon.jit\ndef kernel(a_buf, b_buf, x, n):\n"
+
+
+def written(body: str, *synchronous: str) -> str:
+    text = HEAD + textwrap.indent(textwrap.dedent(body), "    ")
+    made = pipelined(text, [LoopRings("kernel", 2, (), "3", frozenset(synchronous))])
+    return textwrap.dedent(made.removeprefix(HEAD))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # The result is used in the iteration.
+        "acc = warpgroup_mma(a_buf.index(k), b_buf.index(k), acc)\nuse(acc)",
+        "acc = warpgroup_mma(a_buf.index(k), b_buf.index(k), acc)\nif n > k:\n    use(acc)",
+        # It is read before it is added to, and nothing waits in between.
+        "use(acc)\nacc = warpgroup_mma(a_buf.index(k), b_buf.index(k), acc)",
+        "acc = acc * x\nacc = warpgroup_mma(a_buf.index(k), b_buf.index(k), acc)",
+        "acc = warpgroup_mma(acc, b_buf.index(k), acc)",
+        # Its tile is written in each iteration, to the same place.
+        "b = gl.allocate_shared_memory(gl.float16, [64, 64], shared, x)\nacc = warpgroup_mma(a_buf.index(k), b, acc)",
+        "b = gl.allocate_shared_memory(gl.float16, [64, 64], shared, x)\n"
+        "acc = warpgroup_mma(a_buf.index(k), b.permute((1, 0)), acc)",
+        "if n > k:\n    b = b_buf.index(k)\nelse:\n    b = gl.allocate_shared_memory(gl.float16, [64, 64], shared, x)\n"
+        "acc = warpgroup_mma(a_buf.index(k), b, acc)",
+        # Nothing is carried.
+        "acc = warpgroup_mma(a_buf.index(k), b_buf.index(k), zeros)\nuse(acc)",
+        "acc = warpgroup_mma(a_buf.index(k), b_buf.index(k), zeros)",
+        # It is under a condition, or asynchronous already.
+        "if n > k:\n    acc = warpgroup_mma(a_buf.index(k), b_buf.index(k), acc)",
+        "acc = warpgroup_mma(a_buf.index(k), b_buf.index(k), acc, is_async=True)",
+    ],
+)
+def test_products_that_are_waited_for_at_once(body: str) -> None:
+    loop = "for k in range(n):\n" + textwrap.indent(body, "    ") + "\n"
+    assert written(loop) == loop
+
+
+def test_sums_that_are_named_are_waited_for_at_once() -> None:
+    loop = "for k in range(n):\n    acc = warpgroup_mma(a_buf.index(k), b_buf.index(k), acc)\n"
+    assert written(loop, "acc") == loop
+    assert written(loop, "other") != loop
+
+
+def test_a_sum_runs_on() -> None:
+    loop = "for k in range(n):\n    b = b_buf.index(k).permute((1, 0))\n    acc = warpgroup_mma(a, b, acc)  # product\nuse(acc)\n"
+    assert written(loop) == textwrap.dedent(
+        """\
+        for k in range(n):
+            b = b_buf.index(k).permute((1, 0))
+            acc = warpgroup_mma(a, b, acc, is_async=True)  # product
+            # runs on, while the iteration before is done: its tiles may be overwritten
+            acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
+        acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
+        use(acc)
+        """
+    )
+
+
+def test_two_sums_run_on_together() -> None:
+    made = written(
+        """\
+        for k in range(n):
+            acc = warpgroup_mma(a_buf.index(k), b_buf.index(k), acc)
+            up = warpgroup_mma(a_buf.index(k), b_buf.index(k + 1), up)
+            use(k)
+        """
+    )
+    assert made.count("is_async=True") == 2
+    assert "    acc, up = warpgroup_mma_wait(num_outstanding=2, deps=(acc, up))\n    use(k)\n" in made
+    assert made.endswith("\nacc, up = warpgroup_mma_wait(num_outstanding=0, deps=(acc, up))\n")
+
+
+def test_a_sum_that_is_scaled_runs_on_until_the_next_wait() -> None:
+    assert written(
+        """\
+        for k in range(n):
+            s = warpgroup_mma(q, b_buf.index(k), zeros)
+            p = exp(s)
+            acc = acc * p
+            acc = warpgroup_mma(convert(p), b_buf.index(k), acc)
+        """
+    ) == textwrap.dedent(
+        """\
+        for k in range(n):
+            s = warpgroup_mma(q, b_buf.index(k), zeros, is_async=True)
+            # done here: this product, and what ran on from the iteration before
+            s, acc = warpgroup_mma_wait(num_outstanding=0, deps=(s, acc))
+            p = exp(s)
+            acc = acc * p
+            acc = warpgroup_mma(convert(p), b_buf.index(k), acc, is_async=True)
+            # runs on into the next iteration
+            acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
+        acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
+        """
+    )
+
+
+def test_a_sum_that_is_scaled_before_the_wait_does_not() -> None:
+    loop = textwrap.dedent(
+        """\
+        for k in range(n):
+            acc = acc * x
+            s = warpgroup_mma(q, b_buf.index(k), zeros)
+            acc = warpgroup_mma(convert(s), b_buf.index(k), acc)
+        """
+    )
+    assert written(loop) == loop
+
+
+def test_registers_are_free_again_before_they_are_written() -> None:
+    made = written(
+        "for k in range(n):\n    a = a_buf.index(k).load(x)\n    acc = warpgroup_mma(a, b_buf.index(k), acc)\n"
+    )
+    assert "    acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))\nacc = " in made
+
+
+def test_loops_inside_loops() -> None:
+    made = written(
+        "for t in range(n):\n    for k in range(n):\n        acc = warpgroup_mma(a, b_buf.index(k), acc)\n    use(acc)\n"
+    )
+    assert "\n    acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))\n    use(acc)\n" in made
