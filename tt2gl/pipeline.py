@@ -16,14 +16,17 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from tt2gl.pipelining.ahead import Ahead, can_run_ahead
+from tt2gl.pipelining.headers import with_own_variables
 from tt2gl.pipelining.loops import Fresh, FunctionWriter, names_of
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError, Ring
+from tt2gl.pipelining.tcgen05 import with_tensor_memory
 from tt2gl.pipelining.walking import Lines, walked, with_blocks
 from tt2gl.pipelining.wgmma import launched_asynchronously
 from tt2gl.plan import ASYNC_LOAD, FilePlan, FunctionPlan
 from tt2gl.source import SourceFile
 
-__all__ = ["LoopRings", "NotPipelinedError", "Ring", "pipelined", "staged"]
+__all__ = ["Ahead", "LoopRings", "NotPipelinedError", "Ring", "can_run_ahead", "pipelined", "staged"]
 
 
 COPY = "async_copy.async_copy_global_to_shared"
@@ -32,6 +35,7 @@ COPY = "async_copy.async_copy_global_to_shared"
 
 def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
     """A rewritten file with the loops of its converted functions pipelined, as `plan` has their rings."""
+    text = with_own_variables(text)
     names = {function.line: function.name for function in source.functions}
     places: dict[str, list[int]] = {}
     for node in ast.walk(ast.parse(text)):
@@ -43,7 +47,7 @@ def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
         alike = [line for line, known in sorted(names.items()) if known == names[function.line]]
         line = sorted(places[name])[alike.index(function.line)]
         products = [*function.edits.dots.values()]
-        if function.rings or any(dot.instruction == "wgmma" for dot in products):
+        if function.rings or any(dot.instruction in ("wgmma", "tcgen05") for dot in products):
             specs.append(_spec(function, name, line))
     return pipelined(text, specs, ASYNC_LOAD) if specs else text
 
@@ -57,7 +61,7 @@ def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
 
 
 def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
-    """The text with every loop that has markers pipelined, and products with wgmma left running where they may.
+    """The text with every loop that has markers pipelined, and products of several warps left running where they may.
 
     The functions are those of `specs`; `copy` is what copies to shared memory are called. Raises NotPipelinedError for
     a loop that cannot be.
@@ -70,8 +74,9 @@ def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
         if isinstance(statement, ast.FunctionDef) and isinstance(line, cst.FunctionDef):
             spec = wanted.get((statement.name, statement.lineno))
             if spec is not None:
-                made = FunctionWriter(spec, copy, statement, Fresh(set(names))).written(line, indent)
-                return [launched_asynchronously(made, spec.synchronous)]
+                fresh = Fresh(set(names))
+                made = FunctionWriter(spec, copy, statement, fresh).written(line, indent)
+                return [with_tensor_memory(launched_asynchronously(made, spec.synchronous), fresh)]
         if not any(
             (each.name, each.lineno) in wanted for each in ast.walk(statement) if isinstance(each, ast.FunctionDef)
         ):
