@@ -125,19 +125,29 @@ class DotFact:
 
 @dataclass(frozen=True)
 class RingFact:
-    """The shared buffers that Triton's pipeliner copies a load's tiles to."""
+    """The shared buffers that Triton's pipeliner copies a load's tiles to. `in_place`: products may read them there."""
 
     buffers: int
+    shape: tuple[int, ...]
+    layout: DialectAttr
+    in_place: bool = True
+
+
+@dataclass(frozen=True)
+class DescriptorFact:
+    """A tensor descriptor made in a kernel: its block, and how that lies in shared memory."""
+
     shape: tuple[int, ...]
     layout: DialectAttr
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """What is decided late: instructions of dots and rings of loads."""
+    """What is decided late: instructions of dots, rings of loads, tiles of descriptors."""
 
     dots: dict[CallChain, DotFact] = field(default_factory=dict)
     rings: dict[CallChain, RingFact] = field(default_factory=dict)
+    descriptors: dict[CallChain, DescriptorFact] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.targets import get_target
 
 _ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
-_DOTS = ("triton.language.core.dot", "triton.language.core.dot_scaled")
+_LOWERED = {f"triton.language.core.{name}" for name in ("dot", "dot_scaled", "make_tensor_descriptor")}
 _LOCATION = re.compile(r'"([^"]+)":(\d+):(\d+)')
 _BLOCKED = re.compile(
     r"tensor<([\dx]+)x!tt\.ptr.*#ttg\.blocked<\{sizePerThread = \[([\d, ]+)\], threadsPerWarp = \[([\d, ]+)\], "
@@ -58,7 +58,7 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path) -> Laun
         module = build_ir(source_for(fn, launch), backend, gpu, options)
     accesses = _coalesced_accesses(module, backend, options, gpu, files)
     lowered = Lowered()
-    if any(isinstance(fact, FunctionFact) and fact.name in _DOTS for fact in watcher.facts()):
+    if any(isinstance(fact, FunctionFact) and fact.name in _LOWERED for fact in watcher.facts()):
         with _Watcher(files):
             final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
         lowered = lowered_facts(parse_module(generic_text(final)), lambda path: _author_file(path, files))

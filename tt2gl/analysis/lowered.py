@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, Lowered, RingFact
+from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
+from tt2gl.analysis.tma_facts import TMA_LOAD, descriptor_fact, taken_in_place, tma_ring
 from tt2gl.ir.attributes import Attribute
 from tt2gl.ir.operations import Location, Module, Operation, Value
 from tt2gl.ir.types import MemDescType, TensorType, Type
@@ -29,6 +30,8 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     uses = TensorMemoryUses(module, made)
     dots: dict[CallChain, DotFact] = {}
     rings: dict[CallChain, RingFact] = {}
+    descriptors: dict[CallChain, DescriptorFact] = {}
+    in_place = taken_in_place(module, made)
     for operation in module.kernel.walk():
         if operation.name == "tt.dot" or operation.name in _INSTRUCTIONS:
             fact = _dot(operation, made, uses)
@@ -38,7 +41,11 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
             ring = _ring(operation, made)
             if ring is not None:
                 rings.setdefault(_chain(operation.location, author_file), ring)
-    return Lowered(dots, rings)
+        elif operation.name == TMA_LOAD and (ring := tma_ring(operation, made, in_place)) is not None:
+            rings.setdefault(_chain(operation.location, author_file), ring)
+        elif (descriptor := descriptor_fact(operation)) is not None:
+            descriptors.setdefault(_chain(operation.location, author_file), descriptor)
+    return Lowered(dots, rings, descriptors)
 
 
 def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:
@@ -72,9 +79,7 @@ def _dot(operation: Operation, made: dict[int, Operation], uses: TensorMemoryUse
 def _operand(value: Value, registers: Attribute | None = None) -> DotOperandFact:
     kind = value.type
     assert isinstance(kind, TensorType | MemDescType) and kind.encoding is not None
-    return DotOperandFact(
-        isinstance(kind, MemDescType), kind.shape, str(kind.element), kind.encoding, registers
-    )
+    return DotOperandFact(isinstance(kind, MemDescType), kind.shape, str(kind.element), kind.encoding, registers)
 
 
 def _layout(kind: Type) -> Attribute:
