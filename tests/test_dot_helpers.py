@@ -79,7 +79,7 @@ def blackwell_kernel(x_ptr, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr):
     LOADED: gl.constexpr = loaded_layout([M, N], gl.num_warps())
     store(x_ptr, memory.load(LOADED), M, N, LOADED)
     if gl.num_warps() == 8 and M == 128:
-        ROWS: gl.constexpr = loaded_for_rows_layout([M, N])
+        ROWS: gl.constexpr = loaded_for_rows_layout([M, N], gl.num_warps())
         store(x_ptr, memory.load(ROWS), M, N, ROWS)
     if gl.num_warps() == 4 and M > 64:
         INLINE: gl.constexpr = gl.BlockedLayout([1, N], [32, 1], [gl.num_warps(), 1], [0, 1])

@@ -66,7 +66,9 @@ def test_converted_files_carry_the_same_formulas(rows: int, columns: int, warps:
     shape = (rows, columns)
     assert made["tensor_memory_layout"](shape) == tensor_memory(shape)
     assert made["loaded_layout"](shape, warps) == loaded(shape, warps)
-    assert made["loaded_for_rows_layout"](shape) == loaded_for_rows(shape)
+    found = made["loaded_for_rows_layout"](shape, warps)
+    linear = linear_of(found, shape) if isinstance(found, Blocked) else found
+    assert linear == loaded_for_rows(shape, warps)
 
 
 @pytest.mark.parametrize(
@@ -101,5 +103,8 @@ def test_registers_are_the_formula_where_warps_share_rows() -> None:
 
 
 def test_registers_of_rows_that_are_reduced_keep_a_row_in_a_warp() -> None:
-    found = loaded_source([loaded_for_rows((128, 64))], tile((128, 64)), (8,))
-    assert (found.source, found.exact) == ("loaded_for_rows_layout([M, N])", True)
+    shapes, warps = ((128, 64), (128, 64), (64, 64)), (8, 4, 4)
+    values = [loaded_for_rows(shape, number) for shape, number in zip(shapes, warps, strict=True)]
+    assert values[0] != linear_of(loaded((128, 64), 8), (128, 64))
+    found = loaded_source(values, tile(*shapes), warps)
+    assert (found.source, found.exact) == ("loaded_for_rows_layout([M, N], gl.num_warps())", True)

@@ -39,6 +39,7 @@ from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target, default_target, get_target
+from tt2gl.tensor_memory_layouts import LOADED_FOR_ROWS_SOURCE, LOADED_SOURCE, TENSOR_MEMORY_SOURCE
 from tt2gl.verify.compile import CompileJob, compile_many
 
 RULES = ("hoist",)
@@ -306,6 +307,9 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "chained_wgmma_layout": (CHAINED_WGMMA_SOURCE,),
         "fma_layout": (fma_source(target.warp_size),),
         "swizzled_layout": (SWIZZLED_SOURCE,),
+        "tensor_memory_layout": (TENSOR_MEMORY_SOURCE,),
+        "loaded_layout": (LOADED_SOURCE,),
+        "loaded_for_rows_layout": (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
     }
     for name in ("max", "min"):
         helpers[f"{name}_with_index"] = (*combine_sources(name), helper_source(name))

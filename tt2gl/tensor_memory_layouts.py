@@ -121,22 +121,26 @@ def loaded_layout(shape, num_warps):
 """`loaded` as a Gluon helper."""
 
 
-def loaded_for_rows(shape: Sequence[int]) -> Linear:
-    """The registers that eight warps load 128 rows into where each row is then reduced (`LOADED_FOR_ROWS_SOURCE`)."""
+def loaded_for_rows(shape: Sequence[int], num_warps: int) -> Linear:
+    """The registers that a tile is loaded into where each row is then reduced (`LOADED_FOR_ROWS_SOURCE`)."""
+    if shape[0] != 128 or num_warps != 8:
+        return linear_of(loaded(shape, num_warps), shape)
     half = shape[1] // 2
     registers = tuple((0, 1 << bit) for bit in range(half.bit_length() - 1))
     return Linear(registers, ((1, 0), (2, 0), (4, 0), (8, 0), (0, half)), ((32, 0), (64, 0), (16, 0)), (), tuple(shape))
 
 
 LOADED_FOR_ROWS_SOURCE = '''@gluon.constexpr_function
-def loaded_for_rows_layout(shape):
-    """Registers of 128 rows of tensor memory in eight warps: half a row a lane, so that no row is split over warps."""
+def loaded_for_rows_layout(shape, num_warps):
+    """Registers of a tile of tensor memory whose rows are reduced: eight warps split none of 128 rows among them."""
+    if shape[0] != 128 or num_warps != 8:
+        return loaded_layout(shape, num_warps)
     half = shape[1] // 2
     registers = [[0, 1 << bit] for bit in range(half.bit_length() - 1)]
     lanes, warps = [[1, 0], [2, 0], [4, 0], [8, 0], [0, half]], [[32, 0], [64, 0], [16, 0]]
     return gl.DistributedLinearLayout(registers, lanes, warps, [], shape)
 '''
-"""`loaded_for_rows` as a Gluon helper (getTmemLoadLayoutSplitLongM)."""
+"""`loaded_for_rows` as a Gluon helper (getTmemLoadLayoutSplitLongM), which calls `LOADED_SOURCE`."""
 
 
 def tensor_memory_source(values: Sequence[TensorMemory], tile: Tile) -> Written:
@@ -173,6 +177,8 @@ def loaded_source(values: Sequence[Linear], tile: Tile, warps: Sequence[int]) ->
 
     formula = Candidate(f"loaded_layout({tile.source}, gl.num_warps())", by_formula, (LOADED_SOURCE,))
     reduced = Candidate(
-        f"loaded_for_rows_layout({tile.source})", lambda i: loaded_for_rows(tile.shapes[i]), (LOADED_FOR_ROWS_SOURCE,)
+        f"loaded_for_rows_layout({tile.source}, gl.num_warps())",
+        lambda i: loaded_for_rows(tile.shapes[i], warps[i]),
+        (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
     )
     return written(values, [Candidate(text, by_rows), formula, reduced])

@@ -81,9 +81,7 @@ def _accumulator(case: Case, dot: Dot, last: Dot) -> Iterator[Judged]:
         yield "fma", blocked, [fma(shape, warps)]
     elif memory is not None:
         yield "tcgen05", memory, [tensor_memory(shape)]
-        allowed = [linear_of(loaded(shape, warps), shape)]
-        if (shape[0], warps) == (128, 8):
-            allowed.append(loaded_for_rows(shape))
+        allowed = [linear_of(loaded(shape, warps), shape), loaded_for_rows(shape, warps)]
         yield from (("loaded", read_linear(encoding, shape), allowed) for encoding in dot.loaded)
     elif (mma := read_mma(dot.accumulator)) is None:
         yield "accumulator", dot.accumulator, []

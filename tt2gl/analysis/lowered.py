@@ -78,7 +78,8 @@ def _dot(operation: Operation, made: dict[int, Operation], uses: TensorMemoryUse
 
 def _operand(value: Value, registers: Attribute | None = None) -> DotOperandFact:
     kind = value.type
-    assert isinstance(kind, TensorType | MemDescType) and kind.encoding is not None
+    assert isinstance(kind, TensorType | MemDescType)
+    assert kind.encoding is not None
     return DotOperandFact(isinstance(kind, MemDescType), kind.shape, str(kind.element), kind.encoding, registers)
 
 

@@ -14,6 +14,7 @@ ADDED = (
     "_first_max", "_first_min", "_any_max", "_any_min",
     "mma_v2", "warpgroup_mma", "fence_async_shared",
     "mma_v2_layout", "batched_mma_v2_layout", "wgmma_layout", "chained_wgmma_layout", "fma_layout", "swizzled_layout",
+    "TensorMemoryLayout", "tensor_memory_layout", "loaded_layout", "loaded_for_rows_layout",
 )  # fmt: skip
 """Every module-level name that a conversion can add."""
 
@@ -22,6 +23,9 @@ _ADDED = re.compile(rf"(?<![\w.])({'|'.join(ADDED)})(?=[.(,])")
 
 RING = "_tt2gl_ring_"
 """Begins the name of a call that stands for a slot of a ring, until the loop it is in is pipelined."""
+
+TCGEN05 = "_tt2gl_tcgen05"
+"""A call that stands for a product by `tcgen05_mma`, until its function has got its tensor memory and mbarrier."""
 
 
 def marked(source: str) -> str:

@@ -9,6 +9,10 @@
     fence_async_shared()
     acc = warpgroup_mma(a_smem, b_smem, acc)                                # after: operands in shared memory
 
+    acc = _tt2gl_tcgen05(a_smem, b_smem, acc, [BLOCK_M, BLOCK_N], gl.float32, acc_tmem_layout, acc_layout)
+                                                                            # after: accumulator in tensor memory
+
+A product by `tcgen05_mma` stays a marker here: its tensor memory and mbarrier are the function's (see `pipelining`).
 An instruction of several warps is a statement of its own, so that it can be made asynchronous; the rest of the
 author's statement comes after it.
 """
@@ -20,7 +24,7 @@ from collections.abc import Collection, Sequence
 import libcst as cst
 
 from tt2gl.plan import Dot, Store
-from tt2gl.rewrite.build import bare, call, expression, statement
+from tt2gl.rewrite.build import MARK, TCGEN05, bare, call, expression, statement
 
 _FUNCTIONS = {"fma": "gl.dot_fma", "mma_v2": "mma_v2", "wgmma": "warpgroup_mma"}
 _PRECISION = {"mma_v2": "input_precision", "wgmma": "precision"}
@@ -28,6 +32,8 @@ _PRECISION = {"mma_v2": "input_precision", "wgmma": "precision"}
 
 def product(dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.BaseExpression | None) -> cst.Call:
     """The instruction's call; without `added` it starts from zeros."""
+    if dot.instruction == "tcgen05":
+        return _marker(dot, a, b, added)
     if added is None:
         added = expression(f"gl.zeros([{', '.join(dot.dims)}], {dot.dtype}, {dot.layout})")
     made = call(_FUNCTIONS[dot.instruction], a, b, added)
@@ -37,6 +43,15 @@ def product(dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.B
     equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
     given = cst.Arg(expression(dot.precision), keyword=cst.Name(keyword), equal=equal)
     return made.with_changes(args=[*made.args, given])
+
+
+def _marker(dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.BaseExpression | None) -> cst.Call:
+    """A call that says all of a product by `tcgen05_mma`; an operand in tensor memory comes last."""
+    assert dot.memory is not None
+    said = [f"[{', '.join(dot.dims)}]", dot.dtype, dot.memory, dot.layout]
+    if dot.lhs is not None:
+        said += [f"[{', '.join(dot.lhs.dims)}]", dot.lhs.layout]
+    return call(f"{MARK}{TCGEN05}", a, b, added or expression("None"), *map(expression, said))
 
 
 def argument(node: cst.Call, name: str, place: int) -> cst.BaseExpression | None:

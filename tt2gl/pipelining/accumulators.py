@@ -1,0 +1,181 @@
+"""Decides for products by `tcgen05_mma` which sums stay in tensor memory, and which products run on.
+
+A sum that a loop carries stays in tensor memory throughout: it is put there before the loop, and taken out after it
+and, where the loop reads it before the product that adds to it, in each iteration. A product runs on where Triton's
+would: its operands lie in rings, in tensor memory or outlive the loop, and its sum is not read until it is known done.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from tt2gl.pipelining.flow import blocks, inside, reads, writes
+from tt2gl.pipelining.operands import memory, place
+from tt2gl.pipelining.static import called
+
+MARKER = "_tt2gl_tcgen05"
+"""The call that stands for a product: operands, sum, then extents, dtype, both layouts of the sum."""
+
+Loop = ast.For | ast.While
+
+
+@dataclass(frozen=True)
+class Product:
+    """`name = _tt2gl_tcgen05(a, b, added, dims, dtype, memory, registers[, lhs dims, lhs memory])`.
+
+    `added` is None where it starts from zeros. `dims`, `dtype`, `memory` and `registers` are source: the extents of its
+    sum, its layout in tensor memory and in registers. `lhs`: extents and layout of a first operand that is put into
+    tensor memory.
+    """
+
+    statement: ast.stmt
+    name: str
+    a: ast.expr
+    b: ast.expr
+    added: ast.expr | None
+    tile: tuple[str, str, str]
+    registers: str
+    lhs: tuple[str, str] | None
+
+    @property
+    def carries(self) -> bool:
+        """Whether it adds to the name that its result gets."""
+        return isinstance(self.added, ast.Name) and self.added.id == self.name
+
+
+def product_of(statement: ast.stmt) -> Product | None:
+    """The product that a statement is."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[a, b, added, *said]) as call) if (
+            called(call) == MARKER
+        ):
+            dims, dtype, memory, registers, *lhs = (ast.unparse(each) for each in said)
+            none = isinstance(added, ast.Constant)
+            own = (lhs[0], lhs[1]) if lhs else None
+            return Product(statement, name, a, b, None if none else added, (dims, dtype, memory), registers, own)
+    return None
+
+
+def products_in(statements: Sequence[ast.stmt]) -> list[Product]:
+    """The products of a block, nested ones too."""
+    found = (product_of(each) for each in inside(statements))
+    return [product for product in found if product is not None]
+
+
+@dataclass
+class LoopDecision:
+    """What is decided of one loop.
+
+    `staying`: the sums that the loop keeps in tensor memory. `loads`: the statement before which a sum is taken out.
+    `running`: the products that are not waited for at once. `last`: the one of them that commits for all; None where
+    products that are waited for come in between. `open_ended`: whether some are under way when the loop ends.
+    `operands`: the memory that a first operand in tensor memory takes its dtype from, by the product.
+    """
+
+    staying: dict[str, Product] = field(default_factory=dict)
+    loads: dict[ast.stmt, str] = field(default_factory=dict)
+    running: list[Product] = field(default_factory=list)
+    last: Product | None = None
+    open_ended: bool = False
+    operands: dict[ast.stmt, str] = field(default_factory=dict)
+
+
+def decided(loop: Loop, staying: Collection[str]) -> LoopDecision:
+    """Decide one loop; sums of `staying` already are in tensor memory around it."""
+    made = LoopDecision()
+    every = products_in(loop.body)
+    top = [product for product in every if product.statement in loop.body]
+    for name in dict.fromkeys(product.name for product in every if product.carries):
+        if name not in staying:
+            _settle(loop, name, [product for product in every if product.name == name], made)
+    for product in top:
+        base = memory(product.b, loop.body.index(product.statement), loop.body)
+        if product.lhs is not None and base is not None:
+            made.operands[product.statement] = base
+    nested = len(every) > len(top)
+    if isinstance(loop, ast.For) and not nested:
+        _run(loop, top, {*staying, *made.staying}, made)
+    return made
+
+
+def _settle(loop: Loop, name: str, products: Sequence[Product], made: LoopDecision) -> None:
+    """Keep a sum in tensor memory where the loop allows it."""
+    if len({(product.tile, product.registers) for product in products}) > 1:
+        return
+    if not all(product.carries and name not in reads(product.a) | reads(product.b) for product in products):
+        return
+    own = {product.statement for product in products}
+    others = [each for each in _leaves(loop.body, own) if name in reads(each) | writes(each)]
+    if not others:
+        made.staying[name] = products[0]
+        return
+    touching = [index for index, each in enumerate(loop.body) if name in reads(each) | writes(each)]
+    if len(products) > 1 or loop.body[touching[-1]] not in own:
+        return
+    first = loop.body[touching[0]]
+    if name in reads(first):
+        made.staying[name] = products[0]
+        made.loads[first] = name
+
+
+def _leaves(statements: Sequence[ast.stmt], skipped: Collection[ast.stmt]) -> list[ast.AST]:
+    """The statements that hold no others, and the heads of those that do."""
+    found: list[ast.AST] = []
+    for each in inside(statements):
+        if not list(blocks(each)):
+            found += [] if each in skipped else [each]
+        else:
+            found += [part for name in ("test", "iter", "target") if (part := getattr(each, name, None)) is not None]
+    return found
+
+
+def _run(loop: ast.For, top: Sequence[Product], staying: Collection[str], made: LoopDecision) -> None:
+    """Find the products that run on into the next iteration."""
+    free = [product for product in top if _may_run(loop, product, staying, made)]
+    waited = [product for product in top if product not in free]
+    if not waited:
+        apart = [product for product in free if product.name in made.loads.values() or product.lhs is not None]
+        if apart:
+            free, waited = [each for each in free if each not in apart], apart
+    place_of = {id(product): loop.body.index(product.statement) for product in top}
+    if waited:
+        first = min(place_of[id(product)] for product in waited)
+        loaded = {name: loop.body.index(statement) for statement, name in made.loads.items()}
+        made.running = [
+            product
+            for product in free
+            if loaded.get(product.name, len(loop.body)) > first
+            and (product.lhs is None or place_of[id(product)] > first)
+        ]
+        after = max(place_of[id(product)] for product in top if product not in made.running)
+        made.open_ended = any(place_of[id(product)] > after for product in made.running)
+    elif free:
+        made.running, made.last, made.open_ended = free, free[-1], True
+
+
+def _may_run(loop: ast.For, product: Product, staying: Collection[str], made: LoopDecision) -> bool:
+    """Whether its sum stays in tensor memory, and nothing that it reads is overwritten before it is done."""
+    index = loop.body.index(product.statement)
+    if product.name not in staying or not product.carries:
+        return False
+    if place(product.b, index, loop.body) not in ("ring", "outside"):
+        return False
+    if product.lhs is not None:
+        return product.statement in made.operands
+    return place(product.a, index, loop.body) in ("ring", "outside")
+
+
+def starts_from_zeros(product: Product, before: Sequence[ast.stmt]) -> bool:
+    """Whether what a product adds to was made of zeros by a statement of its block, and is read by nothing since."""
+    if not isinstance(product.added, ast.Name):
+        return product.added is None
+    name = product.added.id
+    for each in reversed(before):
+        match each:
+            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call() as call) if target == name:
+                return called(call) == "zeros"
+            case _ if name in reads(each) | writes(each):
+                return False
+    return False

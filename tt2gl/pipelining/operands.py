@@ -1,0 +1,64 @@
+"""Where the operands of a product in a loop lie: which of them the next iteration overwrites, and when."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from tt2gl.pipelining.flow import writes
+from tt2gl.pipelining.static import called
+
+# Methods of a shared-memory descriptor that give another view of the same memory.
+_VIEWS = {"permute", "reshape", "slice", "trans", "_reinterpret"}
+
+
+def place(node: ast.expr, index: int, body: Sequence[ast.stmt]) -> str:
+    """Where an operand of the `index`-th statement of a loop's body is.
+
+    In a `ring`, made `outside` the loop, in `registers`, or in memory `written here`.
+    """
+    node = _viewed(node)
+    if isinstance(node, ast.Name):
+        return _place_of(node.id, index, body)
+    return {"index": "ring", "allocate_shared_memory": "written here"}.get(called(node), "registers")
+
+
+def memory(node: ast.expr, index: int, body: Sequence[ast.stmt]) -> str | None:
+    """The name of the memory that an operand is a view of, where it is made outside the loop."""
+    node = _viewed(node)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "index":
+        return memory(node.func.value, index, body)
+    if not isinstance(node, ast.Name):
+        return None
+    made = _last_writing(node.id, index, body)
+    if made is None:
+        return None if any(node.id in writes(each) for each in body) else node.id
+    earlier, value = made
+    return memory(value, earlier, body) if value is not None else None
+
+
+def _viewed(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+        node = node.func.value
+    return node
+
+
+def _place_of(name: str, index: int, body: Sequence[ast.stmt]) -> str:
+    if not any(name in writes(each) for each in body):
+        return "outside"
+    made = _last_writing(name, index, body)
+    if made is None:
+        return "written here"
+    earlier, value = made
+    return place(value, earlier, body) if value is not None else "written here"
+
+
+def _last_writing(name: str, index: int, body: Sequence[ast.stmt]) -> tuple[int, ast.expr | None] | None:
+    """The last statement before the `index`-th that binds a name, and the value where it is a plain assignment."""
+    for earlier in range(index - 1, -1, -1):
+        match body[earlier]:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                return earlier, value
+            case each if name in writes(each):
+                return earlier, None
+    return None

@@ -1,0 +1,259 @@
+"""Rule `tcgen05`: products on Blackwell get accumulators in tensor memory, and an mbarrier that says they are done.
+
+for k in range(0, steps):                                                                           # before
+    acc = _tt2gl_tcgen05(a, b, acc, [BLOCK_M, BLOCK_N], gl.float32, acc_tmem_layout, acc_layout)
+
+acc_tmem = allocate_tensor_memory(gl.float32, [BLOCK_M, BLOCK_N], acc_tmem_layout)                   # after
+mma_bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+mbarrier.init(mma_bar, count=1)
+mma_phase = 0
+acc_tmem.store(acc)
+for k in range(0, steps):
+    tcgen05_mma(a, b, acc_tmem)
+    mbarrier.wait(mma_bar, mma_phase ^ 1)
+    tcgen05_commit(mma_bar)
+    mma_phase ^= 1
+mbarrier.wait(mma_bar, mma_phase ^ 1)
+acc = acc_tmem.load(acc_layout)
+mbarrier.invalidate(mma_bar)
+
+One mbarrier serves a function: its products are done in their order. `mma_phase` is the phase that the next commit
+completes, so that the one before is waited for by the other parity.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from tt2gl.pipelining.accumulators import (
+    LoopDecision,
+    Product,
+    decided,
+    product_of,
+    products_in,
+    starts_from_zeros,
+)
+from tt2gl.pipelining.loops import Fresh
+from tt2gl.pipelining.rings import NotPipelinedError
+from tt2gl.pipelining.trees import alone, indented, leading, lines_of, statement, under
+from tt2gl.pipelining.walking import Lines
+
+
+def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh) -> cst.FunctionDef:
+    """A function with its products by `tcgen05_mma` spelled out; names that it gets are `fresh`."""
+    tree = ast.parse(cst.Module([function]).code).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    if not products_in(tree.body):
+        return function
+    block = indented(function.body)
+    return function.with_changes(body=block.with_changes(body=_Function(fresh).lines(tree.body, block)))
+
+
+@dataclass
+class _Function:
+    """One function: its mbarrier, its tensor memory by what it is for, and what is still to be allocated."""
+
+    fresh: Fresh
+    barrier: str = ""
+    phase: str = ""
+    memories: dict[tuple[str, tuple[str, str, str]], str] = field(default_factory=dict)
+    pending: Lines = field(default_factory=list)
+
+    def lines(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
+        """The whole body: allocations stand before the outermost statement that needs them."""
+        made: Lines = []
+        end = 0
+        self.barrier, self.phase = self.fresh("mma_bar"), self.fresh("mma_phase")
+        seen: list[ast.stmt] = []
+        for line, members, first in lines_of(statements, block):
+            own = [each for each, _ in members] or [first]
+            if not products_in(own):
+                made.append(line)
+                seen += own
+                continue
+            written = self._block(own, cst.IndentedBlock([line]), (), None, seen)
+            lead = leading(written[0])
+            allocations = [*(self._barrier() if not end else ()), *self.pending]
+            if allocations and not isinstance(written[0], cst.SimpleStatementLine):
+                allocations[0] = under(allocations[0], [*lead, *leading(allocations[0])])
+                written[0] = under(written[0], [])
+            made += [*allocations, *written]
+            self.pending, end = [], len(made)
+            seen += own
+        return [*made[:end], statement(f"mbarrier.invalidate({self.barrier})"), *made[end:]]
+
+    def _barrier(self) -> Lines:
+        return [
+            statement(f"{self.barrier} = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())"),
+            statement(f"mbarrier.init({self.barrier}, count=1)"),
+            statement(f"{self.phase} = 0"),
+        ]
+
+    def _memory(self, product: Product) -> str:
+        """The tensor memory of a sum: one for all sums of a name and kind."""
+        key = product.name, product.tile
+        if key not in self.memories:
+            self.memories[key] = self.fresh(f"{product.name}_tmem")
+            dims, dtype, layout = product.tile
+            source = f"{self.memories[key]} = allocate_tensor_memory({dtype}, {dims}, {layout})"
+            self.pending.append(statement(source))
+        return self.memories[key]
+
+    # --------------------------------------------------------------------------------------------------------- walking
+
+    def _block(
+        self,
+        statements: Sequence[ast.stmt],
+        block: cst.BaseSuite,
+        staying: Collection[str],
+        decision: LoopDecision | None,
+        before: Sequence[ast.stmt] = (),
+    ) -> Lines:
+        """The lines of a block; `decision` is of the loop whose body it is, `before` what stands above it."""
+        made: Lines = []
+        done = list(before)
+        for line, members, first in lines_of(statements, block):
+            if decision is not None:
+                for each in [one for one, _ in members] or [first]:
+                    if (name := decision.loads.get(each)) is not None:
+                        made.append(self._load(decision.staying[name]))
+            if isinstance(line, cst.SimpleStatementLine):
+                made += self._line(line, members, staying, decision, done)
+            elif products_in([first]):
+                made += self._compound(first, line, staying)
+            else:
+                made.append(line)
+            done += [one for one, _ in members] or [first]
+        return made
+
+    def _line(
+        self,
+        line: cst.SimpleStatementLine,
+        members: Sequence[tuple[ast.stmt, cst.BaseSmallStatement]],
+        staying: Collection[str],
+        decision: LoopDecision | None,
+        done: Sequence[ast.stmt],
+    ) -> Lines:
+        if not any(product_of(each) for each, _ in members):
+            return [line]
+        made: Lines = []
+        for each, small in members:
+            product = product_of(each)
+            made += [alone(line, small)] if product is None else self._product(product, staying, decision, done)
+        made[0] = under(made[0], [*line.leading_lines, *leading(made[0])])
+        spoken = made[-1]
+        assert isinstance(spoken, cst.SimpleStatementLine)
+        made[-1] = spoken.with_changes(trailing_whitespace=line.trailing_whitespace)
+        return made
+
+    def _compound(self, first: ast.stmt, line: cst.BaseStatement, staying: Collection[str]) -> Lines:
+        if isinstance(first, ast.If) and isinstance(line, cst.If):
+            return [self._branches(first, line, staying)]
+        if isinstance(first, ast.For | ast.While) and isinstance(line, cst.For | cst.While):
+            return self._loop(first, line, staying)
+        raise NotPipelinedError(f"line {first.lineno} cannot hold a product")
+
+    def _branches(self, first: ast.If, line: cst.If, staying: Collection[str]) -> cst.If:
+        orelse = line.orelse
+        if isinstance(orelse, cst.If):
+            assert isinstance(first.orelse[0], ast.If)
+            orelse = self._branches(first.orelse[0], orelse, staying)
+        elif isinstance(orelse, cst.Else):
+            other = self._block(first.orelse, orelse.body, staying, None)
+            orelse = orelse.with_changes(body=indented(orelse.body).with_changes(body=other))
+        body = self._block(first.body, line.body, staying, None)
+        return line.with_changes(body=indented(line.body).with_changes(body=body), orelse=orelse)
+
+    def _loop(self, first: ast.For | ast.While, line: cst.For | cst.While, staying: Collection[str]) -> Lines:
+        decision = decided(first, staying)
+        made: Lines = []
+        self._operands(decision, made)
+        for name, product in decision.staying.items():
+            made.append(statement(f"{self._memory(product)}.store({name})"))
+        body = self._block(first.body, line.body, {*staying, *decision.staying}, decision)
+        lead = line.leading_lines
+        if made:
+            made[0] = under(made[0], lead)
+            line = line.with_changes(leading_lines=[])
+        made.append(line.with_changes(body=indented(line.body).with_changes(body=body)))
+        if decision.last is not None:
+            made.append(statement(f"mbarrier.wait({self.barrier}, {self.phase} ^ 1)"))
+        elif decision.open_ended:
+            made += self._done("what still runs on is done here")
+        return [*made, *(self._load(product) for product in decision.staying.values())]
+
+    def _operands(self, decision: LoopDecision, made: Lines) -> None:
+        """Allocate the tensor memory of first operands before the loop that multiplies them."""
+        for product in decision.running:
+            if product.lhs is not None:
+                dims, layout = product.lhs
+                base = decision.operands[product.statement]
+                name = self.fresh(f"{product.name}_lhs_tmem")
+                self.memories[_lhs(product)] = name
+                made.append(statement(f"{name} = allocate_tensor_memory({base}.dtype, {dims}, {layout})"))
+
+    # --------------------------------------------------------------------------------------------------------- writing
+
+    def _product(
+        self, product: Product, staying: Collection[str], decision: LoopDecision | None, done: Sequence[ast.stmt]
+    ) -> Lines:
+        """A product: what it adds to is put where it adds, and taken out again where it does not stay there."""
+        memory = self._memory(product)
+        running = decision is not None and product in decision.running
+        stays = product.carries and product.name in staying
+        made: Lines = []
+        anew = not stays and starts_from_zeros(product, done)
+        visited = decision is not None and product.name in decision.loads.values()
+        if visited or not (stays or anew):
+            assert product.added is not None
+            made.append(statement(f"{memory}.store({ast.unparse(product.added)})"))
+        a = ast.unparse(product.a)
+        if product.lhs is not None:
+            a = self._first_operand(product, a, made)
+        flag = ", use_acc=False" if anew else ""
+        made.append(statement(f"tcgen05_mma({a}, {ast.unparse(product.b)}, {memory}{flag})"))
+        if not running:
+            made += self._done()
+        elif decision is not None and product == decision.last:
+            note = "the products of the iteration before are done: their tiles may be overwritten"
+            made += [
+                statement(f"mbarrier.wait({self.barrier}, {self.phase} ^ 1)", note),
+                statement(f"tcgen05_commit({self.barrier})"),
+                statement(f"{self.phase} ^= 1"),
+            ]
+        return made if stays else [*made, self._load(product)]
+
+    def _first_operand(self, product: Product, a: str, made: Lines) -> str:
+        """Put a first operand into tensor memory: into its own, where its product runs on."""
+        known = self.memories.get(_lhs(product))
+        if known is not None:
+            made.append(statement(f"{known}.store({a})"))
+            return known
+        assert product.lhs is not None
+        dims, layout = product.lhs
+        if not isinstance(product.a, ast.Name):
+            held = self.fresh(f"{product.name}_lhs")
+            made.append(statement(f"{held} = {a}"))
+            a = held
+        name = self.fresh(f"{product.name}_lhs_tmem")
+        made.append(statement(f"{name} = allocate_tensor_memory({a}.dtype, {dims}, {layout}, {a})"))
+        return name
+
+    def _done(self, *notes: str) -> Lines:
+        return [
+            statement(f"tcgen05_commit({self.barrier})", *notes),
+            statement(f"mbarrier.wait({self.barrier}, {self.phase})"),
+            statement(f"{self.phase} ^= 1"),
+        ]
+
+    def _load(self, product: Product) -> cst.BaseStatement:
+        return statement(f"{product.name} = {self._memory(product)}.load({product.registers})")
+
+
+def _lhs(product: Product) -> tuple[str, tuple[str, str, str]]:
+    """What the tensor memory of a first operand is known by."""
+    return f"{product.name} at line {product.statement.lineno}", product.tile
