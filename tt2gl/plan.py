@@ -9,6 +9,10 @@ Position = tuple[int, int, int, int]
 """An expression or statement: first line (from 1) and column (from 0, UTF-8 bytes), last line and column."""
 
 
+ENTRY = (0, 0, 0, 0)
+"""Where a function is entered: the place of what is done with its arguments before its first statement."""
+
+
 @dataclass(frozen=True)
 class Store:
     """A value that is put into shared memory: the layout there, and the extents."""
@@ -180,14 +184,41 @@ class KeptFunction:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """`if condition`: the function called `then`, else that called `otherwise`, or another choice."""
+
+    condition: str
+    then: str | Choice
+    otherwise: str | Choice
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """A kernel that only calls, by what is known when it is compiled, one of the functions made of its body.
+
+    `line` is that of its `def`. `flags`: constexpr parameters that each launch's arguments decide, as functions of
+    `args`. `passed`: what a function, by its name, takes beyond the kernel's parameters. `stages`: the kernel's own.
+    """
+
+    line: int
+    choice: Choice
+    passed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    stages: Stages | None = None
+
+
+@dataclass(frozen=True)
 class FilePlan:
     """All edits of one file.
 
-    `helpers`: source of the functions that the file is to carry. `twins`: jit helpers that kept kernels need as they
-    were, by the line of their `def`: the converted one stands beside the original under the name given.
+    `helpers`: source of the functions that the file is to carry. `originals`: lines of the `def`s of jit helpers that
+    kept kernels need as they were: they stand beside the converted ones, which have other names. `dispatches`: the
+    kernels with several bodies.
     """
 
     functions: tuple[FunctionPlan, ...]
     kept: tuple[KeptFunction, ...]
     helpers: tuple[str, ...] = ()
-    twins: Mapping[int, str] = field(default_factory=dict)
+    originals: frozenset[int] = frozenset()
+    dispatches: tuple[Dispatch, ...] = ()

@@ -81,6 +81,7 @@ class Builder:
         entry = self.facts.functions[self.facts.entry]
         function = self.functions[entry.path, entry.line]
         frame = Frame((entry.path, entry.line), entry, self.globals[entry.path])
+        self.graph.parameters = frozenset(parameter.arg for parameter in _parameters(function))
         for parameter in _parameters(function):
             frame.env[parameter.arg] = Static(parameter.arg, pointer=parameter.arg)
         self.body(function.body, frame)

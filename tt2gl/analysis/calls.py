@@ -366,7 +366,8 @@ class CallReader:
             taken = Node("argument", site, value.shape, value.dims, value.bits, depth=outer.depth)
             taken.value, taken.cheap = value, value.cheap
             self.builder.graph.nodes.append(taken)
-            inner.env[name] = self.builder.define(Definition(name, site, taken, outer.depth, clonable=False), inner)
+            argument_of = Definition(name, site, taken, outer.depth, clonable=False, entry=inner.chain)
+            inner.env[name] = self.builder.define(argument_of, inner)
         else:
             inner.env[name] = value
 

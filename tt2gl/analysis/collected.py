@@ -218,10 +218,10 @@ def collect(
         at(spot).views[spot.site.position] = order
     for spot, what in decisions.indexed.items():
         at(spot).indexed[spot.site.position] = what
-    for (key, statement), steps in decisions.after.items():
+    for (key, statement, chain), steps in decisions.after.items():
         made = functions.setdefault(body(key), Function()).after
         for name, source, target in steps:
-            made.setdefault((statement, name), []).append(((kernel, launch, ()), source, target))
+            made.setdefault((statement, name), []).append(((kernel, launch, chain), source, target))
 
 
 class Labels:

@@ -129,7 +129,7 @@ def sources(node: Node) -> Iterator[Node]:
 
 @dataclass(eq=False)
 class Definition:
-    """One statement giving a name a value (`node`), or a parameter taking an argument."""
+    """One statement giving a name a value (`node`), or a parameter taking an argument in the calls `entry`."""
 
     name: str
     site: Site
@@ -137,6 +137,7 @@ class Definition:
     depth: int
     clonable: bool
     web: Web | None = None
+    entry: CallChain | None = None
 
 
 @dataclass(eq=False)
@@ -172,6 +173,7 @@ class Graph:
     """A kernel's nodes in program order, its definitions and the roots that must be computed whatever reads them.
 
     `words`: for each call of a helper, what its parameters are called there by their source in the kernel.
+    `parameters`: the kernel's own; `borrowed`: those that a helper needs and is not given.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -180,11 +182,26 @@ class Graph:
     calls: list[CallSite] = field(default_factory=list)
     touched: set[FunctionKey] = field(default_factory=set)
     words: dict[tuple[FunctionKey, CallChain], dict[str, str]] = field(default_factory=dict)
+    parameters: frozenset[str] = frozenset()
+    borrowed: dict[FunctionKey, set[str]] = field(default_factory=dict)
 
     def spelled(self, node: Node) -> tuple[str, ...]:
         """A node's extents in the words of the function it stands in: a parameter that has one, else as known."""
-        local = self.words.get((node.site.function, node.site.context), {})
-        return tuple(local.get(dim, dim) for dim in node.dims_known)
+        local = self.words.get((node.site.function, node.site.context))
+        if local is None:
+            return node.dims_known
+        return tuple(
+            local.get(dim) or self._borrow(dim, extent, node.site.function, local)
+            for dim, extent in zip(node.dims_known, node.shape, strict=True)
+        )
+
+    def _borrow(self, dim: str, extent: int, helper: FunctionKey, local: dict[str, str]) -> str:
+        """An extent that a helper knows by none of its parameters: by the kernel's, which it is to be given too."""
+        names = {node.id for node in ast.walk(ast.parse(dim)) if isinstance(node, ast.Name)} & self.parameters
+        if names & set(local.values()):
+            return str(extent)
+        self.borrowed.setdefault(helper, set()).update(names)
+        return dim
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.naming import class_names, listed, unused
 from tt2gl.analysis.propagation import Decisions, DotWant
 from tt2gl.analysis.terms import IN_RING, Operand, Stored, renamed, rendered, root_of, skeleton
-from tt2gl.plan import Conversion, Declaration, Dot, Edits, FunctionPlan, Ring, Stages, Store, STAGES
+from tt2gl.plan import ENTRY, Conversion, Declaration, Dot, Edits, FunctionPlan, Ring, Stages, Store, STAGES
 
 
 @dataclass
@@ -78,6 +78,7 @@ class Planner:
         ]
         self._pass_layouts()
         self.staged = self._staged()
+        self.borrowed = self._borrowed()
 
     def plans(self) -> list[FunctionPlan]:
         """Plans of every function that changes. Raises `Conflict`."""
@@ -98,9 +99,11 @@ class Planner:
                 place, launch, site = call.kernel, call.launch, call.site
                 inside: Context = (place, launch, ((call.caller[0], *site.position[:2]), *site.context))
                 for name, wanted in self.parameters[callee].items():
-                    if inside in wanted:
+                    # A call that takes another branch than the one with this layout is given it all the same.
+                    others = [term for context, term in wanted.items() if context[:2] == (place, launch)]
+                    if others:
                         passed = self.passed.setdefault((call.caller, site.position), {}).setdefault(name, {})
-                        passed[place, launch, site.context] = wanted[inside]
+                        passed[place, launch, site.context] = wanted.get(inside, others[0])
                         self.functions.setdefault(call.caller, Function())
 
     def _staged(self) -> dict[Body, Stages]:
@@ -114,6 +117,32 @@ class Planner:
             if own is not None:
                 staged[key] = own
         return staged
+
+    def _borrowed(self) -> dict[Body, frozenset[str]]:
+        """The kernel's parameters that helpers need for the extents of what they allocate, and so do their callers."""
+        found: dict[Body, frozenset[str]] = {}
+        for analysis in self.analyses:
+            for scene in analysis.scenes:
+                for key, names in scene.graph.borrowed.items():
+                    found[analysis.body(key)] = found.get(analysis.body(key), frozenset()) | names
+        changed = True
+        while changed:
+            changed = False
+            for call in self.calls:
+                missing = found.get(call.callee, frozenset()) - found.get(call.caller, frozenset())
+                if call.caller not in self.kernels and missing:
+                    found[call.caller] = found.get(call.caller, frozenset()) | missing
+                    changed = True
+        return found
+
+    def _extents(self, key: Body) -> dict[Position, list[tuple[str, str]]]:
+        """The kernel's parameters that a function passes on to its helpers."""
+        calls = [call for call in self.calls if call.caller == key]
+        return {
+            call.site.position: [(name, name) for name in sorted(self.borrowed[call.callee])]
+            for call in calls
+            if self.borrowed.get(call.callee)
+        }
 
     def _stage_arguments(self, key: Body) -> dict[Position, tuple[str, str]]:
         """The number of stages, as a function passes it on to the helpers that pipeline loops."""
@@ -131,7 +160,8 @@ class Planner:
         for wanted in [*function.layouts(), *passed]:
             made_of = _roots(wanted)
             for group in groups:
-                if all(group.get(context, term) == term for context, term in made_of.items()):
+                alike = made_of.keys() & group.keys() or set(made_of.values()) <= set(group.values())
+                if alike and all(group.get(context, term) == term for context, term in made_of.items()):
                     group.update(made_of)
                     break
             else:
@@ -166,6 +196,15 @@ class Planner:
             return self._operand(analysis, text, term) if isinstance(term, Operand) else text
         return self._choice(analysis, said, position, wanted)
 
+    def _told_apart(self, key: Body, wanted: Wanted, position: Position) -> str:
+        """What tells one version of a variable from others: its layout, which nobody spells for an argument as it comes."""
+        try:
+            return self._spelled(key, wanted, position)
+        except Conflict:
+            if position != ENTRY:
+                raise
+            return "as it comes"
+
     def _operand(self, analysis: KernelAnalysis, text: str, term: Operand) -> str:
         """The name of a dot operand's layout: `rhs_layout`, or `acc_rhs_layout` where there are several."""
         known = self.operands.setdefault(analysis.body(analysis.function), {})
@@ -197,7 +236,7 @@ class Planner:
         return name
 
     def _plan(self, key: Body, function: Function) -> FunctionPlan:
-        labels = Labels(key, function, lambda wanted, position: self._spelled(key, wanted, position))
+        labels = Labels(key, function, lambda wanted, position: self._told_apart(key, wanted, position))
         conversions: dict[Position, list[Conversion]] = {}
         for (statement, variable), steps in function.after.items():
             made = conversions.setdefault(statement, [])
@@ -215,7 +254,7 @@ class Planner:
             name=key[2],
             calls={call.callee[1]: call.callee[2] for call in self.calls if call.caller == key and call.callee[2]},
             is_kernel=key in self.kernels,
-            parameters=tuple(self.parameters.get(key, {})),
+            parameters=(*sorted(self.borrowed.get(key, ())), *self.parameters.get(key, {})),
             declarations=self._declarations(key, function),
             edits=everywhere,
             copies=copies,
@@ -259,6 +298,7 @@ class Planner:
 
             passed = {p: names for (caller, p), names in self.passed.items() if caller == key and inside_of(p)}
             memory, lhs = spelled("memory"), spelled("lhs")
+            extents = {p: names for p, names in self._extents(key).items() if inside_of(p)}
             stages = {p: pair for p, pair in self._stage_arguments(key).items() if inside_of(p)}
             return Edits(
                 creations={**out_of_reach, **spelled("creation")},
@@ -280,10 +320,11 @@ class Planner:
                 targets=labelled("target"),
                 arguments={
                     position: (
+                        *extents.get(position, ()),
                         *((name, self._spelled(key, wanted, position)) for name, wanted in passed.get(position, {}).items()),
                         *((stages[position],) if position in stages else ()),
                     )
-                    for position in {**passed, **stages}
+                    for position in {**passed, **stages, **extents}
                 },
             )
 

@@ -17,6 +17,7 @@ from tt2gl.analysis.graph import Definition, DotSite, FunctionKey, Node, Site, W
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import IN_RING, Cut, Operand, Stored, Term
+from tt2gl.plan import ENTRY
 
 Clone = Term | None
 """Which copy of a statement an expression is in: by the layout of the name it defines; None outside definitions."""
@@ -92,7 +93,7 @@ class Decisions:
     stores: dict[Spot, Term] = field(default_factory=dict)
     dots: dict[Spot, tuple[Term, DotWant]] = field(default_factory=dict)
     webs: list[NamedWeb] = field(default_factory=list)
-    after: dict[tuple[FunctionKey, Position], list[tuple[str, Term, Term]]] = field(default_factory=dict)
+    after: dict[tuple[FunctionKey, Position, CallChain], list[tuple[str, Term, Term]]] = field(default_factory=dict)
 
 
 class Propagation(Anchors):
@@ -132,9 +133,7 @@ class Propagation(Anchors):
         if node.several:
             natural = self.settle(node, None)
             if natural != term:
-                steps = self.decisions.after.setdefault((definition.site.function, definition.site.statement), [])
-                if (definition.name, natural, term) not in steps:
-                    steps.append((definition.name, natural, term))
+                self._after(definition, definition.name, natural, term)
             return
         self.resolve(node, term, None if node.kind == "argument" else term)
 
@@ -364,34 +363,38 @@ class Propagation(Anchors):
     @staticmethod
     def _made_outside(web: Web, reading: Node) -> Definition | None:
         """The one definition of a name, where it stands outside the loop that reads it."""
-        outside = [d for d in web.definitions if d.depth < reading.depth and d.node.kind != "argument"]
-        return outside[0] if len(outside) == len(web.definitions) == 1 else None
+        made = web.definitions[0]
+        return made if len(web.definitions) == 1 and made.depth < reading.depth else None
 
     @staticmethod
     def _made_once(web: Web) -> Definition | None:
-        """The one definition of a name, where it has only one and that is a statement."""
-        made = web.definitions[0]
-        return made if len(web.definitions) == 1 and made.node.kind != "argument" else None
+        """The one definition of a name, where it has only one."""
+        return web.definitions[0] if len(web.definitions) == 1 else None
 
     def _after(self, made: Definition, name: str, source: Term, target: Term) -> None:
         """Have a name in another layout too, right after its definition."""
-        steps = self.decisions.after.setdefault((made.site.function, made.site.statement), [])
+        steps = self.decisions.after.setdefault(_place(made), [])
         if (name, source, target) not in steps:
             steps.append((name, source, target))
 
     def _list_webs(self) -> None:
         for web in self.webs():
-            made = [d for d in web.definitions if d.node.kind != "argument" and d.name != "return"]
-            if not made:
-                continue
-            site = made[0].site
+            places = [_place(d) for d in web.definitions if d.name != "return"]
             terms = [web.natural] if web.natural is not None else list(web.versions)
-            steps = [s for d in made for s in self.decisions.after.get((d.site.function, d.site.statement), ())]
+            steps = [step for place in places for step in self.decisions.after.get(place, ())]
             converted = [target for name, _, target in steps if name == web.name and target not in terms]
-            statements = tuple(dict.fromkeys(d.site.statement for d in made))
-            self.decisions.webs.append(
-                NamedWeb(site.function, site.context, web.name, statements, tuple(terms), tuple(converted), web.cheap)
-            )
+            statements = tuple(dict.fromkeys(statement for _, statement, _ in places if statement != ENTRY or converted))
+            if statements:
+                function, _, context = places[0]
+                named = NamedWeb(function, context, web.name, statements, tuple(terms), tuple(converted), web.cheap)
+                self.decisions.webs.append(named)
+
+
+def _place(made: Definition) -> tuple[FunctionKey, Position, CallChain]:
+    """Where a definition stands: its function, its statement there, and the calls that led there."""
+    if made.entry is not None and made.web is not None:
+        return made.web.function, ENTRY, made.entry
+    return made.site.function, made.site.statement, made.site.context
 
 
 def step_web(definition: Definition) -> Web:

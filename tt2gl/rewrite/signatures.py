@@ -17,8 +17,9 @@ from collections.abc import Sequence
 import libcst as cst
 from libcst import ensure_type
 
-from tt2gl.plan import Declaration, FunctionPlan, Stages
+from tt2gl.plan import ENTRY, Conversion, Declaration, FunctionPlan, Stages
 from tt2gl.rewrite.build import expression, statement
+from tt2gl.rewrite.conversions import conversion_lines
 
 # Room for a statement in a function's body, in lines of 120 columns.
 _WIDTH = 116
@@ -52,9 +53,11 @@ def with_parameters(function: cst.FunctionDef, names: Sequence[str], value: int 
     return function.with_changes(params=params.with_changes(params=made))
 
 
-def with_declarations(function: cst.FunctionDef, declarations: Sequence[Declaration]) -> cst.FunctionDef:
-    """The function with its layouts named after its docstring."""
-    if not declarations:
+def with_declarations(
+    function: cst.FunctionDef, declarations: Sequence[Declaration], conversions: Sequence[Conversion] = ()
+) -> cst.FunctionDef:
+    """The function with its layouts named after its docstring, and its arguments in other layouts after those."""
+    if not declarations and not conversions:
         return function
     suite = function.body
     if isinstance(suite, cst.SimpleStatementSuite):
@@ -75,6 +78,7 @@ def with_declarations(function: cst.FunctionDef, declarations: Sequence[Declarat
         if declaration.comment:
             leading.append(cst.EmptyLine(comment=cst.Comment(f"# {declaration.comment}")))
         lines.append(line.with_changes(leading_lines=leading))
+    lines.extend(line for step in conversions for line in conversion_lines(step))
     rest = body[start:]
     if rest and not _starts_blank(rest[0]):
         known = getattr(rest[0], "leading_lines", ())
@@ -100,7 +104,7 @@ def with_signature(function: cst.FunctionDef, plan: FunctionPlan, is_jit: Sequen
     function = with_parameters(function.with_changes(decorators=decorators), plan.parameters)
     if stages is not None:
         function = with_parameters(function, [stages.source], stages.default)
-    return with_declarations(function, plan.declarations)
+    return with_declarations(function, plan.declarations, plan.conversions.get(ENTRY, ()))
 
 
 def _stages_of_launch(jit: cst.Decorator, stages: Stages) -> cst.Decorator:
