@@ -191,7 +191,8 @@ def test_names_that_the_author_has_are_not_taken() -> None:
 
 def test_what_both_need_is_carried_twice() -> None:
     made = written(
-        "for k in range(n):\n    a = _tt2gl_ring_a(p + offs)\n    use(offs)\n    offs += BLOCK  # next\n    p += 1\nuse(p)\n"
+        "for k in range(n):\n    a = _tt2gl_ring_a(p + offs)\n"
+        "    use(offs)\n    offs += BLOCK  # next\n    p += 1\nuse(p)\n"
     )
     assert "offs_ahead = offs\np_ahead = p\n" in made
     assert made.count("offs_ahead += BLOCK\n") == 2
@@ -201,7 +202,8 @@ def test_what_both_need_is_carried_twice() -> None:
 
 def test_what_is_carried_into_the_next_loop_only_to_be_set_again_moves() -> None:
     made = written(
-        "for i in range(m):\n    p = a_ptr + i\n    for k in range(n):\n        a = _tt2gl_ring_a(p)\n        p += BLOCK\n"
+        "for i in range(m):\n    p = a_ptr + i\n"
+        "    for k in range(n):\n        a = _tt2gl_ring_a(p)\n        p += BLOCK\n"
     )
     assert "p_ahead" not in made
     assert made.count("p += BLOCK\n") == 2
@@ -264,7 +266,8 @@ def test_comments_of_what_moves_go_with_it_once() -> None:
 
 def test_loads_of_addresses_are_masked_where_there_is_no_iteration() -> None:
     made = written(
-        "for k in range(n):\n    page = gl.load(b_ptr + k)\n    a = _tt2gl_ring_a(a_ptr + gl.load(page, k < 8, other=0))\n"
+        "for k in range(n):\n    page = gl.load(b_ptr + k)\n"
+        "    a = _tt2gl_ring_a(a_ptr + gl.load(page, k < 8, other=0))\n"
     )
     assert "page = gl.load(b_ptr + ahead, mask=ahead < n)\n" in made
     assert "a_ptr + gl.load(page, (ahead < 8) & (ahead < n), other=0)" in made

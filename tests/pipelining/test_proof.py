@@ -7,29 +7,40 @@ from pathlib import Path
 import pytest
 
 from tests.pipelining import suite
-from tt2gl.results import KernelReport
-from tt2gl.verify.api import verify
+from tt2gl.results import CompileResult
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.slicing.slices import Slice
+from tt2gl.source import read_source
+from tt2gl.verify.compile import CompileJob, compile_many
+from tt2gl.verify.device import Participant
 from tt2gl.verify.options import SimulationOptions
+from tt2gl.verify.simulate import SimulationJob, SimulationRun, simulate_many
 
 # Some of each kind run always; the others have other depths and the same paths.
 QUICK = ("part_kernel-sm80-2", "flags_kernel-sm80-4", "both_kernel-sm80-3", "attention_kernel-sm90-3")
 
 
-def proved(case: suite.Case, text: str, folder: Path) -> KernelReport:
-    """What comparing a port with its original says."""
+def slices(case: suite.Case, text: str, folder: Path) -> tuple[Slice, Slice]:
+    """The original and a port, each on its own."""
     port = folder / "port.py"
     port.write_text(text)
-    options = SimulationOptions(seeds=1)
-    reports = verify(
-        case.original,
-        port,
-        targets=[case.target],
-        launches=[case.launch],
-        root=Path("/"),
-        run="simulate",
-        simulation=options,
+    original, gluon = (
+        slice_kernel(read_source(path), case.kernel, target=case.target, root=Path("/"))
+        for path in (case.original, port)
     )
-    return next(report for report in reports if report.kernel == case.kernel)
+    return original, gluon
+
+
+def compiled(case: suite.Case, kernels: tuple[Slice, Slice]) -> tuple[CompileResult, CompileResult]:
+    """What both compile to."""
+    triton, gluon = compile_many([CompileJob(kernel, case.launch, case.target) for kernel in kernels])
+    return triton, gluon
+
+
+def simulated(case: suite.Case, kernels: tuple[Slice, Slice]) -> SimulationRun:
+    """Both on the same inputs."""
+    original, port = (Participant(kernel, case.launch) for kernel in kernels)
+    return simulate_many([SimulationJob(original, port, case.target)], SimulationOptions(seeds=1))[0]
 
 
 @pytest.mark.parametrize(
@@ -38,18 +49,18 @@ def proved(case: suite.Case, text: str, folder: Path) -> KernelReport:
     ids=lambda case: case.name,
 )
 def test_equal_to_triton(case: suite.Case, tmp_path: Path) -> None:
-    report = proved(case, case.port(suite.copy_name()), tmp_path)
-    assert report.gluon is not None
-    assert report.gluon.ok, report.gluon.error
-    assert report.simulate is not None
-    assert (report.simulate.equal, report.simulate.findings) == (True, ())
+    kernels = slices(case, case.port(suite.copy_name()), tmp_path)
+    triton, gluon = compiled(case, kernels)
+    assert gluon.ok, gluon.error
+    run = simulated(case, kernels)
+    assert run.result is not None, run.trouble
+    assert (run.result.equal, run.result.findings) == (True, ())
     if case.file == "products":
-        assert report.triton is not None
-        assert report.triton.metrics is not None
-        assert report.gluon.metrics is not None
-        assert report.gluon.metrics.shared_bytes <= report.triton.metrics.shared_bytes
-        assert report.gluon.metrics.async_copies == report.triton.metrics.async_copies
-        assert report.gluon.metrics.mma == report.triton.metrics.mma
+        assert triton.metrics is not None
+        assert gluon.metrics is not None
+        assert gluon.metrics.shared_bytes <= triton.metrics.shared_bytes
+        assert gluon.metrics.async_copies == triton.metrics.async_copies
+        assert gluon.metrics.mma == triton.metrics.mma
 
 
 @pytest.mark.parametrize(
@@ -68,6 +79,6 @@ def test_the_proof_can_fail(name: str, right: str, wrong: str, tmp_path: Path) -
     case = next(case for case in suite.CASES if case.name == name)
     text = case.port(suite.copy_name())
     assert right in text
-    report = proved(case, text.replace(right, wrong), tmp_path)
-    assert report.simulate is not None
-    assert report.simulate.findings or not report.simulate.equal
+    run = simulated(case, slices(case, text.replace(right, wrong), tmp_path))
+    assert run.result is not None, run.trouble
+    assert run.result.findings or not run.result.equal

@@ -53,12 +53,15 @@ def test_sums_that_are_named_are_waited_for_at_once() -> None:
 
 
 def test_a_sum_runs_on() -> None:
-    loop = "for k in range(n):\n    b = b_buf.index(k).permute((1, 0))\n    acc = warpgroup_mma(a, b, acc)  # product\nuse(acc)\n"
+    loop = (
+        "for k in range(n):\n    b = b_buf.index(k).permute((1, 0))\n"
+        "    acc = warpgroup_mma(a, b, acc)  # sum\nuse(acc)\n"
+    )
     assert written(loop) == textwrap.dedent(
         """\
         for k in range(n):
             b = b_buf.index(k).permute((1, 0))
-            acc = warpgroup_mma(a, b, acc, is_async=True)  # product
+            acc = warpgroup_mma(a, b, acc, is_async=True)  # sum
             # runs on, while the iteration before is done: its tiles may be overwritten
             acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
         acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
@@ -127,6 +130,7 @@ def test_registers_are_free_again_before_they_are_written() -> None:
 
 def test_loops_inside_loops() -> None:
     made = written(
-        "for t in range(n):\n    for k in range(n):\n        acc = warpgroup_mma(a, b_buf.index(k), acc)\n    use(acc)\n"
+        "for t in range(n):\n    for k in range(n):\n        acc = warpgroup_mma(a, b_buf.index(k), acc)\n"
+        "    use(acc)\n"
     )
     assert "\n    acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))\n    use(acc)\n" in made
