@@ -166,19 +166,22 @@ def tensor_memory_source(values: Sequence[TensorMemory], tile: Tile) -> Written:
 
 def loaded_source(values: Sequence[Linear], tile: Tile, warps: Sequence[int]) -> Written:
     """The registers that a tile of tensor memory is loaded into, as source that gives `values`, one a launch."""
-    text = f"gl.BlockedLayout([1, {tile.names[1]}], [32, 1], [gl.num_warps(), 1], [0, 1])"
+    text = f"gl.BlockedLayout([1, {tile.names[-1]}], [32, 1], [gl.num_warps(), 1], [0, 1])"
 
-    def by_rows(index: int) -> Linear:
-        layout = Blocked((1, tile.shapes[index][1]), (32, 1), (warps[index], 1), (0, 1))
-        return linear_of(layout, tile.shapes[index])
+    def by_rows(index: int) -> Linear | None:
+        layout = Blocked((1, tile.shapes[index][-1]), (32, 1), (warps[index], 1), (0, 1))
+        return linear_of(layout, tile.shapes[index]) if big(index) else None
 
-    def by_formula(index: int) -> Linear:
-        return linear_of(loaded(tile.shapes[index], warps[index]), tile.shapes[index])
+    def by_formula(index: int) -> Linear | None:
+        return linear_of(loaded(tile.shapes[index], warps[index]), tile.shapes[index]) if big(index) else None
+
+    def big(index: int) -> bool:
+        return len(tile.names) == 2 and tile.shapes[index][0] >= 64
 
     formula = Candidate(f"loaded_layout({tile.source}, gl.num_warps())", by_formula, (LOADED_SOURCE,))
     reduced = Candidate(
         f"loaded_for_rows_layout({tile.source}, gl.num_warps())",
-        lambda i: loaded_for_rows(tile.shapes[i], warps[i]),
+        lambda i: loaded_for_rows(tile.shapes[i], warps[i]) if big(i) else None,
         (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
     )
     return written(values, [Candidate(text, by_rows), formula, reduced])

@@ -284,7 +284,8 @@ class Builder:
                 fact = TensorFact(known[0].node.shape, f"int{known[0].node.bits}")
             reading = self.node("read", node, fact, [], frame)
             reading.web = bound
-            reading.dims = known[0].node.dims if known else tuple(str(extent) for extent in fact.shape)
+            alike = [definition.node.dims for definition in known if definition.node.shape == fact.shape]
+            reading.dims = alike[0] if alike else tuple(str(extent) for extent in fact.shape)
             reading.cheap = True
             return reading
         if isinstance(bound, tuple):

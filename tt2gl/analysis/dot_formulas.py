@@ -37,8 +37,11 @@ class Formulas:
     def __init__(self, scenes: Sequence[Scene]) -> None:
         self.scenes = scenes
 
-    def written(self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts) -> Written:
-        """Source of `layouts` for a tile of `dims`. Raises ValueError for a layout of another kind."""
+    def written(self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts, pointer: str | None = None) -> Written:
+        """Source of `layouts` for a tile of `dims`; `pointer`: the parameter that says best what its elements are.
+
+        Raises ValueError for a layout of another kind.
+        """
         layouts = dict(sorted(layouts.items()))
         at = list(layouts)
         tile = Tile(dims, tuple(shapes[index] for index in at))
@@ -47,7 +50,8 @@ class Formulas:
         if mma := _all(every, read_mma):
             return self._accumulator(mma, tile, warps, at)
         if nvmma := _all(every, read_nvmma_shared):
-            dtypes = [Width(f"{name}.dtype.element_ty", bits) for name, bits in self._pointers(at)]
+            known = sorted(self._pointers(at), key=lambda entry: entry[0] != pointer)
+            dtypes = [Width(f"{name}.dtype.element_ty", bits) for name, bits in known]
             dtypes += [_number(name, bits, at) for bits, name in _DTYPES.items()]
             return nvmma_shared_source(nvmma, tile, dtypes)
         if swizzled := _all(every, read_swizzled):
@@ -59,7 +63,8 @@ class Formulas:
             if multiplied.exact:
                 return multiplied
         linear = [read_linear(layout, shapes[index]) for index, layout in layouts.items()]
-        if loaded := [layout for layout in linear if layout is not None]:
+        loaded = [layout for layout in linear if layout is not None]
+        if len(loaded) == len(at):
             return loaded_source(loaded, tile, warps)
         raise ValueError(f"no formula for {every[0]}")
 
