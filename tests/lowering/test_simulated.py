@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import triton.language as tl
+from triton.language.semantic import TritonSemantic
 
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.lowering.block_pointers import lowered
@@ -86,13 +86,16 @@ CASES = [
         {"M": 48, "N": 96, "K": 80},
         {"BM": 32, "BN": 64, "BK": 32},
     ),
-    Case(
-        "attention",
-        (2,),
-        dict.fromkeys(("Q", "K", "V", "Out"), ("fp16", (80, 64))),
-        {"N_CTX": 80, "stride": 64},
-        {"D": 64, "BLOCK_M": 64, "BLOCK_N": 32},
-        {"scale": 0.18},
+    *(
+        Case(
+            kernel,
+            (2,),
+            dict.fromkeys(("Q", "K", "V", "Out"), ("fp16", (80, 64))),
+            {"N_CTX": 80, "stride": 64},
+            {"D": 64, "BLOCK_M": 64, "BLOCK_N": 32},
+            {"scale": 0.18},
+        )
+        for kernel in ("attention", "attention_in_two")
     ),
     Case("row_sums", (3,), _tiles("fp32", (3, 200), (3,)), {"M": 200, "N": 200}, {"B": 64}),
     *(
@@ -167,7 +170,7 @@ def pairs(target: str) -> list[tuple[Slice, Slice]]:
     source = read_source(FIXTURE)
     done = lowered(source)
     assert not done.kept
-    assert set(done.functions) == {case.kernel for case in CASES}
+    assert set(done.functions) == {case.kernel for case in CASES} | {"inner", "load_tile"}
     port = read_source(FIXTURE, done.text)
     return [
         (slice_kernel(source, case.kernel, target=target), slice_kernel(port, case.kernel, target=target))
@@ -175,10 +178,10 @@ def pairs(target: str) -> list[tuple[Slice, Slice]]:
     ]
 
 
-needs_block_pointers = pytest.mark.skipif(not hasattr(tl, "make_block_ptr"), reason="this Triton has no block pointers")
+HAVE_BLOCK_POINTERS = hasattr(TritonSemantic, "make_block_ptr")
 
 
-@needs_block_pointers
+@pytest.mark.skipif(not HAVE_BLOCK_POINTERS, reason="this Triton has no block pointers")
 def test_lowered_kernels_compute_the_same_bits() -> None:
     jobs = [
         SimulationJob(Participant(original, case.launch()), Participant(port, case.launch()), "sm90")
@@ -204,7 +207,7 @@ def test_lowered_kernels_compile_as_well(target: str) -> None:
     """The same widths of accesses, and registers within a tenth (or the eight that a compiler counts in)."""
     both = pairs(target)
     jobs = [CompileJob(port, case.launch(), target) for case, (_, port) in zip(CASES, both, strict=True)]
-    if hasattr(tl, "make_block_ptr"):
+    if HAVE_BLOCK_POINTERS:
         jobs += [CompileJob(original, case.launch(), target) for case, (original, _) in zip(CASES, both, strict=True)]
     results = compile_many(jobs, timeout=300.0)
     for result, job in zip(results, jobs, strict=True):

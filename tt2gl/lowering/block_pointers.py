@@ -21,19 +21,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import libcst as cst
-from libcst.metadata import ByteSpanPositionProvider, PositionProvider, QualifiedNameProvider
+from libcst.metadata import PositionProvider
 
 from tt2gl.diagnostics import Diagnostic, Severity
-from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.edits import Edit, LineMap, apply
-from tt2gl.lowering.emission import Emission, Spans
-from tt2gl.lowering.flow import reaching
-from tt2gl.lowering.naming import Names
-from tt2gl.lowering.outline import Define, outline, steps
-from tt2gl.lowering.pointer_calls import Access, Make, Refused, is_make
-from tt2gl.lowering.shapes import shapes
-from tt2gl.lowering.signs import Signs
+from tt2gl.lowering.edits import LineMap, apply
+from tt2gl.lowering.functions import Functions
+from tt2gl.lowering.pointer_calls import Refused
 from tt2gl.source import SourceFile
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -54,74 +47,20 @@ class Lowered:
 
 
 def lowered(source: SourceFile) -> Lowered:
-    """Lower the block pointers of every Triton function of a file, each function on its own."""
+    """Lower the block pointers of all Triton functions of a file; where one cannot be, it and what it calls stay."""
     mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
     text = source.text.removeprefix(_BYTE_ORDER_MARK)
-    edits: list[Edit] = []
-    done: list[str] = []
-    kept: dict[str, Diagnostic] = {}
-    if "make_block_ptr" in text:
-        file = _File(source, text)
-        for function in source.functions:
-            if function.dialect != "triton":
-                continue
-            try:
-                own = file.edits(function)
-            except Refused as refused:
-                kept[function.name] = file.diagnostic(refused)
-                continue
-            if own:
-                edits += own
-                done.append(function.name)
-    new, lines = apply(text, edits)
-    return Lowered(mark + new, lines, tuple(done), kept)
+    if "make_block_ptr" not in text:
+        return Lowered(source.text, apply(text, [])[1], (), {})
+    functions = Functions(source, text)
+    edits = functions.edits()
+    new, lines = apply(text, [edit for own in edits.values() for edit in own])
+    kept = {name: _diagnostic(source, refused) for name, refused in functions.refused.items()}
+    return Lowered(mark + new, lines, tuple(edits), kept)
 
 
-class _File:
-    """A file with what lowering asks of it."""
-
-    def __init__(self, source: SourceFile, text: str) -> None:
-        self.source = source
-        self.text = text
-        self.spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
-        self.qualified = source.wrapper.resolve(QualifiedNameProvider)
-
-    def edits(self, function: JitFunction) -> list[Edit]:
-        """The edits of one function; none where it has no block pointers. Raises Refused."""
-        start, end = self.spans.of(function.node)
-        if b"make_block_ptr" not in self.spans.raw[start:end]:
-            return []
-        nodes = outline(function.node, self.source.module, self._is_make)
-        makes: list[Make] = []
-        for step in steps(nodes):
-            for event in step.events:
-                if isinstance(event, Define):
-                    makes.append(event.make)
-                elif isinstance(event, Access) and isinstance(event.pointer, Make):
-                    makes.append(event.pointer)
-        if not makes:
-            return []
-        sizes = {part.block.text for make in makes for part in make.dimensions if part.block.text.isidentifier()}
-        reach = reaching(nodes, (parameter.name for parameter in function.parameters))
-        emission = Emission(
-            self.spans,
-            reach,
-            shapes(nodes, reach),
-            Signs(function.node, sizes),
-            Names.of(self.text),
-            self.source.module.default_newline,
-        )
-        return emission.run(nodes)
-
-    def _is_make(self, node: cst.Call) -> bool:
-        found = self.qualified.get(node.func, ())
-        names = found() if callable(found) else found
-        return is_make([name.name for name in names])
-
-    def diagnostic(self, refused: Refused) -> Diagnostic:
-        """Why block pointers stay."""
-        start = self.source.wrapper.resolve(PositionProvider)[refused.node].start
-        message = f"Its block pointers cannot be written as pointers: {refused.reason}."
-        hint = "The kernel stays Triton; see the page of this code."
-        file = str(self.source.path)
-        return Diagnostic("TTG303", Severity.WARNING, file, start.line, start.column, message, hint)
+def _diagnostic(source: SourceFile, refused: Refused) -> Diagnostic:
+    start = source.wrapper.resolve(PositionProvider)[refused.node].start
+    message = f"Its block pointers cannot be written as pointers: {refused.reason}."
+    hint = "The kernel stays Triton; see the page of this code."
+    return Diagnostic("TTG303", Severity.WARNING, str(source.path), start.line, start.column, message, hint)

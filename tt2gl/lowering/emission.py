@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import libcst as cst
 from libcst.metadata import CodeSpan
@@ -12,10 +13,12 @@ from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.expressions import Expression
 from tt2gl.lowering.flow import Reaching
 from tt2gl.lowering.naming import Names, beside, stem
-from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Step, assigned
+from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Pass, Step, assigned
 from tt2gl.lowering.pointer_calls import Access, Make
 from tt2gl.lowering.shapes import Role, Shape, always_inside
 from tt2gl.lowering.signs import Signs
+
+Part = Role | Literal["block"]
 
 # Beyond this a line of a load or store gives its mask a line of its own.
 _WIDTH = 120
@@ -53,6 +56,17 @@ class Spans:
         return line[: len(line) - len(line.lstrip(b" \t"))].decode(), place - start
 
 
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a call gives a function of a block pointer: `parts` as source; `signs`: which offsets are never negative."""
+
+    event: Pass
+    language: str
+    rank: int
+    parts: Mapping[tuple[Part, int], str]
+    signs: tuple[bool, ...]
+
+
 @dataclass
 class Emission:
     """One function on its way. `available`: names of indices that hold their value, by key."""
@@ -64,11 +78,15 @@ class Emission:
     names: Names
     newline: str
     edits: list[Edit] = field(default_factory=list)
+    given: list[Given] = field(default_factory=list)
 
-    def run(self, nodes: Sequence[Node]) -> list[Edit]:
-        """The edits of the whole function."""
-        self._walk(nodes, {})
-        return self.edits
+    def run(self, nodes: Sequence[Node], parameters: Mapping[str, Make], first: cst.CSTNode) -> None:
+        """Make the edits of a function; `parameters` are those that are block pointers, `first` its first statement."""
+        available: dict[tuple[str, str], frozenset[str]] = {}
+        lines = [line for name, make in parameters.items() for line in self._define(name, make, available)]
+        if lines:
+            self._insert(first, lines)
+        self._walk(nodes, available)
 
     # ------------------------------------------------------------------------------------------------ the statements
 
@@ -91,25 +109,31 @@ class Emission:
         for event in step.events:
             if isinstance(event, Access) and event in self.reaching:
                 self._access(event, step, lines, available)
-        place = self.spans.of(step.node)[0]
+            elif isinstance(event, Pass) and event in self.reaching:
+                self._pass(event)
         for event in step.events:
             if isinstance(event, Define):
-                lines += self._define(event, available)
+                lines += self._define(event.name, event.make, available, event.condition)
                 lines = [*self._comments(event.make, step), *lines]
                 self._replace(step, event.value, lines)
             elif isinstance(event, Move):
                 lines += self._move(event)
                 self._replace(step, event.advance.node, lines)
         if lines and not any(isinstance(event, (Define, Move)) for event in step.events):
-            self.edits.append(Edit(place, place, "".join(f"{line}{self._separator(step)}" for line in lines)))
+            self._insert(step.node, lines, inline=step.inline)
         _kill(available, step.assigned)
+
+    def _insert(self, node: cst.CSTNode, lines: Sequence[str], *, inline: bool = False) -> None:
+        place = self.spans.of(node)[0]
+        separator = self._separator(node, inline=inline)
+        self.edits.append(Edit(place, place, "".join(f"{line}{separator}" for line in lines)))
 
     def _replace(self, step: Step, value: cst.BaseExpression, lines: Sequence[str]) -> None:
         start, end = self.spans.of(step.node)[0], self.spans.whole(value)[1]
-        self.edits.append(Edit(start, end, self._separator(step).join(lines)))
+        self.edits.append(Edit(start, end, self._separator(step.node, inline=step.inline).join(lines)))
 
-    def _separator(self, step: Step) -> str:
-        return "; " if step.inline else self.newline + self.spans.line(self.spans.of(step.node)[0])[0]
+    def _separator(self, node: cst.CSTNode, *, inline: bool) -> str:
+        return "; " if inline else self.newline + self.spans.line(self.spans.of(node)[0])[0]
 
     def _comments(self, make: Make, step: Step) -> list[str]:
         """The author's comments between the arguments of a call that goes."""
@@ -119,25 +143,27 @@ class Emission:
 
     # ---------------------------------------------------------------------------------------------- the three events
 
-    def _define(self, event: Define, available: dict[tuple[str, str], frozenset[str]]) -> Iterator[str]:
-        make, shape = event.make, self.shapes[event.name]
+    def _define(
+        self, pointer: str, make: Make, available: dict[tuple[str, str], frozenset[str]], condition: str = ""
+    ) -> Iterator[str]:
+        shape = self.shapes[pointer]
         rank = len(make.dimensions)
         terms = [make.base.summand()]
         for dimension, part in enumerate(make.dimensions):
             values: dict[Role, Expression] = {"offset": part.offset, "stride": part.stride, "bound": part.bound}
             for role, value in values.items():
                 if shape.has(role, dimension):
-                    name = self.names.beside(event.name, role, dimension, rank)
+                    name = self.names.beside(pointer, role, dimension, rank)
                     yield f"{name} = {make.language}.cast({value.text}, {make.language}.int64)"
             if dimension in shape.late:
                 continue
             kept = shape.has("index", dimension)
-            private = self.names.beside(event.name, "index", dimension, rank) if kept else ""
-            index, lines = self._index(event.name, make, dimension, available, private=private)
+            private = self.names.beside(pointer, "index", dimension, rank) if kept else ""
+            index, lines = self._index(pointer, make, dimension, available, private=private)
             yield from lines
             terms.append(_term(index, dimension, rank, part.stride))
-        if terms != [event.name] or event.condition:
-            yield f"{event.name} = {' + '.join(terms)}{event.condition}"
+        if terms != [pointer] or condition:
+            yield f"{pointer} = {' + '.join(terms)}{condition}"
 
     def _move(self, event: Move) -> Iterator[str]:
         source, shape = event.advance.pointer.value, self.shapes[event.name]
@@ -160,11 +186,29 @@ class Emission:
         if not written:
             yield "pass"
 
+    def _pass(self, event: Pass) -> None:
+        """Note what a function is to be given beside a pointer."""
+        makes = self.reaching[event].origins
+        make = self._first(makes)
+        shape, rank = self.shapes[event.name], len(make.dimensions)
+        parts: dict[tuple[Part, int], str] = {}
+        for dimension, part in enumerate(make.dimensions):
+            values: dict[Role, Expression] = {"offset": part.offset, "stride": part.stride, "bound": part.bound}
+            for role, value in values.items():
+                kept = shape.has(role, dimension)
+                parts[role, dimension] = self.names.beside(event.name, role, dimension, rank) if kept else value.text
+            parts["block", dimension] = part.block.text
+        signs = tuple(self._nonnegative(makes, dimension) for dimension in range(rank))
+        self.given.append(Given(event, make.language, rank, parts, signs))
+
+    def _first(self, makes: Iterable[Make]) -> Make:
+        return min(makes, key=lambda make: self.spans.of(make.node)[0])
+
     def _access(
         self, event: Access, step: Step, lines: list[str], available: dict[tuple[str, str], frozenset[str]]
     ) -> None:
         makes = self.reaching[event].origins
-        make = min(makes, key=lambda make: self.spans.of(make.node)[0])
+        make = self._first(makes)
         rank = len(make.dimensions)
         name = "" if isinstance(event.pointer, Make) else event.pointer.value
         shape = self.shapes[name] if name else Shape(frozenset(), frozenset(range(rank)), frozenset())

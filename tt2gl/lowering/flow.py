@@ -5,12 +5,12 @@ A forward analysis over the outline, by joining at branches and iterating loops 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Replace, Step, Use
+from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Pass, Replace, Step, Use
 from tt2gl.lowering.pointer_calls import Access, Make, Refused
 
 
@@ -37,27 +37,29 @@ class Reach:
         )
 
 
-Reaching = dict[Access | Move, Reach]
+Reaching = dict[Access | Move | Pass, Reach]
 _State = dict[str, Reach]
-_Found = dict[Access | Move | Use, Reach]
+_Found = dict[Access | Move | Pass | Use, Reach]
 
 _OTHER = Reach(frozenset(), other=True)
 
 
-def reaching(nodes: Sequence[Node], parameters: Iterable[str]) -> Reaching:
-    """What each load, store and move of a block pointer may see.
+def reaching(nodes: Sequence[Node], parameters: Iterable[str], given: Mapping[str, Make]) -> Reaching:
+    """What each load, store and move of a block pointer may see, and each call that is given one.
 
-    Accesses by variables that are no block pointers there are left out. Raises Refused for a use as anything else, and
-    where a variable may be a block pointer or not.
+    `given`: the parameters that are block pointers. Uses of variables that are none there are left out. Raises Refused
+    for a use as anything else, and where a variable may be a block pointer or not.
     """
     found: _Found = {}
-    _walk(nodes, dict.fromkeys(parameters, _OTHER), found)
+    start = dict.fromkeys(parameters, _OTHER)
+    start |= {name: Reach(frozenset({make})) for name, make in given.items()}
+    _walk(nodes, start, found)
     lowered: Reaching = {}
     for event, reach in found.items():
         if isinstance(event, Use):
             if reach.origins:
                 raise Refused(event.node, f"`{event.name}` is used as more than the pointer of loads and stores")
-        elif reach.origins or isinstance(event, Move) or event.check:
+        elif reach.origins or isinstance(event, Move) or isinstance(event, Access) and event.check:
             if reach.other:
                 raise Refused(_node(event), "what it goes through is not always a block pointer made in this function")
             lowered[event] = reach
@@ -108,15 +110,15 @@ def _step(step: Step, state: _State, found: _Found) -> _State:
     return _assigned(state, step.assigned) | defined
 
 
-def _pointer(event: Access | Move | Use) -> str:
-    if isinstance(event, Use):
+def _pointer(event: Access | Move | Pass | Use) -> str:
+    if isinstance(event, (Pass, Use)):
         return event.name
     pointer = event.advance.pointer if isinstance(event, Move) else event.pointer
     assert not isinstance(pointer, Make)
     return pointer.value
 
 
-def _node(event: Access | Move) -> cst.CSTNode:
+def _node(event: Access | Move | Pass) -> cst.CSTNode:
     return event.advance.node if isinstance(event, Move) else event.node
 
 

@@ -28,7 +28,7 @@ class Names:
     def shared(self, offset: Expression | None, bound: Expression, key: tuple[str, str], else_: str) -> str:
         """The name of an index by its key (offset and block, as source)."""
         wanted = []
-        if offset is not None and _WORD.fullmatch(bound.text):
+        if offset is not None and _WORD.fullmatch(bound.text) and bound.text not in self._given.values():
             wanted.append(f"offs_{bound.text.lower()}")
             if _WORD.fullmatch(offset.text):
                 wanted.append(f"offs_{offset.text.removeprefix('i_').lower()}")
@@ -62,8 +62,17 @@ def stem(pointer: str) -> str:
 
 def beside(pointer: str, role: Role, dimension: int, rank: int) -> str:
     """The name wanted for what is kept beside a pointer."""
-    axis = _AXES[rank][dimension] if rank in _AXES else "" if rank == 1 else f"dim{dimension}"
-    of = "_".join(part for part in (stem(pointer), axis) if part)
+    of = _axis(pointer, dimension, rank)
     return {"offset": f"{of}_start" if rank == 1 else of, "index": f"{of}_offs" if rank != 2 else f"{of}s"}.get(
         role, f"{of}_{role}"
     )
+
+
+def block_size(pointer: str, dimension: int, rank: int) -> str:
+    """The name wanted for how long a pointer's block is along a dimension."""
+    return f"{_axis(pointer, dimension, rank)}_size"
+
+
+def _axis(pointer: str, dimension: int, rank: int) -> str:
+    axis = _AXES[rank][dimension] if rank in _AXES else "" if rank == 1 else f"dim{dimension}"
+    return "_".join(part for part in (stem(pointer), axis) if part)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
 from libcst import matchers
 
+from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.expressions import called, target_names
 from tt2gl.lowering.pointer_calls import (
     Access,
@@ -61,7 +62,18 @@ class Use:
     node: cst.CSTNode
 
 
-Event = Define | Move | Access | Replace | Use
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """A variable that elsewhere holds a block pointer is given to a jit function of the file."""
+
+    name: str
+    node: cst.Call
+    argument: cst.Arg
+    function: JitFunction
+    parameter: str
+
+
+Event = Define | Move | Access | Replace | Use | Pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +104,20 @@ class Loop:
 Node = Step | Branch | Loop
 
 
-def outline(function: cst.FunctionDef, module: cst.Module, is_make: IsMake) -> tuple[Node, ...]:
-    """The statements of a function. Raises Refused where a statement is not understood."""
+def outline(
+    function: cst.FunctionDef,
+    module: cst.Module,
+    is_make: IsMake,
+    helpers: Mapping[str, JitFunction],
+    given: Iterable[str],
+) -> tuple[Node, ...]:
+    """The statements of a function. `helpers`: jit functions of the file; `given`: parameters that are block pointers.
+
+    Raises Refused where a statement is not understood.
+    """
     names = _Pointers(is_make)
     function.body.visit(names)
-    reader = _Reader(module, is_make, frozenset(names.names))
+    reader = _Reader(module, is_make, frozenset(names.names | set(given)), helpers)
     return tuple(reader.body(function.body))
 
 
@@ -151,6 +172,7 @@ class _Reader:
     module: cst.Module
     is_make: IsMake
     pointers: frozenset[str]
+    helpers: Mapping[str, JitFunction]
 
     def body(self, suite: cst.BaseSuite | cst.BaseStatement) -> Iterator[Node]:
         if isinstance(suite, cst.SimpleStatementSuite):
@@ -234,7 +256,7 @@ class _Reader:
             node.visit(found)
         uses = tuple(event for event in found.events if isinstance(event, Use))
         for event in found.events:
-            if isinstance(event, Access):
+            if not isinstance(event, Use):
                 raise Refused(
                     event.node, "it loads through a block pointer in a header or another pointer's definition"
                 )
@@ -246,7 +268,7 @@ class _Events(cst.CSTVisitor):
     """Loads and stores through block pointers, from left to right, and other uses of their variables."""
 
     reader: _Reader
-    events: list[Access | Use] = field(default_factory=list)
+    events: list[Access | Use | Pass] = field(default_factory=list)
 
     def visit_Call(self, node: cst.Call) -> bool:
         name = called(node)
@@ -258,7 +280,20 @@ class _Events(cst.CSTVisitor):
             if made or isinstance(pointer, cst.Name) and pointer.value in self.reader.pointers:
                 self.access(node, pointer)
                 return False
-        return True
+        function = self.reader.helpers.get(node.func.value) if isinstance(node.func, cst.Name) else None
+        if function is not None:
+            self.passes(node, function)
+        return function is None
+
+    def passes(self, node: cst.Call, function: JitFunction) -> None:
+        for index, arg in enumerate(node.args):
+            value = arg.value
+            known = not any(each.star for each in node.args[: index + 1]) and index < len(function.parameters)
+            if isinstance(value, cst.Name) and value.value in self.reader.pointers and (known or arg.keyword):
+                parameter = arg.keyword.value if arg.keyword is not None else function.parameters[index].name
+                self.events.append(Pass(value.value, node, arg, function, parameter))
+            else:
+                value.visit(self)
 
     def access(self, node: cst.Call, pointer: cst.BaseExpression | None) -> None:
         what: cst.Name | Make

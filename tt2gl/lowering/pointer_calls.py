@@ -38,9 +38,9 @@ class Dimension:
 
 @dataclass(frozen=True, eq=False)
 class Make:
-    """`tl.make_block_ptr(...)`; `language` is what stands for `tl`."""
+    """`tl.make_block_ptr(...)`, or a parameter that is given one; `language` is what stands for `tl`."""
 
-    node: cst.Call
+    node: cst.Call | cst.Param
     language: str
     base: Expression
     dimensions: tuple[Dimension, ...]

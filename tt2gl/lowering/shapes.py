@@ -15,7 +15,7 @@ from typing import Literal
 
 from tt2gl.lowering.expressions import Expression
 from tt2gl.lowering.flow import Reaching
-from tt2gl.lowering.outline import Define, Event, Move, Node, steps
+from tt2gl.lowering.outline import Define, Event, Move, Node, Pass, steps
 from tt2gl.lowering.pointer_calls import Access, Dimension, Make, Refused
 
 Role = Literal["offset", "stride", "bound", "index"]
@@ -37,9 +37,14 @@ class Shape:
         return (role, dimension) in self.beside
 
 
-def shapes(nodes: Sequence[Node], reaching: Reaching) -> dict[str, Shape]:
-    """The shape of every block pointer variable; those that `tl.advance` links share one. Raises Refused."""
+def shapes(nodes: Sequence[Node], reaching: Reaching, given: Iterable[str]) -> dict[str, Shape]:
+    """The shape of every block pointer variable; those that `tl.advance` links share one. Raises Refused.
+
+    `given`: the parameters that are block pointers.
+    """
     groups = _Groups()
+    for name in given:
+        groups.find(name)
     events = [event for step in steps(nodes) for event in step.events]
     for event in events:
         if isinstance(event, Define):
@@ -51,11 +56,11 @@ def shapes(nodes: Sequence[Node], reaching: Reaching) -> dict[str, Shape]:
 
 def _shape(events: Sequence[Event], reaching: Reaching) -> Shape:
     moves = [event for event in events if isinstance(event, Move) and event in reaching]
-    accesses = [event for event in events if isinstance(event, Access) and event in reaching]
-    uses: list[Move | Access] = [*moves, *accesses]
+    accesses = [event for event in events if isinstance(event, (Access, Pass)) and event in reaching]
+    uses: list[Move | Access | Pass] = [*moves, *accesses]
     for event in uses:
         ranks = {len(make.dimensions) for make in reaching[event].origins}
-        node = event.node if isinstance(event, Access) else event.advance.node
+        node = event.advance.node if isinstance(event, Move) else event.node
         if len(ranks) > 1:
             raise Refused(node, "its definitions differ in rank")
         if isinstance(event, Move) and ranks != {len(event.advance.offsets)}:
@@ -64,7 +69,8 @@ def _shape(events: Sequence[Event], reaching: Reaching) -> Shape:
         dimension for move in moves for dimension, offset in enumerate(move.advance.offsets) if offset.literal != 0
     )
     highest = max((len(make.dimensions) for event in reaching.values() for make in event.origins), default=0)
-    crossed = any(reaching[access].crossed for access in accesses)
+    # What is given to a function is given in parts, as scalars.
+    crossed = any(reaching[access].crossed or isinstance(access, Pass) for access in accesses)
     late = frozenset(range(highest)) if crossed else moved
     beside: set[tuple[Role, int]] = {("offset", dimension) for dimension in moved}
     for access in accesses:
@@ -72,7 +78,8 @@ def _shape(events: Sequence[Event], reaching: Reaching) -> Shape:
         rank = len(next(iter(reach.origins)).dimensions)
         for dimension in range(rank):
             parts = [make.dimensions[dimension] for make in reach.origins]
-            checked = dimension in access.checked and not all(always_inside(part) for part in parts)
+            checked = isinstance(access, Pass) or dimension in access.checked
+            checked = checked and not all(always_inside(part) for part in parts)
             beside |= {(role, dimension) for role in _unsettled(access, parts, reach.stale, dimension in late, checked)}
     return Shape(moved, late, frozenset(beside))
 
@@ -83,7 +90,7 @@ def always_inside(dimension: Dimension) -> bool:
 
 
 def _unsettled(
-    access: Access, parts: Sequence[Dimension], stale: frozenset[str], late: bool, checked: bool
+    access: Access | Pass, parts: Sequence[Dimension], stale: frozenset[str], late: bool, checked: bool
 ) -> Iterable[Role]:
     """What a use of a dimension cannot write as the author wrote it in the pointer's definition."""
 
@@ -128,4 +135,4 @@ class _Groups:
 def _variable(event: Event) -> str | None:
     if isinstance(event, Access):
         return None if isinstance(event.pointer, Make) else event.pointer.value
-    return event.name if isinstance(event, (Define, Move)) else None
+    return event.name if isinstance(event, (Define, Move, Pass)) else None
