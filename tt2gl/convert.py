@@ -34,6 +34,7 @@ from tt2gl.results import CompileResult, Conversion, KernelReport
 from tt2gl.rewrite.file import KEPT, rewrite
 from tt2gl.rewrite.imports import with_instructions
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
+from tt2gl.rewrite.tiles import LOAD_TILE_SOURCE, STORE_TILE_SOURCE
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
@@ -307,6 +308,8 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "chained_wgmma_layout": (CHAINED_WGMMA_SOURCE,),
         "fma_layout": (fma_source(target.warp_size),),
         "swizzled_layout": (SWIZZLED_SOURCE,),
+        "load_tile": (LOAD_TILE_SOURCE,),
+        "store_tile": (STORE_TILE_SOURCE,),
         "tensor_memory_layout": (TENSOR_MEMORY_SOURCE,),
         "loaded_layout": (LOADED_SOURCE,),
         "loaded_for_rows_layout": (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),

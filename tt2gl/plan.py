@@ -49,7 +49,7 @@ class Dot:
 class Ring:
     """A ring of shared buffers in a function: `dtype`, `dims` and `layout` of a slot as source.
 
-    `in_memory`: a dot takes its slots in place.
+    `in_memory`: a dot takes its slots in place. `tile`: it is of tiles that a descriptor says all of (its marker does).
     """
 
     name: str
@@ -57,6 +57,7 @@ class Ring:
     dims: tuple[str, ...]
     layout: str
     in_memory: bool
+    tile: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class Edits:
     gives only those (`max index`). `expansions`: how many dimensions a value gains on the left, and its rank before.
     `fills`: a scalar that becomes a full tile (extents then dtype, and layout). `reads`, `targets`: the name that a
     variable is read or defined under. `arguments`: layouts passed to a helper. `staged`: the ring that a load's tiles
-    go through, and the layout it is read from there in (empty: taken in place). `views`: a transposition of shared
+    go through (without a name: one of its own), and the layout it is read from there in (empty: taken in place).
+    `tiles`: a `load` or `store` through a tensor descriptor. `views`: a transposition of shared
     memory, by its order. `loads`: the layout that shared memory is read in. `stores`: a value that a dot takes from shared
     memory. `dots`: a product, by the expression that it stands for (a call, or a sum).
     """
@@ -80,6 +82,7 @@ class Edits:
     indexed: Mapping[Position, str] = field(default_factory=dict)
     fills: Mapping[Position, tuple[tuple[str, ...], str]] = field(default_factory=dict)
     staged: Mapping[Position, tuple[str, str]] = field(default_factory=dict)
+    tiles: Mapping[Position, str] = field(default_factory=dict)
     views: Mapping[Position, tuple[int, ...]] = field(default_factory=dict)
     loads: Mapping[Position, str] = field(default_factory=dict)
     stores: Mapping[Position, Store] = field(default_factory=dict)
@@ -168,6 +171,8 @@ class FunctionPlan:
             yield from (*edits.creations.values(), *edits.converts.values())
             yield from (layout for _, layout in edits.fills.values())
             yield from (layout for _, layout in edits.staged.values())
+            yield from ("load_tile(" for ring, _ in edits.staged.values() if not ring)
+            yield from (f"{kind}_tile(" for kind in edits.tiles.values() if kind == "store")
             yield from (*edits.loads.values(), *(store.layout for store in edits.stores.values()))
             yield from (dot.layout for dot in edits.dots.values())
             yield from (layout for pairs in edits.arguments.values() for _, layout in pairs)

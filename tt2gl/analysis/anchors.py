@@ -111,6 +111,8 @@ class Anchors:
                 return self.access_root(node) if node.anchored else None
             case "dot":
                 return self.cores.accumulator(node)
+            case "descriptor":
+                return self.cores.descriptor(node)
             case "elementwise":
                 return self._strongest(node)
             case "expand":

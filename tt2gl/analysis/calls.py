@@ -64,7 +64,7 @@ class CallReader:
             if isinstance(owner, TensorFact | TupleFact):
                 receiver = node.func.value
             elif isinstance(owner, OtherFact) and "descriptor" in owner.kind:
-                raise self.unsupported("TTG304", "a tensor descriptor", node, frame)
+                return self.builder.descriptors.read(node.func.attr, node, node.func.value, frame, fact)
         arguments = Arguments(node, receiver)
         if isinstance(callee, FunctionFact) and callee.path is not None:
             return self.inlined(node, arguments, frame)
@@ -74,6 +74,8 @@ class CallReader:
         )
         if name == "dot":
             return self.builder.dots.read(node, frame)
+        if name.endswith("tensor_descriptor"):
+            return self.builder.descriptors.read(name, node, None, frame, fact)
         if name in LATER:
             code, what = LATER[name]
             raise self.unsupported(code, what, node, frame)

@@ -101,6 +101,7 @@ class Function:
     dims: dict[Position, tuple[str, ...]] = field(default_factory=dict)
     ranks: dict[Position, tuple[int, int]] = field(default_factory=dict)
     indexed: dict[Position, str] = field(default_factory=dict)
+    tiles: dict[Position, str] = field(default_factory=dict)
     views: dict[Position, tuple[int, ...]] = field(default_factory=dict)
     rings: dict[Position, RingWant] = field(default_factory=dict)
     dots: dict[Position, DotWant] = field(default_factory=dict)
@@ -168,7 +169,8 @@ class Function:
     @property
     def edited(self) -> bool:
         """Whether any text changes."""
-        return bool(self.touched or self.ranks or self.indexed or self.views or any(True for _ in self.layouts()))
+        named = self.ranks or self.indexed or self.tiles or self.views
+        return bool(self.touched or named or any(True for _ in self.layouts()))
 
 
 def collect(
@@ -214,6 +216,8 @@ def collect(
     for kind, wanted in (("load", decisions.loads), ("store", decisions.stores)):
         for spot, term in wanted.items():
             put(kind, spot, spot.site.position, term)
+    for spot, kind in decisions.tiles.items():
+        at(spot).tiles[spot.site.position] = kind
     for spot, order in decisions.views.items():
         at(spot).views[spot.site.position] = order
     for spot, what in decisions.indexed.items():

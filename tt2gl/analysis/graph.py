@@ -30,6 +30,7 @@ Kind = Literal[
     "join",  # two values, side by side in a last dimension of two
     "split",  # the reverse
     "dot",  # a matrix product, with what is added to it as third operand
+    "descriptor",  # a tensor descriptor: no tensor, but its tiles have a layout in shared memory
     "opaque",  # result's layout is the compiler's to infer: reshape, permute, gather
     "call",  # the value that an inlined helper returned
     "argument",  # a value passed to a helper
@@ -68,7 +69,7 @@ class Node:
     """One tensor-valued expression in one calling context. `dims` are its extents as source text, None if unknown.
 
     `loop`: the innermost loop of its function, where every turn of it computes the value. `staged`: a load whose tiles go
-    through shared memory. `order`: of a transposition.
+    through shared memory. `order`: of a transposition. `tile`: the descriptor that a load or store goes through.
     """
 
     kind: Kind
@@ -95,6 +96,7 @@ class Node:
     loop: ast.For | None = None
     staged: bool = False
     order: tuple[int, ...] = ()
+    tile: str = ""
 
     @property
     def dims_known(self) -> tuple[str, ...]:

@@ -95,7 +95,7 @@ class Classes:
         found: dict[CallChain, _Candidate] = {}
         for index, scene in enumerate(self.scenes):
             for node in scene.graph.nodes:
-                if node.kind not in ACCESSES:
+                if node.kind not in ACCESSES or node.tile:
                     continue
                 known = found.get(node.chain)
                 if known is None:

@@ -45,9 +45,6 @@ LATER = {
     "dot_scaled": ("TTG302", "scaled matrix multiplication (`tl.dot_scaled`)"),
     "make_block_ptr": ("TTG303", "a block pointer (`tl.make_block_ptr`)"),
     "advance": ("TTG303", "a block pointer (`tl.advance`)"),
-    "make_tensor_descriptor": ("TTG304", "a tensor descriptor"),
-    "load_tensor_descriptor": ("TTG304", "a tensor descriptor"),
-    "store_tensor_descriptor": ("TTG304", "a tensor descriptor"),
 }
 """Known, and not converted in this version: diagnostic code and what to call it."""
 

@@ -52,13 +52,15 @@ class NamedWeb:
 class RingWant:
     """The ring of a load: its name, the shared layout of a slot, and a name whose elements point to its dtype.
 
-    `in_memory`: a dot takes the slots in place.
+    `in_memory`: a dot takes the slots in place. `tile`: the load goes through a descriptor, which says all of a slot,
+    and which `pointer` is; without a name it goes through a tile of its own.
     """
 
     name: str
     slot: Stored
     pointer: str
     in_memory: bool
+    tile: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Decisions:
     targets: dict[Spot, tuple[str, Term]] = field(default_factory=dict)
     indexed: dict[Spot, str] = field(default_factory=dict)
     staged: dict[Spot, tuple[Term, RingWant]] = field(default_factory=dict)
+    tiles: dict[Spot, str] = field(default_factory=dict)
     views: dict[Spot, tuple[int, ...]] = field(default_factory=dict)
     loads: dict[Spot, Term] = field(default_factory=dict)
     stores: dict[Spot, Term] = field(default_factory=dict)
@@ -207,6 +210,17 @@ class Propagation(Anchors):
                 self._create(node, term, spot)
             case "expand":
                 self.resolve(node.operands[0], Cut(node.axis or 0, term), clone)
+            case "descriptor":
+                self.decisions.creations[spot] = term
+            case "load" if node.tile:
+                ring = self.cores.rings.get(node.chain)
+                name, in_memory = (ring.name, ring.in_memory) if ring is not None else ("", False)
+                self.decisions.tiles[spot] = node.kind
+                self.decisions.staged[spot] = term, RingWant(name, IN_RING, node.tile, in_memory, tile=True)
+            case "store" if node.tile:
+                self.decisions.tiles[spot] = node.kind
+                for operand in node.operands:
+                    self.settle(operand, clone)
             case "load" if node.staged:
                 self._operands(node, self.access_root(node), clone)
                 use = self.cores.rings[node.chain]

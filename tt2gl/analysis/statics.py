@@ -16,12 +16,13 @@ _PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unar
 class Static:
     """A value without a layout: `text` spells it in the kernel's own parameters and globals, or is None.
 
-    `pointer` names the kernel's parameter that an address starts from.
+    `pointer` names the kernel's parameter that an address starts from. `dims`: the extents of a descriptor's block.
     """
 
     text: str | None = None
     fact: Fact | None = None
     pointer: str | None = None
+    dims: tuple[str, ...] = ()
 
     @property
     def integer(self) -> int | None:

@@ -71,18 +71,22 @@ class TensorCores:
         self.formulas = Formulas(self.scenes)
         self.dots: dict[CallChain, DotUse] = {}
         self.rings: dict[CallChain, RingUse] = {}
+        self.descriptors: dict[CallChain, dict[int, Node]] = {}
         self._accumulators: set[str] = set()
         staged = {chain for scene in self.scenes for chain in scene.facts.lowered.rings}
         staged -= {chain for scene in self.scenes for chain in _addressing(scene.graph, staged)}
         for index, scene in enumerate(self.scenes):
             names = _names(scene.graph)
             for node in scene.graph.nodes:
-                node.staged = node.kind == "load" and node.chain in staged and node.loop is not None
+                in_ring = node.chain in staged and node.loop is not None
+                node.staged = node.kind == "load" and (in_ring or bool(node.tile))
                 if node.kind == "dot" and (fact := scene.facts.lowered.dots.get(node.chain)) is not None:
                     dot = self.dots.setdefault(node.chain, DotUse(node, names.get(id(node), "dot")))
                     dot.facts[index], dot.shapes[index] = fact, node.shape
                     dot.depths[index] = node.operands[0].shape[-1]
-                elif node.staged and (ring := scene.facts.lowered.rings.get(node.chain)) is not None:
+                elif node.kind == "descriptor":
+                    self.descriptors.setdefault(node.chain, {})[index] = node
+                elif node.staged and node.loop is not None and (ring := scene.facts.lowered.rings.get(node.chain)) is not None:
                     use = self.rings.setdefault(node.chain, RingUse(node, names.get(id(node), "tile")))
                     use.facts[index], use.shapes[index] = ring, node.shape
 
@@ -180,19 +184,33 @@ class TensorCores:
         dims = named_dims(node, self.scenes, use.shapes)
         return Stored(Root(self._register(dims, use.shapes, layouts, f"{use.name}_shared")), graph.spelled(node))
 
+    def descriptor(self, node: Node) -> Root:
+        """The shared layout of a descriptor's tiles: Triton's, or where it uses none, the usual one."""
+        shapes = {index: made.shape for index, made in self.descriptors[node.chain].items()}
+        known = {index: self.scenes[index].facts.lowered.descriptors.get(node.chain) for index in shapes}
+        layouts = {index: fact.layout for index, fact in known.items() if fact is not None}
+        dims = named_dims(node, self.scenes, shapes)
+        label = f"{(node.pointer or 'tile').removesuffix('_ptr').removeprefix('p_')}_shared"
+        if not layouts:
+            usual = f"gl.NVMMASharedLayout.get_default_for([{', '.join(dims)}], {node.pointer}.dtype.element_ty)"
+            return Root(self.classes.named(dims, {}, usual, True, label))
+        return Root(self._register(dims, shapes, layouts, label, node.pointer))
+
     @staticmethod
     def _operand(fact: DotFact, operand: int) -> DotOperandFact:
         return fact.b if operand else fact.a
 
-    def _register(self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts, label: str) -> str:
-        """The class of these layouts; called `label` where it is new."""
-        said = self.formulas.written(dims, shapes, layouts)
+    def _register(
+        self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts, label: str, pointer: str | None = None
+    ) -> str:
+        """The class of these layouts; called `label` where it is new. `pointer`: to elements of such a tile."""
+        said = self.formulas.written(dims, shapes, layouts, pointer)
         return self.classes.named(dims, layouts, said.source, said.exact, label)
 
 
 def _in_place(ring: RingFact) -> bool:
     """Whether a ring is laid out for an instruction that reads shared memory."""
-    return bool(ring.layout.name == "ttg.nvmma_shared")
+    return ring.in_place and bool(ring.layout.name == "ttg.nvmma_shared")
 
 
 def _addressing(graph: Graph, staged: Collection[CallChain]) -> Iterator[CallChain]:

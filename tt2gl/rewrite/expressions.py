@@ -16,6 +16,7 @@ from tt2gl.rewrite.fills import filled
 from tt2gl.rewrite.hoists import Loop, before_loop
 from tt2gl.rewrite.index_reductions import with_helper
 from tt2gl.rewrite.names import rewrite_name
+from tt2gl.rewrite.tiles import through_tile
 
 _NOWHERE = (0, 0, 0, 0)
 Locate = Callable[[cst.CSTNode], Position | None]
@@ -92,9 +93,12 @@ class Expressions(cst.CSTTransformer):
     def _in_memory(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
         """Apply what has to do with shared memory and products."""
         edits = self.edits
+        if at in edits.tiles and isinstance(node, cst.Call):
+            node = through_tile(node, edits.tiles[at])
         if at in edits.staged and isinstance(node, cst.Call):
             ring, layout = edits.staged[at]
-            node = node.with_changes(func=cst.Name(f"{MARK}{RING}{ring}"))
+            if ring:
+                node = node.with_changes(func=cst.Name(f"{MARK}{RING}{ring}"))
             if layout:
                 node = loaded(node, layout)
         if at in edits.views:

@@ -12,7 +12,7 @@ from triton.experimental.gluon import language as gl
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import libcst as cst
 
@@ -39,6 +39,7 @@ INSTRUCTIONS = {
     f"{_NVIDIA}.hopper": (
         "fence_async_shared",
         "mbarrier",
+        "tma",
         "warpgroup_mma",
         "warpgroup_mma_init",
         "warpgroup_mma_wait",
@@ -53,6 +54,24 @@ except ImportError:  # as it was called before Triton 3.8
     from {_NVIDIA}.ampere.async_copy import async_copy_global_to_shared as {ASYNC_LOAD}
 """
 
+TMA_COPIES = {
+    "tma_load": ("async_load", "async_copy_global_to_shared"),
+    "tma_store": ("async_store", "async_copy_shared_to_global"),
+}
+"""What converted code calls copies by TMA, and what Triton does: now, and before 3.8."""
+
+
+def _tma_copies(used: Collection[str]) -> str:
+    """The imports of the copies by TMA that are used."""
+    named = [(name, *known) for name, known in TMA_COPIES.items() if name in used]
+    now, before = (", ".join(f"{names[place]} as {names[0]}" for names in named) for place in (1, 2))
+    return f"""
+try:
+    from {_NVIDIA}.hopper.tma import {now}
+except ImportError:  # as it was called before Triton 3.8
+    from {_NVIDIA}.hopper.tma import {before}
+"""
+
 
 def with_instructions(code: str) -> str:
     """The converted file with the instructions imported that it calls, after Gluon itself."""
@@ -65,6 +84,8 @@ def with_instructions(code: str) -> str:
     lines = [line for line in lines if line not in code]
     if ASYNC_LOAD in used and _ASYNC_LOAD not in code:
         lines.append(_ASYNC_LOAD)
+    if used & TMA_COPIES.keys() and (copies := _tma_copies(used)) not in code:
+        lines.append(copies)
     gluon = re.search(r"^from triton\.experimental\.gluon import language as \w+\n", code, re.MULTILINE)
     if not lines or gluon is None:
         return code

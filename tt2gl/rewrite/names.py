@@ -107,6 +107,9 @@ GLUON = frozenset(
 
 _MODULE = "triton.language."
 
+MOVED = {f"{_MODULE}make_tensor_descriptor": "tma.make_tensor_descriptor"}
+"""Names that Gluon has in another module."""
+
 
 def gluon_name(qualified: str) -> str | None:
     """The name in Gluon of a qualified name of Triton's, or None where it stays."""
@@ -116,8 +119,8 @@ def gluon_name(qualified: str) -> str | None:
 
 def rewrite_name(updated: cst.BaseExpression, qualified: set[str]) -> cst.BaseExpression:
     """`updated` under Gluon's module, where all that it can mean is there."""
-    names = {gluon_name(name) for name in qualified}
+    names = {MOVED.get(name) or gluon_name(name) for name in qualified}
     if len(names) != 1 or (name := names.pop()) is None:
         return updated
     lpar, rpar = getattr(updated, "lpar", ()), getattr(updated, "rpar", ())
-    return expression(f"gl.{name}").with_changes(lpar=lpar, rpar=rpar)
+    return expression(name if "." in name else f"gl.{name}").with_changes(lpar=lpar, rpar=rpar)

@@ -1,0 +1,70 @@
+"""Tensor descriptors made in a kernel, as graph nodes: what makes them, and the loads and stores through them.
+
+A load puts its tile into shared memory, where products take it or from where it is read in any layout; a store takes
+its value in the layout that it has. Descriptors that the host makes, and other uses, raise `Unsupported`.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tt2gl.analysis.calls import Arguments
+from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
+from tt2gl.analysis.graph import Node
+from tt2gl.analysis.operations import short_name
+from tt2gl.analysis.statics import Static, position_of
+
+if TYPE_CHECKING:
+    from tt2gl.analysis.builder import Builder, Frame, Value
+
+_TRANSFERS = {"load": "load", "store": "store", "load_tensor_descriptor": "load", "store_tensor_descriptor": "store"}
+
+
+class DescriptorReader:
+    """Turns calls that have to do with descriptors into nodes."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def read(self, name: str, node: ast.Call, receiver: ast.expr | None, frame: Frame, fact: Fact | None) -> Value:
+        """The value of a call of Triton's, or of a method of the descriptor `receiver`."""
+        arguments = Arguments(node, receiver)
+        if short_name(name) == "make_tensor_descriptor":
+            return self.make(node, arguments, frame, fact)
+        kind = _TRANSFERS.get(short_name(name))
+        if kind is None:
+            raise self.builder.calls.unsupported("TTG304", f"a tensor descriptor's `{name}`", node, frame)
+        through = arguments.get("desc", 0)
+        made = self.builder.evaluate(through, frame) if through is not None else None
+        if not isinstance(made, Static) or not made.dims or through is None:
+            raise self.builder.calls.unsupported("TTG304", "a tensor descriptor that the host made", node, frame)
+        operands = self.builder.calls.operands(arguments, [("offsets", 1), ("value", 2)], frame)
+        tensors = [value for value in operands if isinstance(value, Node)]
+        shape = fact if kind == "load" else self.builder.shape_of(arguments.get("value", 2), frame)
+        if not isinstance(shape, TensorFact):
+            raise self.builder.calls.unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
+        transfer = self.builder.node("load" if kind == "load" else "store", node, shape, tensors, frame)
+        transfer.dims, transfer.tile, transfer.cheap = made.dims, ast.unparse(through), kind == "load"
+        transfer.pointer = made.pointer
+        return transfer
+
+    def make(self, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Static:
+        """A descriptor: its block's extents as the author named them, and the pointer that it starts from."""
+        calls = self.builder.calls
+        if not self.builder.facts.lowered.descriptors:
+            raise calls.unsupported("TTG304", "a tensor descriptor, which the target has no hardware for", node, frame)
+        base, block = arguments.get("base", 0), arguments.get("block_shape", 3)
+        for value in calls.operands(arguments, [("base", 0), ("shape", 1), ("strides", 2)], frame):
+            self.builder.effect(value)
+        parts = block.elts if isinstance(block, ast.Tuple | ast.List) else []
+        facts = [frame.facts.expressions.get(position_of(part)) for part in parts]
+        extents = tuple(fact.value for fact in facts if isinstance(fact, ConstFact) and isinstance(fact.value, int))
+        kind = frame.facts.expressions.get(position_of(base)) if base is not None else None
+        if not extents or len(extents) != len(parts) or not isinstance(kind, TensorFact):
+            raise calls.unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
+        made = self.builder.node("descriptor", node, TensorFact(extents, kind.dtype), [], frame)
+        made.dims = tuple(calls.text(part, frame) for part in parts)
+        made.pointer, made.cheap = calls.pointer(base, frame), False
+        self.builder.effect(made)
+        return Static(None, fact, made.pointer, made.dims_known)

@@ -1,0 +1,48 @@
+"""Rule `tiles`: a load or store through a tensor descriptor becomes a copy by TMA, through shared memory.
+
+q = q_desc.load([start_m, 0])                           # before
+o_desc.store([start_m, 0], acc)
+
+q = load_tile(q_desc, [start_m, 0]).load(q_layout)      # after: without `.load(...)` where a product reads it in place
+store_tile(o_desc, [start_m, 0], acc)
+
+The converted file carries the two functions that are called. A load in a loop that is pipelined goes through a ring
+instead (`pipelining.tma`).
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tt2gl.rewrite.build import expression
+
+LOAD_TILE_SOURCE = '''@gluon.jit
+def load_tile(desc, offsets):
+    """Shared memory with a tile that TMA has put there."""
+    tile = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    mbarrier.expect(bar, desc.block_type.nbytes)
+    tma_load(desc, offsets, bar, tile)
+    mbarrier.wait(bar, 0)
+    mbarrier.invalidate(bar)
+    return tile
+'''
+
+STORE_TILE_SOURCE = '''@gluon.jit
+def store_tile(desc, offsets, value):
+    """Store a tile by TMA, through shared memory."""
+    tile = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout, value.to(desc.dtype))
+    fence_async_shared()
+    tma_store(desc, offsets, tile)
+    tma.store_wait(0)
+'''
+
+
+def through_tile(node: cst.Call, kind: str) -> cst.Call:
+    """A load or store by a descriptor's method, or by a function of Triton's, as a call of the file's own function."""
+    args = list(node.args)
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("load", "store"):
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")) if args else cst.MaybeSentinel.DEFAULT
+        args = [cst.Arg(node.func.value, comma=comma), *args]
+    return node.with_changes(func=expression(f"{kind}_tile(x)").func, args=args)  # type: ignore[attr-defined]
