@@ -1,6 +1,6 @@
 """Builds the value graph: walks a kernel as Triton's frontend does, with the facts it gave deciding what is static.
 
-Does not handle block pointers and descriptors: each raises `Unsupported` with the code of its page.
+Does not handle block pointers: they raise `Unsupported` with the code of their page.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.analysis.calls import CallReader
+from tt2gl.analysis.descriptors import DescriptorReader
 from tt2gl.analysis.dots import DotReader
 from tt2gl.analysis.facts import (
     CallChain,
@@ -75,6 +76,7 @@ class Builder:
             )
         self.calls = CallReader(self)
         self.dots = DotReader(self)
+        self.descriptors = DescriptorReader(self)
 
     def build(self) -> Graph:
         """The graph of the whole kernel. Raises `Unsupported`."""
@@ -258,6 +260,11 @@ class Builder:
                 turned.dims = tuple(reversed(turned.operands[0].dims)) if turned.operands else turned.dims
                 return turned
         return Static(None, fact)
+
+    @staticmethod
+    def shape_of(node: ast.expr | None, frame: Frame) -> Fact | None:
+        """What the frontend said of an expression."""
+        return frame.facts.expressions.get(position_of(node)) if node is not None else None
 
     def inside_constant(self, node: ast.expr, frame: Frame) -> None:
         """Walk what a compile-time value is made from: a helper that returns nothing may store and make tensors."""
