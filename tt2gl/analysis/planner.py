@@ -271,8 +271,8 @@ class Planner:
                 slot = {entry.context: entry.term for entry in entries}
                 want = function.rings[position]
                 dtype, layout = f"{want.pointer}.dtype.element_ty", self._spelled(key, slot, position)
-                made.setdefault(want.name, Ring(want.name, dtype, _dims(slot), layout, want.in_memory))
-        return tuple(made.values())
+                made.setdefault(want.name, Ring(want.name, dtype, _dims(slot), layout, want.in_memory, want.tile))
+        return tuple(ring for ring in made.values() if ring.name)
 
     def _edits(
         self, key: Body, function: Function, labels: Labels
@@ -307,6 +307,7 @@ class Planner:
                 indexed={p: what for p, what in function.indexed.items() if inside_of(p)},
                 fills={p: (function.dims[p], layout) for p, layout in spelled("fill").items()},
                 staged={p: (function.rings[p].name, layout) for p, layout in spelled("staged").items()},
+                tiles={p: kind for p, kind in function.tiles.items() if inside_of(p)},
                 views={p: order for p, order in function.views.items() if inside_of(p)},
                 loads=spelled("load"),
                 stores={
