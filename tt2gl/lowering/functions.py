@@ -135,10 +135,7 @@ class Functions:
 
     def _parameter(self, event: Pass) -> cst.Param:
         params = event.function.node.params
-        found = [param for param in (*params.posonly_params, *params.params) if param.name.value == event.parameter]
-        if not found:
-            raise Refused(event.node, "it is given to a parameter that is not named")
-        return found[0]
+        return next(param for param in (*params.posonly_params, *params.params) if param.name.value == event.parameter)
 
     def _spread(self) -> None:
         """Who calls what stays, or is called by it, stays too."""

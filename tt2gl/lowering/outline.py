@@ -286,11 +286,15 @@ class _Events(cst.CSTVisitor):
         return function is None
 
     def passes(self, node: cst.Call, function: JitFunction) -> None:
+        """Arguments of a call of a jit function; one that is unpacked may move those behind it."""
+        plain = [param.name.value for param in (*function.node.params.posonly_params, *function.node.params.params)]
+        starred = False
         for index, arg in enumerate(node.args):
             value = arg.value
-            known = not any(each.star for each in node.args[: index + 1]) and index < len(function.parameters)
-            if isinstance(value, cst.Name) and value.value in self.reader.pointers and (known or arg.keyword):
-                parameter = arg.keyword.value if arg.keyword is not None else function.parameters[index].name
+            starred = starred or bool(arg.star)
+            by_place = plain[index] if index < len(plain) and not starred else ""
+            parameter = arg.keyword.value if arg.keyword is not None else by_place
+            if isinstance(value, cst.Name) and value.value in self.reader.pointers and parameter in plain:
                 self.events.append(Pass(value.value, node, arg, function, parameter))
             else:
                 value.visit(self)
