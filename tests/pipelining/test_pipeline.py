@@ -290,3 +290,40 @@ def test_a_constant_that_both_need_is_bound_before_the_loop() -> None:
 def test_options_of_loads_are_kept() -> None:
     made = written("for k in range(n):\n    a = _tt2gl_ring_a(p + k, None, eviction_policy='evict_first')\n")
     assert "copy(a_buf.index(k), p + k, mask=k < n, eviction_policy='evict_first')\n" in made
+
+
+def test_neighbouring_branches_of_the_producer_are_joined() -> None:
+    made = written(
+        """\
+        for k in range(n):
+            if FLAG:
+                a = _tt2gl_ring_a(p)
+            else:
+                a = _tt2gl_ring_a(p, mask=M)
+            if FLAG:
+                b = _tt2gl_ring_b(q)
+            else:
+                b = _tt2gl_ring_b(q, mask=M)
+            if step:
+                p += 1
+            if step:
+                q += 1
+                step = 0
+            if step:
+                q += 2
+        """
+    )
+    loop = made[made.index("for k in range(n)") :]
+    assert loop.count("if FLAG:") == 1
+    assert "        copy(a_buf.index(ahead % STAGES), p, mask=ahead < n)\n        copy(b_buf" in loop
+    # The second decides anew what the third depends on.
+    assert "    if step:\n        p += 1\n        q += 1\n        step = 0\n    if step:\n        q += 2\n" in loop
+
+
+def test_slots_that_take_working_out_are_named_once() -> None:
+    made = written(
+        "for k in range(0, n, BLOCK):\n    a = _tt2gl_ring_a(p + k)\n    b = _tt2gl_ring_b(q + k)\n", rings("3")
+    )
+    assert "    slot = k // BLOCK % 3\n    # at most" in made
+    assert "    a = a_buf.index(slot)\n    b = b_buf.index(slot)\n" in made
+    assert "    free_slot = ahead // BLOCK % 3\n    copy(a_buf.index(free_slot)" in made

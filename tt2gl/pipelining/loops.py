@@ -11,13 +11,14 @@ import libcst as cst
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, writes
 from tt2gl.pipelining.loads import needs
-from tt2gl.pipelining.rings import MARKER, LoopRings, NotPipelinedError
+from tt2gl.pipelining.loop_plan import LoopPlan
+from tt2gl.pipelining.rings import MARKER, Amount, LoopRings, NotPipelinedError, Ring
 from tt2gl.pipelining.slices import slice_loop
 from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.trees import code
 from tt2gl.pipelining.walking import Lines, with_blocks
-from tt2gl.pipelining.writer import LoopPlan, LoopWriter
+from tt2gl.pipelining.writer import LoopWriter
 
 
 @dataclass
@@ -134,7 +135,14 @@ class FunctionWriter:
             first,
             renamed,
             tuple(bindings),
+            {} if count.by_ones else self._slots(rings),
         )
+
+    def _slots(self, rings: Sequence[Ring]) -> dict[Amount, tuple[str, str]]:
+        """Names for slots that several rings have in common and that take some working out."""
+        depths = [self.spec.depth(ring) for ring in rings]
+        several = dict.fromkeys(depth for depth in depths if depths.count(depth) > 1 and depth.known != 1)
+        return {depth: (self.fresh("slot"), self.fresh("free_slot")) for depth in several}
 
     def _stages(self, count: Count, live_after: Names) -> tuple[str, str]:
         """What the prologue counts with, and its name for the loop's variable: the variable itself where it may."""

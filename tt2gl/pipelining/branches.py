@@ -1,0 +1,58 @@
+"""Branches whose statements were filtered: empty ones, and neighbours under one condition."""
+
+from __future__ import annotations
+
+import ast
+
+import libcst as cst
+
+from tt2gl.pipelining.flow import reads, writes
+from tt2gl.pipelining.texts import operand
+from tt2gl.pipelining.trees import code, indented, leading
+from tt2gl.pipelining.walking import Lines
+
+
+def branched(line: cst.If, body: Lines, other: Lines) -> Lines:
+    """An `if` with other branches, either of which may have become empty."""
+    if not body and not other:
+        return []
+    if not body:
+        test = cst.parse_expression(f"not {operand(code(line.test))}")
+        return [line.with_changes(test=test, body=cst.IndentedBlock(other), orelse=None)]
+    orelse: cst.If | cst.Else | None = None
+    if len(other) == 1 and isinstance(line.orelse, cst.If) and isinstance(other[0], cst.If):
+        orelse = other[0]
+    elif other and isinstance(line.orelse, cst.Else):
+        orelse = line.orelse.with_changes(body=indented(line.orelse.body).with_changes(body=other))
+    elif other:
+        orelse = cst.Else(cst.IndentedBlock(other))
+    return [line.with_changes(body=indented(line.body).with_changes(body=body), orelse=orelse)]
+
+
+def joined(lines: Lines) -> Lines:
+    """The lines with each two neighbouring branches under one condition made one."""
+    made: Lines = []
+    for line in lines:
+        together = _joined(made[-1], line) if made else None
+        if together is None:
+            made.append(line)
+        else:
+            made[-1] = together
+    return made
+
+
+def _joined(first: cst.BaseStatement, second: cst.BaseStatement) -> cst.If | None:
+    if not (isinstance(first, cst.If) and isinstance(second, cst.If)) or leading(second):
+        return None
+    if code(first.test) != code(second.test) or any(isinstance(each.orelse, cst.If) for each in (first, second)):
+        return None
+    test = ast.parse(code(first.test), mode="eval")
+    if reads(test) & writes(ast.parse(cst.Module([first]).code)):
+        return None
+    body = [*indented(first.body).body, *indented(second.body).body]
+    others = [each.orelse for each in (first, second) if isinstance(each.orelse, cst.Else)]
+    orelse = None
+    if others:
+        other = [line for each in others for line in indented(each.body).body]
+        orelse = others[0].with_changes(body=indented(others[0].body).with_changes(body=joined(other)))
+    return first.with_changes(body=indented(first.body).with_changes(body=joined(body)), orelse=orelse)

@@ -1,0 +1,86 @@
+"""What stays of a loop's body when its loads run ahead, each marker a slot of its ring."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tt2gl.pipelining.branches import branched
+from tt2gl.pipelining.loop_plan import LoopPlan
+from tt2gl.pipelining.rings import MARKER
+from tt2gl.pipelining.trees import Member, Replaced, calls_in, code, edited, leading, lines_of, statement, under
+from tt2gl.pipelining.walking import Compound, Lines
+
+
+@dataclass
+class Consumer:
+    """The body without what only loads need, each marker a slot of its ring."""
+
+    plan: LoopPlan
+    rebuild: Compound
+    indent: int
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        tiles = {ring.name: f"{plan.buffers[ring.name]}.index({plan.slot(ring)})" for ring in plan.rings}
+        self.replaced = Replaced(MARKER, tiles)
+
+    def lines(self, loop: ast.For, node: cst.For) -> Lines:
+        """The whole body, the wait before the first statement that reads a ring. `indent` is that of the body."""
+        made: Lines = []
+        waited = False
+        for line, members, first in lines_of(loop.body, node.body):
+            nodes: Sequence[cst.CSTNode] = [small for _, small in members] or [line]
+            if not waited and not isinstance(first, ast.For) and any(calls_in(each, MARKER) for each in nodes):
+                made += self._wait()
+                waited = True
+            made += self._line(line, members, first, self.indent)
+        return made
+
+    def _wait(self) -> Lines:
+        plan = self.plan
+        younger = plan.spec.ahead.plus(-1)
+        note = "all copies are done, this iteration's among them"
+        if younger.known != 0:
+            note = (
+                f"at most the copies of the next {younger.source} iterations are under way: this one's tiles are there"
+            )
+        made: Lines = [statement(f"{name} = {source}") for name, source in plan.named_slots()]
+        made.append(statement(f"async_copy.wait_group({younger.source})", note))
+        if any(ring.in_memory for ring in plan.rings):
+            made.append(statement("fence_async_shared()"))
+        return made
+
+    def _block(self, statements: Sequence[ast.stmt], block: cst.BaseSuite, indent: int) -> Lines:
+        return [made for line in lines_of(statements, block) for made in self._line(*line, indent)]
+
+    def _line(self, line: cst.BaseStatement, members: Sequence[Member], first: ast.stmt, indent: int) -> Lines:
+        kept = self.plan.parts.kept
+        if isinstance(line, cst.SimpleStatementLine):
+            left = [edited(small, self.replaced) for each, small in members if each in kept]
+            if len(left) == len(members) and not calls_in(line, MARKER):
+                return [line]
+            if not left:
+                return []
+            left[-1] = left[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+            return [line.with_changes(body=left)]
+        if first not in kept:
+            return []
+        if isinstance(line, cst.If) and isinstance(first, ast.If):
+            return self._branches(first, line, indent)
+        return self.rebuild(first, line, indent)
+
+    def _branches(self, first: ast.If, line: cst.If, indent: int) -> Lines:
+        body = self._block(first.body, line.body, indent + 4)
+        other: Lines = []
+        if isinstance(line.orelse, cst.Else):
+            other = self._block(first.orelse, line.orelse.body, indent + 4)
+        elif isinstance(line.orelse, cst.If):
+            assert isinstance(first.orelse[0], ast.If)
+            other = self._branches(first.orelse[0], line.orelse, indent)
+        if body and calls_in(line, MARKER) and [code(each) for each in body] == [code(each) for each in other]:
+            return [under(body[0], [*line.leading_lines, *leading(body[0])]), *body[1:]]
+        return branched(line, body, other)

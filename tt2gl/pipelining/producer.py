@@ -1,0 +1,159 @@
+"""What runs ahead of a loop: the statements that its loads need, and the copies."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import libcst as cst
+
+from tt2gl.pipelining.branches import branched, joined
+from tt2gl.pipelining.loads import Load
+from tt2gl.pipelining.loop_plan import LoopPlan
+from tt2gl.pipelining.rings import MARKER, NotPipelinedError
+from tt2gl.pipelining.texts import call, conjunction
+from tt2gl.pipelining.trees import (
+    Renamed,
+    Uncommented,
+    alone,
+    calls_in,
+    code,
+    comments,
+    edited,
+    leading,
+    lines_of,
+    statement,
+    under,
+)
+from tt2gl.pipelining.walking import Lines
+
+
+@dataclass
+class Producer:
+    """The statements that loads need, and the copies, for an iteration of the prologue or the one ahead."""
+
+    plan: LoopPlan
+    place: Literal["prologue", "steady"]
+    indent: int
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        self.variable = plan.first if self.place == "prologue" else plan.ahead
+        self.exists = plan.count.exists(self.variable)
+        self.names = {**plan.renamed, plan.count.variable: self.variable}
+
+    def lines(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
+        """The slice in its order."""
+        plan = self.plan
+        made: Lines = []
+        if self.place == "steady":
+            made.append(statement(f"{plan.ahead} = {plan.count.further(plan.spec.ahead)}"))
+            made += (statement(f"{name} = {source}") for name, source in plan.named_coming_slots())
+        made += self._block(statements, block, {}, self.indent)
+        last = max(index for index, line in enumerate(made) if f"{plan.copy}(" in code(line))
+        return [*made[: last + 1], statement("async_copy.commit_group()"), *made[last + 1 :]]
+
+    def _block(
+        self, statements: Sequence[ast.stmt], block: cst.BaseSuite, copied: dict[str, str], indent: int
+    ) -> Lines:
+        parts = self.plan.parts
+        made: Lines = []
+        for line, members, first in lines_of(statements, block):
+            if isinstance(line, cst.SimpleStatementLine):
+                said = any(each in parts.kept for each, _ in members)
+                for each, small in members:
+                    if each in parts.taken:
+                        made.append(self._statement(line, small, comment=not said))
+                        said = True
+                    made += self._copies(small, copied, indent)
+            elif isinstance(line, cst.If) and isinstance(first, ast.If):
+                made += self._branches(first, line, copied, indent)
+            elif first in parts.taken:
+                raise NotPipelinedError("what a load needs is computed in a loop of its own")
+        return joined(made)
+
+    def _statement(
+        self, line: cst.SimpleStatementLine, small: cst.BaseSmallStatement, *, comment: bool
+    ) -> cst.BaseStatement:
+        made = alone(line, edited(small, _Guarded(self.exists, self.names)))
+        if comment and self.place == "steady":
+            return under(made, comments(line.leading_lines))
+        return under(edited(made, Uncommented()), [])
+
+    def _copies(self, small: cst.BaseSmallStatement, copied: dict[str, str], indent: int) -> Lines:
+        plan = self.plan
+        made: Lines = []
+        for marker in calls_in(small, MARKER):
+            assert isinstance(marker.func, cst.Name)
+            name = marker.func.value.removeprefix(MARKER)
+            ring = plan.spec.ring(name)
+            renamed = edited(marker, _Guarded(self.exists, self.names))
+            load = Load.of(renamed if self.place == "steady" else edited(renamed, Uncommented()))
+            told = " ".join(f"{load.pointers}, {load.mask}".split())
+            if name in copied:
+                if copied[name] != told:
+                    raise NotPipelinedError(f"ring {name} is loaded from two places in one iteration")
+                continue
+            copied[name] = told
+            slot = plan.first_slot if self.place == "prologue" else plan.coming_slot(ring)
+            arguments = [
+                f"{plan.buffers[name]}.index({slot})",
+                load.pointers,
+                f"mask={conjunction(load.mask, self.exists)}",
+                *(f"{option}={value}" for option, value in load.options),
+            ]
+            made.append(cst.parse_statement(call(plan.copy, arguments, indent)))
+        return made
+
+    def _branches(self, first: ast.If, line: cst.If, copied: dict[str, str], indent: int) -> Lines:
+        here, there = dict(copied), dict(copied)
+        body = self._block(first.body, line.body, here, indent + 4)
+        other: Lines = []
+        if isinstance(line.orelse, cst.Else):
+            other = self._block(first.orelse, line.orelse.body, there, indent + 4)
+        elif isinstance(line.orelse, cst.If):
+            assert isinstance(first.orelse[0], ast.If)
+            other = self._branches(first.orelse[0], line.orelse, there, indent)
+        copied |= {**here, **there}
+        made = branched(edited(line, Renamed(self.names)), body, other)
+        gone = first not in self.plan.parts.kept
+        if gone and self.place == "steady":
+            return [under(each, comments(leading(each))) for each in made]
+        return [_bare(each) for each in made]
+
+
+def _bare(line: cst.BaseStatement) -> cst.BaseStatement:
+    """A branch without the comments beside its header."""
+    assert isinstance(line, cst.If)
+    body = line.body
+    if isinstance(body, cst.IndentedBlock):
+        body = body.with_changes(header=cst.TrailingWhitespace(), footer=[])
+    return line.with_changes(leading_lines=[], body=body)
+
+
+class _Guarded(Renamed):
+    """Renames, and masks plain loads, as an iteration that is not there must not read."""
+
+    def __init__(self, condition: str, names: Mapping[str, str]) -> None:
+        super().__init__(names)
+        self.condition = condition
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        function = updated_node.func
+        if not (isinstance(function, cst.Attribute) and code(function) in ("gl.load", "tl.load")):
+            return updated_node
+        arguments = list(updated_node.args)
+        places = [index for index, each in enumerate(arguments) if each.keyword and each.keyword.value == "mask"]
+        if not places and len(arguments) > 1 and arguments[1].keyword is None:
+            places = [1]
+        if places:
+            old = arguments[places[0]]
+            mask = cst.parse_expression(conjunction(code(old.value), self.condition))
+            arguments[places[0]] = old.with_changes(value=mask)
+            return updated_node.with_changes(args=arguments)
+        made = cst.parse_expression(f"f(mask={self.condition})")
+        assert isinstance(made, cst.Call)
+        arguments[-1] = arguments[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+        return updated_node.with_changes(args=[*arguments, made.args[0]])
