@@ -43,8 +43,9 @@ def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
             places.setdefault(node.name, []).append(node.lineno)
     specs: list[LoopRings] = []
     for function in sorted(plan.functions, key=lambda function: function.line):
-        name = plan.twins.get(function.line, names[function.line])
-        alike = [line for line, known in sorted(names.items()) if known == names[function.line]]
+        name = function.name or names[function.line]
+        # A name of ours is the only one of its kind; the author's may stand several times.
+        alike = [line for line, known in sorted(names.items()) if known == name] or [function.line]
         line = sorted(places[name])[alike.index(function.line)]
         products = [*function.edits.dots.values()]
         if function.rings or any(dot.instruction in ("wgmma", "tcgen05") for dot in products):

@@ -41,22 +41,24 @@ def code() -> Callable[[cst.CSTNode], str]:
 def rewritten() -> Callable[..., str]:
     """The function `kernel` of a text rewritten: edits by kind, each by the fragment of the text that it is of.
 
-    `plan` holds what else the function's plan has; `helpers` and `twins` are the file's.
+    `plan` holds what else the function's plan has; `renamed`: functions by line that it knows by other
+    names; `helpers` are the file's.
     """
 
     def apply(
         text: str,
         plan: Mapping[str, Any] | None = None,
         helpers: tuple[str, ...] = (),
-        twins: Mapping[int, str] | None = None,
+        renamed: Mapping[int, str] | None = None,
         header: str = HEADER,
         **edits: Mapping[str, Any],
     ) -> str:
         whole = header + textwrap.dedent(text).lstrip("\n")
         made = Edits(**{kind: {place(whole, at): value for at, value in of.items()} for kind, of in edits.items()})
         source = read_source("kernel.py", whole)
-        function = FunctionPlan("kernel.py", source.kernel("kernel").line, True, edits=made, **(plan or {}))
-        return rewrite(source, FilePlan((function,), (), helpers, twins or {}))
+        line = source.kernel("kernel").line
+        function = FunctionPlan("kernel.py", line, True, edits=made, calls=renamed or {}, **(plan or {}))
+        return rewrite(source, FilePlan((function,), (), helpers))
 
     return apply
 

@@ -72,8 +72,12 @@ def test_only_the_planned_kernel_changes() -> None:
 
 
 def test_a_twin_stands_beside_the_helper_and_is_what_converted_kernels_call() -> None:
-    functions = (FunctionPlan("f.py", line_of("helper"), False), FunctionPlan("f.py", line_of("one"), True))
-    made = rewrite(read_source("f.py", FILE), FilePlan(functions, (), (), {line_of("helper"): "helper_gluon"}))
+    line = line_of("helper")
+    functions = (
+        FunctionPlan("f.py", line, False, name="helper_gluon"),
+        FunctionPlan("f.py", line_of("one"), True, calls={line: "helper_gluon"}),
+    )
+    made = rewrite(read_source("f.py", FILE), FilePlan(functions, (), originals=frozenset({line})))
     assert "@triton.jit\ndef helper(x):\n    return x*2\n\n\n@gluon.jit\ndef helper_gluon(x):\n    return x*2\n" in made
     assert "    gl.store(x_ptr, helper_gluon(1))\n" in made
     assert "    tl.store(x_ptr,helper(2))\n" in made

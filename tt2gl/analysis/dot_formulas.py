@@ -31,6 +31,10 @@ _K_WIDTHS = (2, 4, 1, 8, 16)
 L = TypeVar("L")
 
 
+class NoFormulaError(Exception):
+    """A layout of a kind that no formula gives; its name."""
+
+
 class Formulas:
     """Writes the layouts of one kernel."""
 
@@ -66,7 +70,7 @@ class Formulas:
         loaded = [layout for layout in linear if layout is not None]
         if len(loaded) == len(at):
             return loaded_source(loaded, tile, warps)
-        raise ValueError(f"no formula for {every[0]}")
+        raise NoFormulaError(every[0].name)
 
     def k_width(self, widths: Mapping[int, int]) -> str:
         """A `k_width` under each launch as source: a number, or what fills a register."""

@@ -6,7 +6,7 @@ one text for all its callers: each distinct layout that its callers want becomes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.choices import conditional
@@ -22,7 +22,11 @@ from tt2gl.plan import ENTRY, Conversion, Declaration, Dot, Edits, FunctionPlan,
 
 @dataclass
 class KernelAnalysis:
-    """One kernel's launches, analysed. `taken` are names that its layouts must not shadow."""
+    """Launches of one kernel, analysed. `taken` are names that its layouts must not shadow.
+
+    `label`: what tells these launches from others of the kernel, where it has several bodies. `bodies`: the functions
+    of which they have a text of their own, and its name.
+    """
 
     function: FunctionKey
     name: str
@@ -34,7 +38,8 @@ class KernelAnalysis:
     stages: Stages | None = None
     unreached: dict[FunctionKey, list[Position]] = field(default_factory=dict)
     unverified: dict[FunctionKey, Position] = field(default_factory=dict)
-    bodies: Mapping[FunctionKey, str] = field(default_factory=dict)
+    label: str = ""
+    bodies: dict[FunctionKey, str] = field(default_factory=dict)
 
     def body(self, key: FunctionKey) -> Body:
         """The text that these launches have of a function: one of their own, by its name in `bodies`, or everyone's."""

@@ -25,11 +25,11 @@ Qualify = Callable[[cst.CSTNode], Collection[str]]
 
 
 class Expressions(cst.CSTTransformer):
-    """Edits one statement, or one function, by one set of edits."""
+    """Edits one statement, or one function, by one set of edits; `renamed`: functions that it knows by other names."""
 
-    def __init__(self, edits: Edits, locate: Locate, qualify: Qualify, twins: Mapping[str, str]) -> None:
+    def __init__(self, edits: Edits, locate: Locate, qualify: Qualify, renamed: Mapping[str, str]) -> None:
         super().__init__()
-        self.edits, self.locate, self.qualify, self.twins = edits, locate, qualify, twins
+        self.edits, self.locate, self.qualify, self.renamed = edits, locate, qualify, renamed
         self.pending: list[cst.BaseSmallStatement] = []
         self.before: dict[Position, list[cst.BaseSmallStatement]] = {}
         self.target = ""
@@ -65,7 +65,7 @@ class Expressions(cst.CSTTransformer):
     def _edited(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
         edits = self.edits
         if isinstance(original, cst.Name):
-            name = edits.reads.get(at) or edits.targets.get(at) or self.twins.get(original.value)
+            name = edits.reads.get(at) or edits.targets.get(at) or self.renamed.get(original.value)
             if name is not None:
                 node = cst.Name(name, lpar=original.lpar, rpar=original.rpar)
         if isinstance(original, (cst.Name, cst.Attribute)):
@@ -193,8 +193,8 @@ _BINARY: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
 class FunctionBody(Expressions):
     """Edits a whole function: statements that stand once, those that stand several times, conversions, hoists."""
 
-    def __init__(self, plan: FunctionPlan, locate: Locate, qualify: Qualify, twins: Mapping[str, str]) -> None:
-        super().__init__(plan.edits, locate, qualify, twins)
+    def __init__(self, plan: FunctionPlan, locate: Locate, qualify: Qualify, renamed: Mapping[str, str]) -> None:
+        super().__init__(plan.edits, locate, qualify, renamed)
         self.copies, self.conversions, self.hoists = plan.copies, plan.conversions, plan.hoists
 
     def leave_For(
@@ -254,7 +254,7 @@ class FunctionBody(Expressions):
             return [updated]
         made: list[cst.BaseSmallStatement] = []
         for edits in self.copies[place]:
-            editor = Expressions(edits, self.locate, self.qualify, self.twins)
+            editor = Expressions(edits, self.locate, self.qualify, self.renamed)
             copy = original.visit(editor)
             assert isinstance(copy, cst.BaseSmallStatement)
             made.extend([*editor.before.get(place, ()), copy])

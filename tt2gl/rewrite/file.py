@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import libcst as cst
 from libcst.metadata import PositionProvider, QualifiedNameProvider
 
-from tt2gl.plan import FilePlan, FunctionPlan, Position
+from tt2gl.jit_functions import JitFunction
+from tt2gl.plan import Dispatch, FilePlan, FunctionPlan, Position
 from tt2gl.rewrite.build import MARK, statement
 from tt2gl.rewrite.collisions import Unmarked, collisions
+from tt2gl.rewrite.dispatches import as_body, dispatching
 from tt2gl.rewrite.expressions import FunctionBody
 from tt2gl.rewrite.imports import IMPORTED, top_level_index, with_gluon
 from tt2gl.rewrite.signatures import with_signature
@@ -48,10 +51,12 @@ class _FileEditor(cst.CSTTransformer):
         self.qualified = source.wrapper.resolve(QualifiedNameProvider)
         self.lines = source.text.splitlines()
         self.by_node = {id(function.node): function for function in source.functions}
-        self.plans = {function.line: function for function in plan.functions}
+        self.plans: dict[int, list[FunctionPlan]] = {}
+        for each in plan.functions:
+            self.plans.setdefault(each.line, []).append(each)
+        self.dispatches = {dispatch.line: dispatch for dispatch in plan.dispatches}
         self.comments = {kept.line: kept.comment for kept in plan.kept}
-        names = {function.line: function.name for function in source.functions}
-        self.twins = {names[line]: name for line, name in plan.twins.items()}
+        self.names = {function.line: function.name for function in source.functions}
         self.edited: list[cst.CSTNode] = []
 
     def locate(self, node: cst.CSTNode) -> Position | None:
@@ -83,11 +88,8 @@ class _FileEditor(cst.CSTTransformer):
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         """A converted function is edited whole, in `leave_FunctionDef`."""
-        return self._plan_of(node) is None
-
-    def _plan_of(self, node: cst.FunctionDef) -> FunctionPlan | None:
         function = self.by_node.get(id(node))
-        return None if function is None else self.plans.get(function.line)
+        return function is None or function.line not in self.plans
 
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
@@ -99,21 +101,46 @@ class _FileEditor(cst.CSTTransformer):
         comment = self.comments.get(function.line)
         if comment is not None:
             return _commented(updated_node, comment)
-        plan = self.plans.get(function.line)
-        if plan is None:
+        plans = self.plans.get(function.line)
+        if plans is None:
             return updated_node
         self.edited.append(original_node)
-        body = FunctionBody(plan, self.locate, self.qualify, self.twins)
-        converted = original_node.visit(body)
-        assert isinstance(converted, cst.FunctionDef)
-        kinds = {id(decorator.node): decorator.kind for decorator in function.decorators}
-        is_jit = [kinds.get(id(decorator)) == "jit" for decorator in original_node.decorators]
-        converted = with_signature(converted, plan, is_jit)
-        twin = self.plan.twins.get(function.line)
-        if twin is None:
-            return converted
+        dispatch = self.dispatches.get(function.line)
+        made = [self._converted(function, plan, dispatch is not None) for plan in plans]
+        if function.line in self.plan.originals:
+            made.insert(0, updated_node)
+        if dispatch is not None:
+            made.append(self._dispatching(function, dispatch))
+        return cst.FlattenSentinel(made) if len(made) > 1 else made[0]
+
+    def _converted(self, function: JitFunction, plan: FunctionPlan, is_body: bool) -> cst.FunctionDef:
+        """A function under one of its plans; `is_body`: of a kernel that chooses between several."""
+        made, is_jit = self._visited(function, plan), _is_jit(function)
+        if is_body:
+            made, is_jit = as_body(made, is_jit), [True]
+            # The kernel knows its launch, and passes on what its bodies ask for.
+            plan = replace(plan, stages=plan.stages and replace(plan.stages, asked=False, default=None))
+        made = with_signature(made, plan, is_jit)
+        if not plan.name:
+            return made
         leading = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
-        return cst.FlattenSentinel([updated_node, converted.with_changes(name=cst.Name(twin), leading_lines=leading)])
+        return made.with_changes(name=cst.Name(plan.name), leading_lines=leading)
+
+    def _dispatching(self, function: JitFunction, dispatch: Dispatch) -> cst.FunctionDef:
+        """A kernel that chooses between its bodies."""
+        plan = FunctionPlan(str(function.path), function.line, True, stages=dispatch.stages)
+        return with_signature(dispatching(self._visited(function, plan), dispatch), plan, _is_jit(function))
+
+    def _visited(self, function: JitFunction, plan: FunctionPlan) -> cst.FunctionDef:
+        renamed = {self.names[line]: name for line, name in plan.calls.items()}
+        made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
+        return _function(made)
+
+
+def _is_jit(function: JitFunction) -> list[bool]:
+    """Which of a function's decorators are Triton's `jit`."""
+    kinds = {id(decorator.node): decorator.kind for decorator in function.decorators}
+    return [kinds.get(id(decorator)) == "jit" for decorator in function.node.decorators]
 
 
 def _commented(function: cst.FunctionDef, comment: str) -> cst.FunctionDef:

@@ -1,0 +1,156 @@
+"""What tells groups of launches apart when a kernel is compiled: conditions as source, held against every launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+from tt2gl.analysis.facts import DotFact, LaunchFacts
+from tt2gl.analysis.operations import gluon_dtype
+from tt2gl.launches import Launch
+from tt2gl.plan import STAGES, Choice
+
+_WGMMA_ROWS = 64
+_WGMMA_RULE = "wgmma takes whole warpgroups and 64 rows at least"
+_MOST_NAMED = 4
+"""Groups of values that a condition may list one by one."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch, and the name of the function that it is to reach. `asks_stages`: `NUM_STAGES` is its own number."""
+
+    launch: Launch
+    facts: LaunchFacts
+    wanted: str
+    asks_stages: bool = False
+
+
+@dataclass(frozen=True)
+class _Test:
+    """A condition, and whether it holds under each launch; None where it cannot be asked."""
+
+    source: str
+    holds: tuple[bool | None, ...]
+    comment: str = ""
+
+
+def choice(cases: Sequence[Case]) -> Choice | str | None:
+    """A choice that takes every launch to its function; None where nothing that the kernel is told tells them apart."""
+    tests = [*_rules(cases), *_flags(cases), *_thresholds(cases)]
+    return _choice(cases, range(len(cases)), tests)
+
+
+def _choice(cases: Sequence[Case], at: Sequence[int], tests: Sequence[_Test]) -> Choice | str | None:
+    names = list(dict.fromkeys(cases[index].wanted for index in at))
+    if len(names) == 1:
+        return names[0]
+    for test in chain(tests, _pairs(tests), _listed(cases, at)):
+        yes = {cases[index].wanted for index in at if test.holds[index] is True}
+        no = {cases[index].wanted for index in at if test.holds[index] is False}
+        if any(test.holds[index] is None for index in at) or not yes or not no or yes & no:
+            continue
+        then = _choice(cases, [index for index in at if test.holds[index]], tests)
+        otherwise = _choice(cases, [index for index in at if not test.holds[index]], tests)
+        if then is not None and otherwise is not None:
+            return Choice(test.source, then, otherwise, test.comment)
+    return None
+
+
+def _rules(cases: Sequence[Case]) -> Iterator[_Test]:
+    """What the instructions themselves ask for, with the extents in the author's words."""
+    if not any(dot.instruction == "wgmma" for case in cases for dot in _dots(case)):
+        return
+    warps = [case.launch.options.num_warps % 4 == 0 for case in cases]
+    for name in _constants(cases):
+        values = [case.launch.constexprs[name] for case in cases]
+        rows = [{dot.a.shape[-2] for dot in _dots(case)} for case in cases]
+        if all(value in extents or not extents for value, extents in zip(values, rows, strict=True)):
+            enough = tuple(whole and value >= _WGMMA_ROWS for whole, value in zip(warps, values, strict=True))
+            yield _Test(f"gl.num_warps() % 4 == 0 and {name} >= {_WGMMA_ROWS}", enough, _WGMMA_RULE)
+    yield _Test("gl.num_warps() % 4 == 0", tuple(warps), "wgmma takes whole warpgroups")
+
+
+def _dots(case: Case) -> list[DotFact]:
+    return list(case.facts.lowered.dots.values())
+
+
+def _flags(cases: Sequence[Case]) -> Iterator[_Test]:
+    """Truth, presence, words and types."""
+    launches = [case.launch for case in cases]
+    for name in _names(cases):
+        values = [launch.constexprs.get(name) for launch in launches]
+        known = [name in launch.constexprs for launch in launches]
+        kinds = [launch.signature.get(name, "") for launch in launches]
+        if all(known) and all(isinstance(value, bool) for value in values):
+            yield _Test(name, tuple(bool(value) for value in values))
+        elif any(here and value is None for here, value in zip(known, values, strict=True)):
+            absent = (here and value is None for here, value in zip(known, values, strict=True))
+            yield _Test(f"{name} is None", tuple(absent))
+        if all(isinstance(value, str) for value in values):
+            for word in dict.fromkeys(values):
+                yield _Test(f'{name} == "{word}"', tuple(value == word for value in values))
+        if all(kind.startswith("*") for kind in kinds):
+            for kind in dict.fromkeys(kinds):
+                dtype = gluon_dtype(kind.removeprefix("*").removeprefix("k"))
+                same = tuple(other == kind for other in kinds)
+                yield _Test(f"{name}.dtype.element_ty == gl.{dtype}", same)
+        # An integer that is 1 is known when a kernel is compiled; others are not.
+        if any(kind[:1] in "iu" and kind for kind in kinds) and any(value == 1 for value in values):
+            yield _Test(f"isinstance({name}, int)", tuple(known), f"{name} is 1")
+
+
+def _thresholds(cases: Sequence[Case]) -> Iterator[_Test]:
+    """Numbers: those that are 0 in some launch first, as they switch something off."""
+    numbers = {name: [case.launch.constexprs[name] for case in cases] for name in _constants(cases)}
+    for name in sorted(numbers, key=lambda name: 0 not in numbers[name]):
+        yield from _compared(name, numbers[name])
+    yield from _compared("gl.num_warps()", [case.launch.options.num_warps for case in cases])
+    if all(case.asks_stages for case in cases):
+        yield from _compared(STAGES, [case.launch.options.num_stages for case in cases])
+
+
+def _compared(name: str, values: Sequence[int]) -> Iterator[_Test]:
+    every = sorted(set(values))
+    for bound in every[1:]:
+        yield _Test(f"{name} >= {bound}", tuple(value >= bound for value in values))
+    for one in every[1:-1]:
+        yield _Test(f"{name} == {one}", tuple(value == one for value in values))
+
+
+def _pairs(tests: Sequence[_Test]) -> Iterator[_Test]:
+    """Two conditions at once."""
+    for one, other in sorted(combinations(range(len(tests)), 2), key=sum):
+        first, second = tests[one], tests[other]
+        both = (None if a is None or b is None else a and b for a, b in zip(first.holds, second.holds, strict=True))
+        yield _Test(f"{first.source} and {second.source}", tuple(both), first.comment or second.comment)
+
+
+def _listed(cases: Sequence[Case], at: Sequence[int]) -> Iterator[_Test]:
+    """The exact values of one function's launches, of the parameters that differ between any."""
+    names = [n for n in _constants(cases) if len({cases[index].launch.constexprs[n] for index in at}) > 1]
+    warps = {cases[index].launch.options.num_warps for index in at}
+
+    def values(case: Case) -> tuple[tuple[str, int], ...]:
+        own = tuple((name, case.launch.constexprs[name]) for name in names)
+        return (*own, ("gl.num_warps()", case.launch.options.num_warps)) if len(warps) > 1 else own
+
+    for wanted in dict.fromkeys(cases[index].wanted for index in at):
+        here = list(dict.fromkeys(values(cases[index]) for index in at if cases[index].wanted == wanted))
+        if len(here) <= _MOST_NAMED and all(here):
+            source = " or ".join(" and ".join(f"{name} == {value}" for name, value in each) for each in here)
+            yield _Test(source, tuple(values(case) in here for case in cases))
+
+
+def _names(cases: Sequence[Case]) -> list[str]:
+    return list(dict.fromkeys(name for case in cases for name in case.launch.signature))
+
+
+def _constants(cases: Sequence[Case]) -> list[str]:
+    """Parameters that are integers known when a kernel is compiled, under every launch."""
+
+    def is_number(values: Mapping[str, object], name: str) -> bool:
+        return isinstance(values.get(name), int) and not isinstance(values.get(name), bool)
+
+    return [name for name in _names(cases) if all(is_number(case.launch.constexprs, name) for case in cases)]

@@ -1,0 +1,184 @@
+"""One plan for a file: what was decided about each of its kernels, joined with what they share."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tt2gl.analysis.collected import Conflict
+from tt2gl.analysis.graph import FunctionKey
+from tt2gl.analysis.hoisting import hoisted
+from tt2gl.analysis.kernel import parsed
+from tt2gl.analysis.memory import Scene
+from tt2gl.analysis.naming import unused
+from tt2gl.analysis.planner import Planner
+from tt2gl.diagnostics import Diagnostic
+from tt2gl.jit_functions import JitFunction
+from tt2gl.kernel_state import Kernel
+from tt2gl.layouts import PAIRED_SOURCE, coalesced_source
+from tt2gl.matrix_layouts import (
+    BATCHED_MMA_V2_SOURCE,
+    CHAINED_WGMMA_SOURCE,
+    MMA_V2_SOURCE,
+    WGMMA_SOURCE,
+    fma_source,
+)
+from tt2gl.plan import FilePlan, FunctionPlan, KeptFunction
+from tt2gl.rewrite.file import KEPT
+from tt2gl.rewrite.index_reductions import combine_sources, helper_source
+from tt2gl.rewrite.tiles import LOAD_TILE_SOURCE, STORE_TILE_SOURCE
+from tt2gl.shared_layouts import SWIZZLED_SOURCE
+from tt2gl.source import SourceFile
+from tt2gl.targets import Target
+from tt2gl.tensor_memory_layouts import LOADED_FOR_ROWS_SOURCE, LOADED_SOURCE, TENSOR_MEMORY_SOURCE
+from tt2gl.variants import give_bodies
+
+
+def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rules: Collection[str]) -> FilePlan | None:
+    """The file's plan; None where a kernel had to be kept, which changes the plans of others."""
+    converted = [kernel for kernel in kernels if kernel.variants is not None]
+    functions = _functions(source, converted)
+    if functions is None:
+        return None
+    elsewhere = next((f for f in functions if not same_file(f.path, kernels[0].function)), None)
+    if elsewhere is not None:
+        for kernel in converted:
+            if _reaches(kernel, (elsewhere.path, elsewhere.line)):
+                message = f"Its helper in {elsewhere.path} (line {elsewhere.line}) needs layouts too."
+                kernel.keep("TTG311", message, "Copy the helper into the kernel's file.")
+        return None
+    kept = [kernel for kernel in kernels if kernel.variants is None and kernel.kept is not None]
+    if "hoist" in rules:
+        functions = [hoisted(plan, _definition(converted, plan)) for plan in functions]
+        for kernel in converted:
+            own = (plan for plan in functions if plan.hoists and _reaches(kernel, (plan.path, plan.line)))
+            kernel.rules = ("hoist",) if any(own) else ()
+    comments = [KeptFunction(kernel.function.line, _comment(kernel.kept)) for kernel in kept if kernel.kept]
+    originals = _originals(source, functions, kept)
+    dispatches = [kernel.variants.dispatch() for kernel in converted if kernel.variants is not None]
+    return FilePlan(
+        tuple(_beside_originals(source, functions, originals)),
+        tuple(comments),
+        _layout_helpers(functions, target),
+        frozenset(originals),
+        tuple(dispatch for dispatch in dispatches if dispatch is not None),
+    )
+
+
+def _functions(source: SourceFile, kernels: Sequence[Kernel]) -> list[FunctionPlan] | None:
+    """The plans of all functions; where launches or callers cannot share one, a kernel is kept, and None.
+
+    A helper that different kernels, or different bodies of one, want in different layouts becomes one for each.
+    """
+    analyses = [analysis for kernel in kernels if kernel.variants is not None for analysis in kernel.variants.analyses]
+    lines = {function.line: function.name for function in source.functions}
+    own = str(Path(source.path).resolve())
+    reached = {key for analysis in analyses for key in _functions_of(analysis.scenes)}
+    names = {key: lines[key[1]] for key in sorted(reached) if key[0] == own and key[1] in lines}
+    apart: set[FunctionKey] = set()
+    while True:
+        try:
+            give_bodies(analyses, names, apart)
+            return Planner(analyses).plans()
+        except Conflict as conflict:
+            helper = conflict.function[:2]
+            wanting = {context[0] for wanted in conflict.wanted for context in wanted}
+            is_kernel = any(analysis.function == helper for analysis in analyses)
+            if len(wanting) > 1 and not is_kernel and helper in names and helper not in apart:
+                apart.add(helper)
+                continue
+            users = [kernel for kernel in kernels if _reaches(kernel, helper)] or list(kernels)
+            keep_conflict(users[0], conflict)
+            return None
+
+
+def keep_conflict(kernel: Kernel, conflict: Conflict) -> None:
+    """Keep a kernel for layouts that one text cannot say."""
+    file, *_ = conflict.function
+    line, column, *_ = conflict.position
+    message = "Its launches or callers want different layouts at one place."
+    hint = "The kernel stays Triton; a launch less, or a helper of its own, may help."
+    kernel.keep("TTG310", message, hint, line, column, "" if same_file(file, kernel.function) else file)
+
+
+def _functions_of(scenes: Sequence[Scene]) -> Iterator[FunctionKey]:
+    for scene in scenes:
+        yield from ((function.path, function.line) for function in scene.facts.functions.values())
+
+
+def _originals(source: SourceFile, functions: Sequence[FunctionPlan], kept: Sequence[Kernel]) -> set[int]:
+    """The converted helpers that kept kernels need as they were, by line."""
+    needed = {name for kernel in kept if kernel.slice for _, name in kernel.slice.functions}
+    names = {function.line: function.name for function in source.functions}
+    return {plan.line for plan in functions if not plan.is_kernel and names[plan.line] in needed}
+
+
+def _beside_originals(
+    source: SourceFile, functions: Sequence[FunctionPlan], originals: Collection[int]
+) -> Iterator[FunctionPlan]:
+    """The plans, with other names for what stands beside its original."""
+    taken = {function.name for function in source.functions} | {plan.name for plan in functions}
+    twins: dict[int, str] = {}
+    for function in source.functions:
+        if function.line in originals:
+            twins[function.line] = unused(f"{function.name}_gluon", taken)
+    for plan in functions:
+        yield replace(plan, name=plan.name or twins.get(plan.line, ""), calls={**twins, **plan.calls})
+
+
+def _definition(kernels: Sequence[Kernel], plan: FunctionPlan) -> ast.FunctionDef:
+    """The function of a plan, as the slices of its kernels have it."""
+    return next(
+        node
+        for kernel in kernels
+        if kernel.slice is not None
+        for path, tree in parsed(kernel.slice).items()
+        if path == plan.path
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.lineno == plan.line
+    )
+
+
+def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[str, ...]:
+    """The layout functions that the plans' layouts call."""
+    said = [text for function in functions for text in function.layouts()]
+    helpers: dict[str, tuple[str, ...]] = {
+        "coalesced": (coalesced_source(target.warp_size),),
+        "paired": (PAIRED_SOURCE,),
+        "mma_v2_layout": (MMA_V2_SOURCE,),
+        "batched_mma_v2_layout": (MMA_V2_SOURCE, BATCHED_MMA_V2_SOURCE),
+        "wgmma_layout": (WGMMA_SOURCE,),
+        "chained_wgmma_layout": (CHAINED_WGMMA_SOURCE,),
+        "fma_layout": (fma_source(target.warp_size),),
+        "swizzled_layout": (SWIZZLED_SOURCE,),
+        "tensor_memory_layout": (TENSOR_MEMORY_SOURCE,),
+        "loaded_layout": (LOADED_SOURCE,),
+        "loaded_for_rows_layout": (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
+        "load_tile": (LOAD_TILE_SOURCE,),
+        "store_tile": (STORE_TILE_SOURCE,),
+    }
+    for name in ("max", "min"):
+        helpers[f"{name}_with_index"] = (*combine_sources(name), helper_source(name))
+    called = {name for text in said for name in re.findall(r"\w+(?=\()", text)}
+    needed = [sources for name, sources in helpers.items() if name in called]
+    return tuple(dict.fromkeys(source for sources in needed for source in sources))
+
+
+def same_file(path: str, function: JitFunction) -> bool:
+    """Whether a path as analysis has it (resolved) is that of a function as the user named it."""
+    return Path(path).resolve() == Path(function.path).resolve()
+
+
+def _reaches(kernel: Kernel, function: FunctionKey) -> bool:
+    return any(
+        (facts.path, facts.line) == function for seen in kernel.facts.values() for facts in seen.functions.values()
+    )
+
+
+def _comment(diagnostic: Diagnostic) -> str:
+    """What stands above a kept kernel: no line, no path and no compiler's words, which differ from run to run."""
+    cause = diagnostic.message.partition(": ")[0].rstrip(".")
+    return f"{KEPT} ({diagnostic.code}). {cause}."
