@@ -156,3 +156,18 @@ def test_a_pointer_is_given_as_far_as_it_was_moved(tmp_path: Path) -> None:
         ),
     )
     assert "    p_start += B\n    y = read(p, p_start, n, B)\n" in made.text
+
+
+def test_functions_are_put_back_together_as_the_author_has_them(tmp_path: Path) -> None:
+    text = functions(
+        read=READ,
+        one=(SIGNATURE, f"p = {MAKE}\ny = read(p)\n"),
+        alone=(SIGNATURE, f"p = {MAKE}\nx = tl.load(p)\n"),
+    )
+    made = done(tmp_path, text)
+    assert set(made.functions) == {"one", "read", "alone"}
+    written = f"# a port\n{made.text}"
+    assert made.restored(written, []) == written
+    assert made.restored(written, ["read", "one", "alone"]) == f"# a port\n{text}"
+    assert f"p = {MAKE}\n    y = read(p)\n" in made.restored(written, ["read"])
+    assert made.restored(written, ["alone"]).startswith(written.partition("def alone")[0])

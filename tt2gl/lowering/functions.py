@@ -17,7 +17,7 @@ parameter. Functions linked by such calls are lowered all or none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -25,7 +25,7 @@ from libcst import matchers
 from libcst.metadata import ByteSpanPositionProvider, QualifiedNameProvider
 
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.edits import Edit
+from tt2gl.lowering.edits import Edit, apply
 from tt2gl.lowering.emission import Emission, Given, Part, Spans
 from tt2gl.lowering.expressions import Expression, expression
 from tt2gl.lowering.flow import Reaching, reaching
@@ -84,6 +84,12 @@ class Functions:
                 self._spread()
         return {name: one.edits for name, one in self.functions.items() if one.edits and name not in self.refused}
 
+    def before_and_after(self, name: str, edits: Sequence[Edit]) -> tuple[str, str]:
+        """A function's text as it becomes with its edits, and as it was."""
+        start, end = self.spans.of(self.functions[name].function.node)
+        before = self.spans.raw[start:end].decode()
+        return apply(before, [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits])[0], before
+
     # ----------------------------------------------------------------------------------------- who is given pointers
 
     def _find_given(self) -> None:
@@ -137,17 +143,19 @@ class Functions:
         params = event.function.node.params
         return next(param for param in (*params.posonly_params, *params.params) if param.name.value == event.parameter)
 
+    def linked(self, names: Iterable[str]) -> set[str]:
+        """The functions named, and all that calls with block pointers link to them."""
+        links = [{name, event.function.name} for name, one in self.functions.items() for event in one.passes]
+        found = set(names)
+        while more := {name for link in links if link & found for name in link} - found:
+            found |= more
+        return found
+
     def _spread(self) -> None:
         """Who calls what stays, or is called by it, stays too."""
-        links = [(name, event.function.name) for name, one in self.functions.items() for event in one.passes]
-        changed = True
-        while changed:
-            changed = False
-            for pair in links:
-                for name, other in (pair, pair[::-1]):
-                    if name in self.refused and other not in self.refused:
-                        self.refused[other] = self.refused[name]
-                        changed = True
+        for name, refused in list(self.refused.items()):
+            for other in self.linked([name]):
+                self.refused.setdefault(other, refused)
 
     def _callers_first(self) -> Iterator[_Function]:
         """Every function after all that give it block pointers; of those that call each other none."""
