@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tt2gl.pipelining.counting import header_of
 from tt2gl.pipelining.effects import Effects, Pointers
-from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, inside, writes
+from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, inside
 from tt2gl.pipelining.loads import needs
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.slices import slice_loop
@@ -101,13 +101,11 @@ class _Question:
 
     def _check_loop(self) -> None:
         try:
-            header = header_of(self.loop)
+            header_of(self.loop)
         except NotPipelinedError as error:
             raise _NotAhead(str(error)) from None
         if self.loop.orelse:
             raise _NotAhead("the loop has an `else`")
-        if any(header.variable in writes(each) for each in self.loop.body):
-            raise _NotAhead("the loop's variable is assigned to in its body")
         for each in inside(self.loop.body):
             if isinstance(each, (ast.Break, ast.Continue, ast.Return)):
                 raise _NotAhead("the loop may be left, or an iteration cut short")

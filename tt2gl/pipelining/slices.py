@@ -31,11 +31,11 @@ class Slice:
 def slice_loop(loop: ast.For, loads: Mapping[ast.Call, Sequence[ast.expr]], live_after: Names) -> Slice:
     """Take a loop apart. `loads`: what each load of it needs; `live_after`: names read after the loop."""
     producer = _Producer(loads)
-    top = producer.around(loop.body)
+    top = producer.around(loop)
     constants = frozenset(each for each in producer.taken if is_constexpr(each))
     taken = frozenset(producer.taken) - constants
     consumer = _Consumer(frozenset(loads), taken | constants)
-    below = consumer.around(loop.body, live_after)
+    below = consumer.around(loop, live_after)
     kept_names = NONE.union(*(writes(each) for each in consumer.kept if not isinstance(each, ast.If)))
     taken_names = NONE.union(*map(writes, taken))
     carried = top & taken_names
@@ -59,11 +59,12 @@ class _Producer:
     loads: Mapping[ast.Call, Sequence[ast.expr]]
     taken: set[ast.stmt] = field(default_factory=set)
 
-    def around(self, body: Sequence[ast.stmt]) -> Names:
+    def around(self, loop: ast.For) -> Names:
         """All of the body, as often as anything is added: the names that the slice reads from before an iteration."""
         live = NONE
         while True:
-            top = self.before(body, live)
+            # The loop binds its variable anew, whatever the body made of it.
+            top = self.before(loop.body, live) - writes(loop.target)
             if top <= live:
                 return live
             live |= top
@@ -105,11 +106,11 @@ class _Consumer:
     taken: frozenset[ast.stmt]
     kept: set[ast.stmt] = field(default_factory=set)
 
-    def around(self, body: Sequence[ast.stmt], after: Names) -> Names:
+    def around(self, loop: ast.For, after: Names) -> Names:
         """The names that what stays reads from before an iteration."""
         live = after
         while True:
-            top = self.before(body, live)
+            top = self.before(loop.body, live) - writes(loop.target)
             if top <= live:
                 return top
             live |= top
