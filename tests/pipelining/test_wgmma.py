@@ -128,6 +128,20 @@ def test_registers_are_free_again_before_they_are_written() -> None:
     assert "    acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))\nacc = " in made
 
 
+def test_a_tile_of_one_ring_or_another() -> None:
+    made = written(
+        """\
+        for k in range(n):
+            if n > 8:
+                b = b_buf.index(k)
+            else:
+                b = a_buf.index(k).permute((1, 0))
+            acc = warpgroup_mma(a_buf.index(k), b, acc)
+        """
+    )
+    assert "acc = warpgroup_mma(a_buf.index(k), b, acc, is_async=True)" in made
+
+
 def test_loops_inside_loops() -> None:
     made = written(
         "for t in range(n):\n    for k in range(n):\n        acc = warpgroup_mma(a, b_buf.index(k), acc)\n"

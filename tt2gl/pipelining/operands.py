@@ -46,11 +46,14 @@ def _viewed(node: ast.expr) -> ast.expr:
 def _place_of(name: str, index: int, body: Sequence[ast.stmt]) -> str:
     if not any(name in writes(each) for each in body):
         return "outside"
-    made = _last_writing(name, index, body)
-    if made is None:
-        return "written here"
-    earlier, value = made
-    return place(value, earlier, body) if value is not None else "written here"
+    for earlier in range(index - 1, -1, -1):
+        each = body[earlier]
+        if name in writes(each):
+            # Branches may bind it too, to what lies in one kind of place.
+            values = [node.value for node in ast.walk(each) if isinstance(node, ast.Assign) and name in writes(node)]
+            places = {place(value, earlier, body) for value in values}
+            return places.pop() if len(places) == 1 else "written here"
+    return "written here"
 
 
 def _last_writing(name: str, index: int, body: Sequence[ast.stmt]) -> tuple[int, ast.expr | None] | None:

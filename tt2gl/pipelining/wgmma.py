@@ -21,12 +21,10 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from tt2gl.pipelining.flow import Names, reads, writes
+from tt2gl.pipelining.operands import place
 from tt2gl.pipelining.static import called
-from tt2gl.pipelining.trees import code, indented, lines_of, statement
+from tt2gl.pipelining.trees import indented, lines_of, statement
 from tt2gl.pipelining.walking import Lines, with_blocks
-
-# Methods of a shared-memory descriptor that give another view of the same memory.
-_VIEWS = {"permute", "reshape", "slice", "trans", "_reinterpret"}
 
 
 def launched_asynchronously(function: cst.FunctionDef, synchronous: Names) -> cst.FunctionDef:
@@ -102,11 +100,11 @@ class _Loop:
 
     def _may_run_on(self, product: _Product) -> bool:
         a, b, _ = product.call.args
-        if product.name in self.synchronous or self._place(b, product.index) not in ("ring", "outside"):
-            return False
-        if self._place(a, product.index) == "written here":
-            return False
         body = self.loop.body
+        if product.name in self.synchronous or place(b, product.index, body) not in ("ring", "outside"):
+            return False
+        if place(a, product.index, body) == "written here":
+            return False
         later = body[product.index + 1 :]
         if any(product.name in reads(each) | writes(each) for each in later):
             return False
@@ -138,25 +136,6 @@ class _Loop:
                 return added == name and name not in reads(a) | reads(b)
         return False
 
-    def _place(self, node: ast.expr, index: int) -> str:
-        """Where an operand is: in a `ring`, made `outside` the loop, in `registers`, or in memory `written here`."""
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
-            node = node.func.value
-        if isinstance(node, ast.Name):
-            return self._place_of(node.id, index)
-        return {"index": "ring", "allocate_shared_memory": "written here"}.get(called(node), "registers")
-
-    def _place_of(self, name: str, index: int) -> str:
-        if not any(name in writes(each) for each in self.loop.body):
-            return "outside"
-        for earlier in range(index - 1, -1, -1):
-            each = self.loop.body[earlier]
-            if name in writes(each):
-                values = [node for node in ast.walk(each) if isinstance(node, ast.Assign) and name in writes(node)]
-                places = {self._place(node.value, earlier) for node in values}
-                return places.pop() if len(places) == 1 else "written here"
-        return "written here"
-
     # -------------------------------------------------------------------------------------------------------- writing
 
     def _line(self, line: cst.BaseStatement, product: _Product) -> Lines:
@@ -170,7 +149,7 @@ class _Loop:
         count, names = len(self.running), [each.name for each in self.running]
         if self.waited:
             return [*made, _wait(count, names, "runs on into the next iteration")] if last else made
-        if self._place(product.call.args[0], product.index) == "registers":
+        if place(product.call.args[0], product.index, self.loop.body) == "registers":
             # Its registers are written anew in the next iteration, so that it must be done by then.
             note = "done here: this product's last turn, whose registers are used again"
             return [*made, _wait(count - 1, names if last else [product.name], note)]
@@ -206,8 +185,3 @@ def _asynchronous(line: cst.BaseStatement) -> cst.BaseStatement:
         last = last.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
     call = assign.value.with_changes(args=[*others, last, made.args[0]])
     return line.with_changes(body=[assign.with_changes(value=call)])
-
-
-def products_in(function: cst.FunctionDef) -> bool:
-    """Whether a function multiplies with wgmma."""
-    return "warpgroup_mma(" in code(function)
