@@ -57,9 +57,14 @@ def test_functions_that_are_not_named_are_left_alone() -> None:
         ("for k in range(4):\n    a = _tt2gl_ring_a(a_ptr)\n    a = _tt2gl_ring_a(a_ptr + 1)", "from two places"),
     ],
 )
-def test_loops_that_are_refused(body: str, reason: str) -> None:
+def test_loops_that_cannot_be(body: str, reason: str) -> None:
     with pytest.raises(NotPipelinedError, match=reason):
         written(body)
+
+
+def test_a_depth_with_which_nothing_runs_ahead_is_refused() -> None:
+    with pytest.raises(NotPipelinedError, match="no load would run ahead"):
+        written("for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k)\n", rings("1"))
 
 
 # -------------------------------------------------------------------------------------------------- the whole of a loop
@@ -83,6 +88,7 @@ def test_a_loop_by_ones() -> None:
         """\
         acc = 0
 
+        gl.static_assert(STAGES > 1, "no load would run ahead")
         # a ring of STAGES tiles; loads run STAGES - 1 iterations ahead
         a_buf = gl.allocate_shared_memory(gl.float16, [STAGES, BLOCK], shared)
         steps = gl.cdiv(n, BLOCK)

@@ -12,7 +12,7 @@ from tt2gl.pipelining.consumer import Consumer
 from tt2gl.pipelining.counting import without_option
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
-from tt2gl.pipelining.rings import Amount
+from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.trees import alone, code, comments, indented, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Compound, Lines
@@ -33,7 +33,8 @@ class LoopWriter:
         blank = [line for line in lead if line.comment is None][
             : lead.index(comments(lead)[0]) if comments(lead) else None
         ]
-        made: Lines = [*self._rings(), *(statement(f"{name} = {source}") for name, source in plan.bindings)]
+        bound = (statement(f"{name} = {source}") for name, source in plan.bindings)
+        made: Lines = [*self._condition(), *self._rings(), *bound]
         made[0] = under(made[0], [*blank, *leading(made[0])])
         made += self._constants(loop.body, node.body)
         made += self._prologue(loop, node)
@@ -51,6 +52,15 @@ class LoopWriter:
             )
         )
         return [*made, statement("async_copy.wait_group(0)")]
+
+    def _condition(self) -> Lines:
+        """Refuses depths with which nothing would run ahead: a tile would be read before it is there."""
+        ahead = self.plan.spec.ahead
+        if ahead.known is not None:
+            if ahead.known < 1:
+                raise NotPipelinedError("no load would run ahead")
+            return []
+        return [statement(f'gl.static_assert({ahead.base} > {-ahead.offset}, "no load would run ahead")')]
 
     def _rings(self) -> Lines:
         spec, made = self.plan.spec, []
