@@ -112,17 +112,17 @@ class Writer:
         return f"{HEADER}def kernel(x, n, m, s, B: tl.constexpr, C: tl.constexpr):\n{body}"
 
     def number(self) -> str:
-        return self.random.choice(["0", "1", "3", "-2", "n", "m", "s", "i", "i * B", "n + s", "m - 6", "B"])
+        return self.random.choice(["0", "1", "3", "-2", "n", "m", "s", "i", "i * B", "n + s", "m - 9", "i - 2", "B"])
 
     def define(self, name: str) -> list[str]:
-        rank = len(BLOCKS[name])
+        def words(some: Sequence[str]) -> str:
+            return f"({', '.join(self.random.choice(some) for _ in BLOCKS[name])},)"
 
-        def words() -> str:
-            return f"({', '.join(self.number() for _ in range(rank))},)"
-
-        block = f"({', '.join(BLOCKS[name])},)"
+        bounds, strides = words(["n", "m", "6", "n + s", "B", "C"]), words(["1", "s", "m", "n + 1", "20"])
+        offsets = words(["0", "0", self.number(), self.number()])
         base = self.random.choice(["x", "x + 64 * n", "x + 512"])
-        return [f"{name} = tl.make_block_ptr({base}, {words()}, {words()}, {words()}, {block}, (0,))"]
+        block = f"({', '.join(BLOCKS[name])},)"
+        return [f"{name} = tl.make_block_ptr({base}, {bounds}, {strides}, {offsets}, {block}, (0,))"]
 
     def check(self, name: str) -> str:
         axes = [axis for axis in range(len(BLOCKS[name])) if self.random.random() < 0.7]
