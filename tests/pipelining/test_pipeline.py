@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from dataclasses import replace
 
 import pytest
 
@@ -171,6 +172,13 @@ def test_counting(header: str, lines: list[str]) -> None:
     made = written(f"for k in {header}:\n    a = _tt2gl_ring_a(a_ptr + k, mask=M)\n", rings("3"))
     assert [line for line in lines if line not in made] == []
     assert "num_stages" not in made
+
+
+def test_a_loop_of_64_bits_has_its_iterations_counted_in_32() -> None:
+    spec = replace(rings(), wide=frozenset({"k"}))
+    made = written("for k in range(0, n):\n    a = _tt2gl_ring_a(a_ptr + k)\n", spec)
+    assert "    k = gl.to_tensor(0).to(gl.int64) + s\n" in made
+    assert "    a = a_buf.index(turn % STAGES)\n" in made
 
 
 def test_a_bound_that_the_loop_changes_is_kept() -> None:

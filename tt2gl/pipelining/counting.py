@@ -15,13 +15,17 @@ from tt2gl.pipelining.texts import operand
 
 @dataclass(frozen=True)
 class Count:
-    """`for variable in range(lower, upper, step)`, as source. `step_known`: the step is a compile-time constant."""
+    """`for variable in range(lower, upper, step)`, as source.
+
+    `step_known`: the step is a compile-time constant. `wide`: the variable has 64 bits, which no slot may have.
+    """
 
     variable: str
     lower: str
     upper: str
     step: str
     step_known: bool
+    wide: bool = False
 
     @property
     def by_ones(self) -> bool:
@@ -31,12 +35,20 @@ class Count:
     @property
     def by_slots(self) -> bool:
         """Whether the iteration's number is the variable over a step that the compiler knows."""
-        return self.lower == "0" and self.step_known and not self.downwards
+        return self.lower == "0" and self.step_known and not self.downwards and not self.wide
 
     @property
     def downwards(self) -> bool:
         """Whether the step is written as a negative number."""
         return self.step.startswith("-")
+
+    def at(self, number: str) -> str:
+        """The variable in an iteration, by its number."""
+        lower = f"gl.to_tensor({self.lower}).to(gl.int64)" if self.wide else self.lower
+        if self.downwards:
+            return f"{lower} - {number} * {operand(self.step[1:].strip())}"
+        times = number if self.step == "1" else f"{number} * {operand(self.step)}"
+        return times if lower == "0" else f"{lower} + {times}"
 
     def further(self, iterations: Amount) -> str:
         """The variable that many iterations on."""

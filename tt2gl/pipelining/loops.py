@@ -167,4 +167,5 @@ class FunctionWriter:
         if not settled(header.upper, assigned, *known, static=False):
             bindings.append((self.fresh("steps" if lower == "0" and step == "1" else "end"), upper))
             upper = bindings[-1][0]
-        return Count(header.variable, lower, upper, step if step == "1" or step_known else operand(step), step_known)
+        step = step if step == "1" or step_known else operand(step)
+        return Count(header.variable, lower, upper, step, step_known, header.variable in self.spec.wide)

@@ -33,7 +33,7 @@ class LoopRings:
 
     `buffers` is the source of a count: of Triton's `num_stages` where some ring is read in memory, else of one less.
     It must be 2 or more in the former case and 1 or more in the latter. `synchronous`: sums that a wgmma may not be
-    left running on, as they are not of fp32.
+    left running on, as they are not of fp32. `wide`: variables of loops that count in 64 bits.
     """
 
     function: str
@@ -41,6 +41,7 @@ class LoopRings:
     rings: tuple[Ring, ...]
     buffers: str
     synchronous: frozenset[str] = field(default=frozenset())
+    wide: frozenset[str] = field(default=frozenset())
 
     def ring(self, name: str) -> Ring:
         """The ring of that name. Raises NotPipelinedError where there is none."""

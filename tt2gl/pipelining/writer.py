@@ -87,11 +87,7 @@ class LoopWriter:
             span = f"0, {ahead.factor} * {operand(count.step)}, {count.step}" if count.step != "1" else ahead.source
         else:
             span = ahead.source
-            start = "" if count.lower == "0" else f"{count.lower} + "
-            times = plan.stage if count.step == "1" else f"{plan.stage} * {operand(count.step)}"
-            if count.downwards:
-                start, times = f"{count.lower} - ", f"{plan.stage} * {operand(count.step[1:].strip())}"
-            lines.append(statement(f"{plan.first} = {start}{times}"))
+            lines.append(statement(f"{plan.first} = {count.at(plan.stage)}"))
         lines += Producer(plan, "prologue", self.indent + 4).lines(loop.body, node.body)
         block = cst.IndentedBlock(lines)
         return [cst.For(cst.Name(plan.stage), cst.parse_expression(f"gl.static_range({span})"), block)]
