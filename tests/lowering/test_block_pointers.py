@@ -321,6 +321,32 @@ def test_names_of_the_file_are_not_taken(body: Body) -> None:
     assert "p_offs = tl.arange(0, B).to(tl.int64)\n" in made
 
 
+def test_arguments_over_several_lines(body: Body) -> None:
+    made = body(
+        MAKE
+        + """\
+if n:
+    x = tl.load(
+        (  # (here)
+            p
+        ),
+        boundary_check=(
+            0,  # :)
+            1,
+        ),
+        padding_option=(
+            "zero"
+        ),
+        volatile=True,
+    )
+"""
+    )
+    mask = "(offs_n[:, None] < n) & (offs_m[None, :] < m)"
+    assert made.endswith(
+        f"if n:\n    x = tl.load(\n        p,\n        mask={mask}, other=0.0,\n        volatile=True,\n    )\n"
+    )
+
+
 def test_precedence_is_the_authors(body: Body) -> None:
     made = body(
         "p = tl.make_block_ptr(x_ptr if n else y_ptr, (n, m), (s + 1, m << 1), (n | m, n if m else s),\n"

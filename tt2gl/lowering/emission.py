@@ -40,9 +40,21 @@ class Spans:
     def whole(self, node: cst.BaseExpression) -> tuple[int, int]:
         """Start and end with its parentheses."""
         start, end = self.of(node)
-        before = sum(len(self.module.code_for_node(paren).encode()) for paren in node.lpar)
-        after = sum(len(self.module.code_for_node(paren).encode()) for paren in node.rpar)
-        return start - before, end + after
+        for _ in node.lpar:
+            start = self._opening(start)
+        for _ in node.rpar:
+            while self.raw[end : end + 1] != b")":
+                end = self.raw.index(b"\n", end) if self.raw[end : end + 1] == b"#" else end + 1
+            end += 1
+        return start, end
+
+    def _opening(self, end: int) -> int:
+        """The parenthesis that opens before a place; one in a comment is none."""
+        start = self.raw.rfind(b"(", 0, end)
+        if self.raw[start + 1 : end].strip():
+            while (comment := self.raw.find(b"#", self.raw.rfind(b"\n", 0, start) + 1, start)) >= 0:
+                start = self.raw.rfind(b"(", 0, comment)
+        return start
 
     def argument(self, arg: cst.Arg) -> tuple[int, int]:
         """Start and end of an argument, keyword and all."""
