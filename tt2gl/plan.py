@@ -122,6 +122,12 @@ class Declaration:
 ASYNC_LOAD = "async_load"
 """What converted code calls an asynchronous copy to shared memory, whatever the installed Triton calls it."""
 
+TMA_LOAD = "tma_load"
+"""What converted code calls a copy of a tile by TMA to shared memory."""
+
+TMA_STORE = "tma_store"
+"""What it calls one from there."""
+
 STAGES = "NUM_STAGES"
 """The parameter of a pipelined kernel that Triton's launch option `num_stages` becomes."""
 
@@ -202,14 +208,14 @@ class Choice:
 class Dispatch:
     """A kernel that only calls, by what is known when it is compiled, one of the functions made of its body.
 
-    `line` is that of its `def`. `flags`: constexpr parameters that each launch's arguments decide, as functions of
-    `args`. `passed`: what a function, by its name, takes beyond the kernel's parameters. `stages`: the kernel's own.
+    `line` is that of its `def`. `flags`: constexpr parameters that hold where all of some arguments, by name, are
+    multiples of 16. `passed`: what a function, by its name, takes beyond the kernel's parameters. `stages`: the kernel's own.
     """
 
     line: int
     choice: Choice
     passed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    flags: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     stages: Stages | None = None
 
 

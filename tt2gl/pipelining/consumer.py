@@ -11,6 +11,7 @@ import libcst as cst
 from tt2gl.pipelining.branches import branched
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.rings import MARKER
+from tt2gl.pipelining.tma import of_ring
 from tt2gl.pipelining.trees import Member, Replaced, calls_in, code, edited, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Compound, Lines
 
@@ -31,13 +32,26 @@ class Consumer:
     def lines(self, loop: ast.For, node: cst.For) -> Lines:
         """The whole body, the wait before the first statement that reads a ring. `indent` is that of the body."""
         made: Lines = []
-        waited = False
+        waited: set[str] = set()
         for line, members, first in lines_of(loop.body, node.body):
             nodes: Sequence[cst.CSTNode] = [small for _, small in members] or [line]
-            if not waited and not isinstance(first, ast.For) and any(calls_in(each, MARKER) for each in nodes):
-                made += self._wait()
-                waited = True
+            if not isinstance(first, ast.For):
+                made += self._waits([marker for each in nodes for marker in calls_in(each, MARKER)], waited)
             made += self._line(line, members, first, self.indent)
+        return made
+
+    def _waits(self, markers: Sequence[cst.Call], waited: set[str]) -> Lines:
+        """The waits for tiles of markers, but those in `waited`, where they are noted; first what slots are called."""
+        plan, made = self.plan, []
+        if markers and not waited:
+            made += (statement(f"{name} = {source}") for name, source in plan.named_slots())
+        for marker in markers:
+            ring = plan.spec.ring(code(marker.func).removeprefix(MARKER))
+            arrivals = of_ring(plan.barriers, ring)
+            name = arrivals.name if arrivals is not None else ""
+            if name not in waited:
+                waited.add(name)
+                made += self._wait() if arrivals is None else arrivals.wait(plan.slot(ring), plan.number)
         return made
 
     def _wait(self) -> Lines:
@@ -48,9 +62,8 @@ class Consumer:
             note = (
                 f"at most the copies of the next {younger.source} iterations are under way: this one's tiles are there"
             )
-        made: Lines = [statement(f"{name} = {source}") for name, source in plan.named_slots()]
-        made.append(statement(f"async_copy.wait_group({younger.source})", note))
-        if any(ring.in_memory for ring in plan.rings):
+        made: Lines = [statement(f"async_copy.wait_group({younger.source})", note)]
+        if any(ring.in_memory and not ring.tile for ring in plan.rings):
             made.append(statement("fence_async_shared()"))
         return made
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tt2gl.pipelining.counting import Count
 from tt2gl.pipelining.rings import Amount, LoopRings, Ring
 from tt2gl.pipelining.slices import Slice
+from tt2gl.pipelining.tma import Barriers
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class LoopPlan:
     `buffers`: the name of each ring's memory. `ahead`: that of the loop's variable in the iteration ahead. `turn`: that
     of the iteration's number, where it is counted. `stage`, `first`: what the prologue counts with, and the loop's
     variable there. `renamed`: names of the producer. `bindings`: what is bound before the loop, name and source.
-    `slots`: names of this iteration's slot and of the one that is filled, for rings of a depth.
+    `slots`: names of this iteration's slot and of the one that is filled, for rings of a depth. `barriers`: for tiles
+    that TMA copies; `each` counts them.
     """
 
     spec: LoopRings
@@ -33,6 +35,18 @@ class LoopPlan:
     renamed: Mapping[str, str]
     bindings: tuple[tuple[str, str], ...]
     slots: Mapping[Amount, tuple[str, str]]
+    barriers: tuple[Barriers, ...] = ()
+    each: str = ""
+
+    @property
+    def copied(self) -> bool:
+        """Whether threads copy some tiles, in groups of copies."""
+        return any(not ring.tile for ring in self.rings)
+
+    @property
+    def number(self) -> str:
+        """The number of the iteration."""
+        return self.turn or self.count.number(self.count.variable)
 
     def slot(self, ring: Ring) -> str:
         """Where the tile of this iteration is."""
@@ -64,7 +78,7 @@ class LoopPlan:
     def _slot(self, depth: Amount) -> str:
         if depth.known == 1:
             return "0"
-        return f"{self.turn or self.count.number(self.count.variable)} % {depth.factor}"
+        return f"{self.number} % {depth.factor}"
 
     def _coming_slot(self, depth: Amount) -> str:
         if self.turn:

@@ -16,6 +16,7 @@ from tt2gl.pipelining.rings import MARKER, Amount, LoopRings, NotPipelinedError,
 from tt2gl.pipelining.slices import slice_loop
 from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.texts import operand
+from tt2gl.pipelining.tma import barriers
 from tt2gl.pipelining.trees import code
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
@@ -136,6 +137,8 @@ class FunctionWriter:
             renamed,
             tuple(bindings),
             {} if count.by_ones else self._slots(rings),
+            barriers(self.spec, loop.body, parts.kept, self.fresh),
+            self.fresh("each") if any(ring.tile for ring in rings) else "",
         )
 
     def _slots(self, rings: Sequence[Ring]) -> dict[Amount, tuple[str, str]]:

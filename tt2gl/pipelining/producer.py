@@ -12,8 +12,9 @@ import libcst as cst
 from tt2gl.pipelining.branches import branched, joined
 from tt2gl.pipelining.loads import Load
 from tt2gl.pipelining.loop_plan import LoopPlan
-from tt2gl.pipelining.rings import MARKER, NotPipelinedError
+from tt2gl.pipelining.rings import MARKER, NotPipelinedError, Ring
 from tt2gl.pipelining.texts import call, conjunction
+from tt2gl.pipelining.tma import Barriers, of_ring, offsets_of
 from tt2gl.pipelining.trees import (
     Renamed,
     Uncommented,
@@ -52,6 +53,8 @@ class Producer:
             made.append(statement(f"{plan.ahead} = {plan.count.further(plan.spec.ahead)}"))
             made += (statement(f"{name} = {source}") for name, source in plan.named_coming_slots())
         made += self._block(statements, block, {}, self.indent)
+        if not plan.copied:
+            return made
         last = max(index for index, line in enumerate(made) if f"{plan.copy}(" in code(line))
         return [*made[: last + 1], statement("async_copy.commit_group()"), *made[last + 1 :]]
 
@@ -90,6 +93,9 @@ class Producer:
             name = marker.func.value.removeprefix(MARKER)
             ring = plan.spec.ring(name)
             renamed = edited(marker, _Guarded(self.exists, self.names))
+            if (arrivals := of_ring(plan.barriers, ring)) is not None:
+                made += self._arrivals(arrivals, ring, renamed, copied, indent)
+                continue
             load = Load.of(renamed if self.place == "steady" else edited(renamed, Uncommented()))
             told = " ".join(f"{load.pointers}, {load.mask}".split())
             if name in copied:
@@ -105,6 +111,24 @@ class Producer:
                 *(f"{option}={value}" for option, value in load.options),
             ]
             made.append(cst.parse_statement(call(plan.copy, arguments, indent)))
+        return made
+
+    def _arrivals(
+        self, arrivals: Barriers, ring: Ring, marker: cst.Call, copied: dict[str, str], indent: int
+    ) -> Lines:
+        """A tile's copy by TMA; before the first of those that one mbarrier is for, what that is to expect."""
+        plan, name = self.plan, ring.name
+        offsets = offsets_of(marker if self.place == "steady" else edited(marker, Uncommented()))
+        if name in copied:
+            if copied[name] != offsets:
+                raise NotPipelinedError(f"ring {name} is loaded from two places in one iteration")
+            return []
+        slot = plan.first_slot if self.place == "prologue" else plan.coming_slot(ring)
+        made: Lines = []
+        if not copied.keys() & arrivals.descriptors.keys():
+            made.append(arrivals.expect(slot, self.exists, indent))
+        copied[name] = offsets
+        made.append(arrivals.copy(name, offsets, slot, plan.buffers[name], self.exists, indent))
         return made
 
     def _branches(self, first: ast.If, line: cst.If, copied: dict[str, str], indent: int) -> Lines:

@@ -17,7 +17,8 @@ class NotPipelinedError(ValueError):
 class Ring:
     """A ring of tiles in shared memory, named after the author's variable; all else is Gluon source.
 
-    `in_memory`: a wgmma reads the tile in place; else it is only loaded to registers.
+    `in_memory`: a wgmma reads the tile in place; else it is only loaded to registers. `tile`: TMA copies it,
+    through the descriptor that the marker's first argument is, which says all else that there is to say of it.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Ring:
     shape: tuple[str, ...]
     layout: str
     in_memory: bool
+    tile: bool = False
 
 
 @dataclass(frozen=True)

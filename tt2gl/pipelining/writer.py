@@ -14,6 +14,7 @@ from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.texts import operand
+from tt2gl.pipelining.tma import allocation, of_ring
 from tt2gl.pipelining.trees import alone, code, comments, indented, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Compound, Lines
 
@@ -51,7 +52,9 @@ class LoopWriter:
                 body=inner.with_changes(body=body),
             )
         )
-        return [*made, statement("async_copy.wait_group(0)")]
+        if plan.copied:
+            made.append(statement("async_copy.wait_group(0)"))
+        return [*made, *(line for each in plan.barriers for line in each.gone(plan.each))]
 
     def _condition(self) -> Lines:
         """Refuses depths with which nothing would run ahead: a tile would be read before it is there."""
@@ -67,10 +70,12 @@ class LoopWriter:
         for ring in self.plan.rings:
             shape = ", ".join([spec.depth(ring).source, *ring.shape])
             source = f"gl.allocate_shared_memory({ring.dtype}, [{shape}], {ring.layout})"
+            if (arrivals := of_ring(self.plan.barriers, ring)) is not None:
+                source = allocation(arrivals.descriptors[ring.name], arrivals.depth)
             made.append(statement(f"{self.plan.buffers[ring.name]} = {source}"))
         note = _rings_note([spec.depth(ring) for ring in self.plan.rings], spec.ahead)
         made[0] = made[0].with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(f"# {note}"))])
-        return list(made)
+        return [*made, *(line for each in self.plan.barriers for line in each.made(self.plan.each))]
 
     def _constants(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
         return [

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import libcst as cst
 
-from tt2gl.plan import ASYNC_LOAD
+from tt2gl.plan import ASYNC_LOAD, TMA_LOAD, TMA_STORE
 
 IMPORTED = {"gluon": "triton.experimental.gluon", "gl": "triton.experimental.gluon.language"}
 """The names that converted code uses, and the modules they stand for."""
@@ -55,8 +55,8 @@ except ImportError:  # as it was called before Triton 3.8
 """
 
 TMA_COPIES = {
-    "tma_load": ("async_load", "async_copy_global_to_shared"),
-    "tma_store": ("async_store", "async_copy_shared_to_global"),
+    TMA_LOAD: ("async_load", "async_copy_global_to_shared"),
+    TMA_STORE: ("async_store", "async_copy_shared_to_global"),
 }
 """What converted code calls copies by TMA, and what Triton does: now, and before 3.8."""
 

@@ -1,0 +1,145 @@
+"""Rings of tiles that TMA copies: loads through tensor descriptors, and the mbarriers that say when tiles are there.
+
+for k in range(0, steps):                                                          # before
+    a = _tt2gl_ring_a(a_desc, [offs_m, k * BLOCK_K])
+
+bars = gl.allocate_shared_memory(gl.int64, [3, 1], mbarrier.MBarrierLayout())      # after
+for slot in gl.static_range(3):
+    mbarrier.init(bars.index(slot), count=1)
+...
+for k in range(0, steps):
+    mbarrier.wait(bars.index(k % 3), k // 3 & 1)
+    a = a_buf.index(k % 3)
+    ...
+    mbarrier.expect(bars.index(ahead % 3), a_desc.block_type.nbytes, pred=ahead < steps)
+    tma_load(a_desc, [offs_m, ahead * BLOCK_K], bars.index(ahead % 3), a_buf.index(ahead % 3), pred=ahead < steps)
+
+Tiles that stand side by side in the body share a ring of mbarriers, as Triton has it for those that one product reads.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tt2gl.pipelining.rings import MARKER, Amount, LoopRings, NotPipelinedError, Ring
+from tt2gl.pipelining.texts import call
+from tt2gl.pipelining.trees import statement
+from tt2gl.pipelining.walking import Lines
+from tt2gl.plan import TMA_LOAD
+
+
+@dataclass(frozen=True)
+class Barriers:
+    """A ring of mbarriers: its name, how many they are, and its rings of tiles, each with its descriptor."""
+
+    name: str
+    depth: Amount
+    descriptors: Mapping[str, str]
+
+    def at(self, slot: str) -> str:
+        """The mbarrier of a slot."""
+        return f"{self.name}.index({slot})"
+
+    def made(self, variable: str) -> Lines:
+        """The statements that make the ring; `variable` is free."""
+        shape = f"[{self.depth.source}, 1]"
+        return [
+            statement(f"{self.name} = gl.allocate_shared_memory(gl.int64, {shape}, mbarrier.MBarrierLayout())"),
+            *self._each(variable, "mbarrier.init({}, count=1)"),
+        ]
+
+    def gone(self, variable: str) -> Lines:
+        """The statements that end it."""
+        return self._each(variable, "mbarrier.invalidate({})")
+
+    def _each(self, variable: str, source: str) -> Lines:
+        if self.depth.known == 1:
+            return [statement(source.format(self.at("0")))]
+        inner = cst.IndentedBlock([statement(source.format(self.at(variable)))])
+        return [cst.For(cst.Name(variable), cst.parse_expression(f"gl.static_range({self.depth.source})"), inner)]
+
+    def wait(self, slot: str, number: str) -> Lines:
+        """Wait for the tiles of a slot; `number` counts the iterations."""
+        turn = number if self.depth.known == 1 else f"{number} // {self.depth.factor}"
+        return [statement(f"mbarrier.wait({self.at(slot)}, {turn} & 1)")]
+
+    def expect(self, slot: str, exists: str, indent: int) -> cst.BaseStatement:
+        """Say how much is to come into a slot, where the iteration `exists`."""
+        size = " + ".join(f"{descriptor}.block_type.nbytes" for descriptor in self.descriptors.values())
+        return _line(call("mbarrier.expect", [self.at(slot), size, f"pred={exists}"], indent))
+
+    def copy(self, ring: str, offsets: str, slot: str, buffer: str, exists: str, indent: int) -> cst.BaseStatement:
+        """Copy one tile into a slot."""
+        given = [self.descriptors[ring], offsets, self.at(slot), f"{buffer}.index({slot})", f"pred={exists}"]
+        return _line(call(TMA_LOAD, given, indent))
+
+
+def allocation(descriptor: str, depth: Amount) -> str:
+    """The memory of a ring of a descriptor's tiles."""
+    shape = f"[{depth.source}] + {descriptor}.block_shape"
+    return f"gl.allocate_shared_memory({descriptor}.dtype, {shape}, {descriptor}.layout)"
+
+
+def barriers(
+    spec: LoopRings, body: Sequence[ast.stmt], kept: frozenset[ast.stmt], fresh: Callable[[str], str]
+) -> tuple[Barriers, ...]:
+    """The mbarriers of a loop's tiles, in the order in which the `kept` statements of its body read them."""
+    groups: list[dict[str, str]] = []
+    apart = True
+    for each in body:
+        found = _descriptors(spec, each)
+        new = {name: said for name, said in found.items() if all(name not in group for group in groups)}
+        for name, said in new.items():
+            if apart or _depth(spec, name) != _depth(spec, next(iter(groups[-1]))):
+                groups.append({})
+                apart = False
+            groups[-1][name] = said
+        if not found and each in kept:
+            apart = True
+    return tuple(
+        Barriers(
+            fresh("bars" if len(groups) == 1 else f"{next(iter(group))}_bars"), _depth(spec, next(iter(group))), group
+        )
+        for group in groups
+    )
+
+
+def _depth(spec: LoopRings, name: str) -> Amount:
+    return spec.depth(spec.ring(name))
+
+
+def _descriptors(spec: LoopRings, body: ast.stmt) -> dict[str, str]:
+    """The rings of tiles that a statement reads, and the descriptor of each. Raises NotPipelinedError."""
+    found: dict[str, str] = {}
+    for node in ast.walk(body):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(MARKER)):
+            continue
+        name = node.func.id.removeprefix(MARKER)
+        if not spec.ring(name).tile:
+            continue
+        said = ast.unparse(node.args[0])
+        if found.setdefault(name, said) != said:
+            raise NotPipelinedError(f"ring {name} is loaded through two descriptors")
+    return found
+
+
+def offsets_of(marker: cst.Call) -> str:
+    """Where a marker's tile starts, as source."""
+    named = {each.keyword.value: each.value for each in marker.args if each.keyword is not None}
+    offsets = named["offsets"] if "offsets" in named else marker.args[1].value
+    return cst.Module([]).code_for_node(offsets)
+
+
+def of_ring(found: Sequence[Barriers], ring: Ring) -> Barriers | None:
+    """The mbarriers of a ring of tiles; None for one of ordinary copies."""
+    return next((each for each in found if ring.name in each.descriptors), None)
+
+
+def _line(source: str) -> cst.BaseStatement:
+    made = cst.parse_statement(source)
+    assert isinstance(made, cst.BaseStatement)
+    return made
