@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.calls import CallReader
 from tt2gl.analysis.descriptors import DescriptorReader
@@ -289,10 +289,10 @@ class Builder:
             known = bound.find().definitions
             if not isinstance(fact, TensorFact):
                 fact = TensorFact(known[0].node.shape, f"int{known[0].node.bits}")
-            reading = self.node("read", node, fact, [], frame)
-            reading.web = bound
-            alike = [definition.node.dims for definition in known if definition.node.shape == fact.shape]
-            reading.dims = alike[0] if alike else tuple(str(extent) for extent in fact.shape)
+            made = next((each.node for each in known if each.node.shape == fact.shape), known[0].node)
+            # What the frontend says of `x` in `x &= y` is its type afterwards.
+            reading = self.node("read", node, replace(fact, shape=made.shape), [], frame)
+            reading.web, reading.dims = bound, made.dims
             reading.cheap = True
             return reading
         if isinstance(bound, tuple):
