@@ -9,7 +9,17 @@ from dataclasses import dataclass
 
 from tt2gl.analysis.facts import ConstFact, Fact, Position
 
-_PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context, ast.Attribute)
+_PLAIN = (
+    ast.Name,
+    ast.Constant,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.IfExp,
+    ast.operator,
+    ast.unaryop,
+    ast.expr_context,
+    ast.Attribute,
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,7 @@ def static_text(
         substitution = _Substitution(texts, outer)
         replaced = substitution.visit(copy.deepcopy(node))
         if substitution.known:
-            return ast.unparse(replaced)
+            text = ast.unparse(replaced)
+            return f"({text})" if isinstance(replaced, ast.IfExp) else text
     integer = Static(None, fact).integer
     return None if integer is None else str(integer)
