@@ -109,7 +109,8 @@ def test_a_whole_dimension_needs_no_mask() -> None:
 
 def test_what_a_loop_leaves_alone_is_indexed_before_it() -> None:
     made = lowered_body(MAKE + "i = 0\nfor k in range(0, m, B):\n    x = x_desc.load([i, k])\n")
-    assert made.startswith("i = 0\nx_rows = i + tl.arange(0, BLOCK).to(tl.int64)\nfor k in range(0, m, B):\n    x_cols = k")
+    assert made.startswith("i = 0\nx_rows = i + tl.arange(0, BLOCK).to(tl.int64)\nfor k in range(0, m, B):\n")
+    assert made.index("for k") < made.index("x_cols = k + ")
 
 
 def test_what_a_loop_changes_is_not() -> None:

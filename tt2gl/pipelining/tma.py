@@ -89,10 +89,14 @@ def barriers(
 ) -> tuple[Barriers, ...]:
     """The mbarriers of a loop's tiles, in the order in which the `kept` statements of its body read them."""
     groups: list[dict[str, str]] = []
+    known: dict[str, str] = {}
     apart = True
     for each in body:
         found = _descriptors(spec, each)
-        new = {name: said for name, said in found.items() if all(name not in group for group in groups)}
+        if any(known.get(name, said) != said for name, said in found.items()):
+            raise NotPipelinedError("a ring of tiles is loaded through two descriptors")
+        new = {name: said for name, said in found.items() if name not in known}
+        known |= found
         for name, said in new.items():
             if apart or _depth(spec, name) != _depth(spec, next(iter(groups[-1]))):
                 groups.append({})
@@ -123,7 +127,7 @@ def _descriptors(spec: LoopRings, body: ast.stmt) -> dict[str, str]:
             continue
         said = ast.unparse(node.args[0])
         if found.setdefault(name, said) != said:
-            raise NotPipelinedError(f"ring {name} is loaded through two descriptors")
+            raise NotPipelinedError("a ring of tiles is loaded through two descriptors")
     return found
 
 

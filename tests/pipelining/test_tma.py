@@ -1,0 +1,133 @@
+"""Loops over tiles that TMA copies: what is refused, and the mbarriers that are written."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from tt2gl.pipeline import LoopRings, NotPipelinedError, Ring, pipelined
+
+HEAD = "@gluon.jit\ndef kernel(a_desc, b_desc, p_ptr, n, STAGES: gl.constexpr):\n"
+
+
+def tile(name: str, *, in_memory: bool = True) -> Ring:
+    return Ring(name, "", (), "", in_memory, tile=True)
+
+
+PAIR = LoopRings("kernel", 2, (tile("a"), tile("b")), "STAGES")
+
+
+def written(body: str, spec: LoopRings = PAIR) -> str:
+    made = pipelined(HEAD + textwrap.indent(textwrap.dedent(body), "    "), [spec], "copy")
+    ast.parse(made)
+    return textwrap.dedent(made.removeprefix(HEAD))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("a_desc, [k, 0]", "b_desc, [k, 0]", "through two descriptors"),
+        ("a_desc, [k, 0]", "a_desc, [k, 1]", "from two places"),
+    ],
+)
+def test_one_ring_is_loaded_from_one_place(first: str, second: str, reason: str) -> None:
+    body = f"for k in range(n):\n    x += _tt2gl_ring_a({first}).load(l)\n    x += _tt2gl_ring_a({second}).load(l)\n"
+    with pytest.raises(NotPipelinedError, match=reason):
+        written(body)
+
+
+def test_tiles_side_by_side_share_their_barriers() -> None:
+    made = written(
+        "for k in range(n):\n"
+        "    a = _tt2gl_ring_a(a_desc, [0, k * 8])\n"
+        "    b = _tt2gl_ring_b(b_desc, [k * 8, 0])\n"
+        "    acc = warpgroup_mma(a, b, acc)\n"
+    )
+    assert made == textwrap.dedent(
+        """\
+        gl.static_assert(STAGES > 1, "no load would run ahead")
+        # rings of STAGES tiles; loads run STAGES - 1 iterations ahead
+        a_buf = gl.allocate_shared_memory(a_desc.dtype, [STAGES] + a_desc.block_shape, a_desc.layout)
+        b_buf = gl.allocate_shared_memory(b_desc.dtype, [STAGES] + b_desc.block_shape, b_desc.layout)
+        bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+        for each in gl.static_range(STAGES):
+            mbarrier.init(bars.index(each), count=1)
+        for k in gl.static_range(STAGES - 1):
+            mbarrier.expect(bars.index(k), a_desc.block_type.nbytes + b_desc.block_type.nbytes, pred=k < n)
+            tma_load(a_desc, [0, k * 8], bars.index(k), a_buf.index(k), pred=k < n)
+            tma_load(b_desc, [k * 8, 0], bars.index(k), b_buf.index(k), pred=k < n)
+
+        for k in range(n):
+            mbarrier.wait(bars.index(k % STAGES), k // STAGES & 1)
+            a = a_buf.index(k % STAGES)
+            b = b_buf.index(k % STAGES)
+            acc = warpgroup_mma(a, b, acc, is_async=True)
+            # runs on, while the iteration before is done: its tiles may be overwritten
+            acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
+            ahead = k + STAGES - 1
+            mbarrier.expect(
+                bars.index(ahead % STAGES), a_desc.block_type.nbytes + b_desc.block_type.nbytes, pred=ahead < n)
+            tma_load(a_desc, [0, ahead * 8], bars.index(ahead % STAGES), a_buf.index(ahead % STAGES), pred=ahead < n)
+            tma_load(b_desc, [ahead * 8, 0], bars.index(ahead % STAGES), b_buf.index(ahead % STAGES), pred=ahead < n)
+        acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
+        for each in gl.static_range(STAGES):
+            mbarrier.invalidate(bars.index(each))
+        """
+    )
+
+
+def test_tiles_apart_are_waited_for_apart() -> None:
+    made = written(
+        "for k in range(n):\n"
+        "    x += _tt2gl_ring_a(a_desc, [k, 0]).load(l)\n"
+        "    y = x * 2\n"
+        "    y += _tt2gl_ring_b(b_desc, [k, 0]).load(l)\n"
+    )
+    loop = made[made.index("for k in range(n)") :]
+    assert loop.index("mbarrier.wait(a_bars") < loop.index("y = x * 2") < loop.index("mbarrier.wait(b_bars")
+    assert loop.count("mbarrier.expect(") == 2
+
+
+def test_tiles_of_other_depths_have_barriers_of_their_own() -> None:
+    spec = LoopRings("kernel", 2, (tile("a"), tile("b", in_memory=False)), "3")
+    made = written(
+        "for k in range(n):\n"
+        "    a = _tt2gl_ring_a(a_desc, [k, 0])\n"
+        "    acc = warpgroup_mma(_tt2gl_ring_b(b_desc, [0, k]).load(l), a, acc)\n",
+        spec,
+    )
+    assert "a_bars = gl.allocate_shared_memory(gl.int64, [3, 1]" in made
+    assert "b_bars = gl.allocate_shared_memory(gl.int64, [2, 1]" in made
+
+
+def test_one_tile_needs_no_slots() -> None:
+    spec = LoopRings("kernel", 2, (tile("a", in_memory=False),), "1")
+    made = written("for k in range(n):\n    x += _tt2gl_ring_a(a_desc, [k]).load(l)\n", spec)
+    assert "mbarrier.init(bars.index(0), count=1)\n" in made
+    assert "mbarrier.wait(bars.index(0), k & 1)\n" in made
+    assert made.endswith("mbarrier.invalidate(bars.index(0))\n")
+
+
+def test_copies_by_threads_stand_beside_them() -> None:
+    spec = LoopRings("kernel", 2, (tile("a"), Ring("p", "gl.float16", ("8",), "shared", in_memory=False)), "3")
+    made = written(
+        "for k in range(n):\n"
+        "    a = _tt2gl_ring_a(a_desc, [k, 0])\n"
+        "    x += _tt2gl_ring_p(p_ptr + k).load(l)\n"
+        "    acc = warpgroup_mma(x, a, acc)\n",
+        spec,
+    )
+    loop = made[made.index("for k in range(n)") :]
+    assert loop.count("async_copy.wait_group(1)") == loop.count("async_copy.commit_group()") == 1
+    assert "fence_async_shared" not in made
+    assert loop.index("async_copy.wait_group(0)") < loop.index("mbarrier.invalidate")
+
+
+def test_a_loop_that_does_not_start_at_zero_counts_its_turns() -> None:
+    spec = LoopRings("kernel", 2, (tile("a"),), "STAGES")
+    made = written(
+        "for k in range(p_ptr, n, 8):\n    acc = warpgroup_mma(x, _tt2gl_ring_a(a_desc, [k, 0]), acc)\n", spec
+    )
+    assert "mbarrier.wait(bars.index(turn % STAGES), turn // STAGES & 1)" in made
