@@ -110,8 +110,8 @@ def fence() -> cst.BaseSmallStatement:
     return line.body[0]
 
 
-def first_name(node: cst.BaseExpression) -> str:
-    """A name to call a value by: the first that its expression mentions."""
+def names_in(node: cst.BaseExpression) -> list[str]:
+    """The variables that an expression mentions, in its order."""
     found: list[str] = []
 
     class Names(cst.CSTVisitor):
@@ -130,4 +130,9 @@ def first_name(node: cst.BaseExpression) -> str:
             return False
 
     node.visit(Names())
-    return found[0] if found else "operand"
+    return found
+
+
+def first_name(node: cst.BaseExpression) -> str:
+    """A name to call a value by: the first that its expression mentions."""
+    return next(iter(names_in(node)), "operand")

@@ -10,7 +10,7 @@ from tt2gl.plan import Dot, Edits, FunctionPlan, Position
 from tt2gl.rewrite.build import MARK, RING
 from tt2gl.rewrite.conversions import conversion_lines, converted
 from tt2gl.rewrite.creations import with_keywords, with_layout
-from tt2gl.rewrite.dots import argument, fence, first_name, is_statement, loaded, product, put, transposed
+from tt2gl.rewrite.dots import argument, fence, first_name, is_statement, loaded, names_in, product, put, transposed
 from tt2gl.rewrite.expansions import expanded
 from tt2gl.rewrite.fills import filled
 from tt2gl.rewrite.hoists import Loop, before_loop
@@ -32,7 +32,7 @@ class Expressions(cst.CSTTransformer):
         self.edits, self.locate, self.qualify, self.renamed = edits, locate, qualify, renamed
         self.pending: list[cst.BaseSmallStatement] = []
         self.before: dict[Position, list[cst.BaseSmallStatement]] = {}
-        self.target = ""
+        self.target, self.reads_target = "", False
         self.whole: cst.CSTNode | None = None
         self.made: set[str] = set()
 
@@ -41,11 +41,12 @@ class Expressions(cst.CSTTransformer):
         name = node.targets[0].target
         self.target = name.value if len(node.targets) == 1 and isinstance(name, cst.Name) else ""
         self.whole = node.value if self.target else None
+        self.reads_target = self.whole is not None and self.target in names_in(self.whole)
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
         """Note what a statement defines."""
         self.target = node.target.value if isinstance(node.target, cst.Name) else ""
-        self.whole = None
+        self.whole, self.reads_target = None, True
 
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> object:  # type: ignore[override]
         """Apply every expression rule at the node's place, innermost first."""
@@ -112,7 +113,8 @@ class Expressions(cst.CSTTransformer):
         if at in edits.dots and isinstance(original, cst.Call | cst.BinaryOperation):
             node = self._product(original, node, edits.dots[at])
             if is_statement(edits.dots[at]) and (original is not self.whole or at in edits.converts):
-                name = self._unused(self.target or edits.dots[at].name)
+                name = self.target or edits.dots[at].name
+                name = self._unused(f"{name}_product" if self.target and self.reads_target else name)
                 self.pending.append(cst.Assign([cst.AssignTarget(cst.Name(name))], node))
                 node = cst.Name(name)
         return node
@@ -156,7 +158,11 @@ class Expressions(cst.CSTTransformer):
         written = self.edits.targets.get(at, target.value)
         layout = self.edits.converts.get(whole) if whole is not None else None
         if whole is not None and whole in self.edits.dots:
-            made = self._instruction(updated_node.value, self.edits.dots[whole], cst.Name(read))
+            made: cst.BaseExpression = self._instruction(updated_node.value, self.edits.dots[whole], cst.Name(read))
+            if layout and is_statement(self.edits.dots[whole]):
+                name = self._unused(f"{target.value}_product")
+                self.pending.append(cst.Assign([cst.AssignTarget(cst.Name(name))], made))
+                made = cst.Name(name)
             return cst.Assign([cst.AssignTarget(cst.Name(written))], converted(made, layout) if layout else made)
         if read == written and layout is None:
             return updated_node.with_changes(target=cst.Name(written))
