@@ -71,7 +71,8 @@ class DotReader:
         """The author's precision for 32-bit floats, as source; the options of the launch decide where it is None."""
         given = arguments.get("input_precision", 3)
         if given is not None and not self.is_none(given, frame):
-            return ast.unparse(given)
+            said = frame.facts.expressions.get(position_of(given))
+            return f'"{said.value}"' if isinstance(said, ConstFact) else ast.unparse(given)
         allowed = arguments.get("allow_tf32", 4)
         fact = frame.facts.expressions.get(position_of(allowed)) if allowed is not None else None
         if isinstance(fact, ConstFact) and fact.value is not None:

@@ -13,6 +13,7 @@ from tt2gl.analysis.dot_formulas import Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, RingFact
 from tt2gl.analysis.graph import Definition, Graph, Node, sources
 from tt2gl.analysis.memory import Classes, named_dims
+from tt2gl.analysis.naming import stem, unused
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.plan import STAGES, Stages
@@ -87,8 +88,25 @@ class TensorCores:
                 elif node.kind == "descriptor":
                     self.descriptors.setdefault(node.chain, {})[index] = node
                 elif node.staged and node.loop is not None and (ring := scene.facts.lowered.rings.get(node.chain)) is not None:
-                    use = self.rings.setdefault(node.chain, RingUse(node, names.get(id(node), "tile")))
+                    if node.chain not in self.rings:
+                        self.rings[node.chain] = RingUse(node, self._ring_name(node, names))
+                    use = self.rings[node.chain]
                     use.facts[index], use.shapes[index] = ring, node.shape
+
+    def _ring_name(self, node: Node, names: dict[int, str]) -> str:
+        """What a ring is called: as the variable its tile becomes, else as the pointer it is loaded from.
+
+        Loads of one variable share a ring (one is taken, by a compile-time condition); two loads of one statement do not.
+        """
+        name = names.get(id(node)) or stem(node.function) or "tile"
+        beside = {
+            use.name
+            for use in self.rings.values()
+            if use.node.site.function == node.site.function
+            and use.node.site.statement == node.site.statement
+            and use.node.site.position != node.site.position
+        }
+        return unused(name, beside)
 
     def stages(self) -> Stages | None:
         """How deep Triton pipelines the kernel's loops, as source that gives every launch its own; None if it does not.
