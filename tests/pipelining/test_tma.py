@@ -67,8 +67,7 @@ def test_tiles_side_by_side_share_their_barriers() -> None:
             # runs on, while the iteration before is done: its tiles may be overwritten
             acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
             ahead = k + STAGES - 1
-            mbarrier.expect(
-                bars.index(ahead % STAGES), a_desc.block_type.nbytes + b_desc.block_type.nbytes, pred=ahead < n)
+            mbarrier.expect(bars.index(ahead % STAGES), a_desc.block_type.nbytes + b_desc.block_type.nbytes, pred=ahead < n)
             tma_load(a_desc, [0, ahead * 8], bars.index(ahead % STAGES), a_buf.index(ahead % STAGES), pred=ahead < n)
             tma_load(b_desc, [ahead * 8, 0], bars.index(ahead % STAGES), b_buf.index(ahead % STAGES), pred=ahead < n)
         acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
