@@ -1,0 +1,150 @@
+"""Products on Blackwell: first those waited for at once, then sums that stay in tensor memory, products that run on."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from tt2gl.pipeline import LoopRings, pipelined
+
+HEAD = "@gluon.jit\ndef kernel(a_buf, b_buf, x, n):\n"
+SAID = "[M, N], gl.float32, memory, registers"
+BEGIN = """\
+mma_bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+mbarrier.init(mma_bar, count=1)
+mma_phase = 0
+acc_tmem = allocate_tensor_memory(gl.float32, [M, N], memory)
+"""
+DONE = """\
+tcgen05_commit(mma_bar)
+mbarrier.wait(mma_bar, mma_phase)
+mma_phase ^= 1
+"""
+NEXT = """\
+mbarrier.wait(mma_bar, mma_phase ^ 1)
+tcgen05_commit(mma_bar)
+mma_phase ^= 1
+"""
+END = "mbarrier.invalidate(mma_bar)\n"
+
+
+def written(body: str) -> str:
+    """The body of a kernel after the pass, without comments."""
+    text = HEAD + textwrap.indent(textwrap.dedent(body), "    ")
+    made = pipelined(text, [LoopRings("kernel", 2, (), "3")])
+    return "".join(f"{line}\n" for each in _function(made).body for line in ast.unparse(each).splitlines())
+
+
+def _function(text: str) -> ast.FunctionDef:
+    (function,) = ast.parse(text).body
+    assert isinstance(function, ast.FunctionDef)
+    return function
+
+
+def product(a: str = "a_buf.index(k)", b: str = "b_buf.index(k)", added: str = "acc", more: str = "") -> str:
+    return f"_tt2gl_tcgen05({a}, {b}, {added}, {SAID}{more})"
+
+
+def loop(*lines: str) -> str:
+    return "for k in range(n):\n" + textwrap.indent("".join(f"{line.rstrip()}\n" for line in lines), "    ")
+
+
+MULTIPLY = "tcgen05_mma(a_buf.index(k), b_buf.index(k), acc_tmem)"
+LOAD = "acc = acc_tmem.load(registers)\n"
+
+
+def test_without_products_nothing_changes() -> None:
+    body = loop("acc = mma_v2(a, b, acc)") + "use(acc)\n"
+    assert written(body) == body
+
+
+def test_a_product_outside_a_loop_is_waited_for() -> None:
+    expected = f"{BEGIN}acc_tmem.store(x)\ntcgen05_mma(a, b, acc_tmem)\n{DONE}{LOAD}{END}use(acc)\n"
+    assert written(f"acc = {product('a', 'b', 'x')}\nuse(acc)\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "added"), [("", "None"), ("acc = gl.zeros([M, N], gl.float32)\n", "acc")], ids=["none", "zeros"]
+)
+def test_a_product_that_adds_to_nothing_ignores_its_memory(before: str, added: str) -> None:
+    made = written(loop(before, f"acc = {product(added=added)}", "use(acc)"))
+    assert "acc_tmem.store" not in made
+    assert "tcgen05_mma(a_buf.index(k), b_buf.index(k), acc_tmem, use_acc=False)" in made
+
+
+def test_what_is_read_since_it_was_zero_is_added_to() -> None:
+    made = written(loop("acc = gl.zeros([M, N], gl.float32)", "acc += x", f"acc = {product()}", "use(acc)"))
+    assert "acc_tmem.store(acc)" in made
+    assert "use_acc" not in made
+
+
+def test_a_sum_that_is_read_after_its_product_is_taken_out_each_time() -> None:
+    made = written(loop(f"acc = {product()}", "use(acc)"))
+    body = loop("acc_tmem.store(acc)", MULTIPLY, *DONE.splitlines(), LOAD, "use(acc)")
+    assert made == f"{BEGIN}{body}{END}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # Its tile is written in each iteration, to the same place.
+        (f"b = gl.allocate_shared_memory(gl.float16, [K, N], shared, x)\nacc = {product(b='b')}"),
+        # It is under a condition.
+        (f"if n > k:\n    acc = {product()}"),
+        # It reads its own sum from memory that nothing knows to be done: nothing waits in between.
+        (f"acc = acc * x\nacc = {product()}"),
+        # What its first operand takes its type from is made in the loop.
+        (f"b = get(k)\nacc = {product('x', 'b', more=', [M, K], operand')}"),
+    ],
+)
+def test_products_that_are_waited_for_at_once(body: str) -> None:
+    made = written(loop(body) + "use(acc)\n")
+    assert made.count("acc_tmem.store(acc)") == 1 + ("acc * x" in body)
+    assert made.endswith(f"{LOAD}{END}use(acc)\n")
+    assert "mma_phase ^ 1" not in made
+    assert made.count("tcgen05_commit") == 1
+
+
+def test_a_sum_stays_in_tensor_memory_and_its_product_runs_on() -> None:
+    made = written(loop(f"acc = {product()}  # sum") + "use(acc)\n")
+    body = loop(MULTIPLY, *NEXT.splitlines())
+    assert made == f"{BEGIN}acc_tmem.store(acc)\n{body}mbarrier.wait(mma_bar, mma_phase ^ 1)\n{LOAD}{END}use(acc)\n"
+
+
+def test_several_products_commit_once() -> None:
+    other = "other = " + product(added="other")
+    made = written(loop(f"acc = {product()}", other, f"acc = {product(b='b')}"))
+    assert made.count("tcgen05_commit") == 1
+    assert made.index("tcgen05_mma(a_buf.index(k), b, acc_tmem)") < made.index("tcgen05_commit")
+    assert made.count(".load(registers)") == 2
+
+
+def test_a_product_that_is_waited_for_takes_along_what_runs_on() -> None:
+    scores = f"s = {product('q', added='None')}"
+    made = written(loop(scores, "acc = acc * use(s)", f"acc = {product('use(s)', more=', [M, K], operand')}"))
+    body = loop(
+        "tcgen05_mma(q, b_buf.index(k), s_tmem, use_acc=False)",
+        *DONE.splitlines(),
+        "s = s_tmem.load(registers)",
+        LOAD,
+        "acc = acc * use(s)",
+        "acc_tmem.store(acc)",
+        "acc_lhs_tmem.store(use(s))",
+        "tcgen05_mma(acc_lhs_tmem, b_buf.index(k), acc_tmem)",
+    )
+    first = "acc_lhs_tmem = allocate_tensor_memory(b_buf.dtype, [M, K], operand)\nacc_tmem.store(acc)\n"
+    assert f"{first}{body}{DONE}{LOAD}{END}" in made
+
+
+def test_a_sum_of_an_inner_loop_stays_over_the_outer_one() -> None:
+    inner = textwrap.indent(loop(f"acc = {product()}"), "    ")
+    made = written(f"for m in range(n):\n{inner}use(acc)\n")
+    body = textwrap.indent(loop(MULTIPLY, *NEXT.splitlines()) + "mbarrier.wait(mma_bar, mma_phase ^ 1)\n", "    ")
+    assert made == f"{BEGIN}acc_tmem.store(acc)\nfor m in range(n):\n{body}{LOAD}{END}use(acc)\n"
+
+
+def test_names_that_the_author_has_are_left_to_him() -> None:
+    made = written(f"acc_tmem = mma_bar = mma_phase = x\nacc = {product('a', 'b', 'None')}\nuse(acc)\n")
+    assert "tcgen05_mma(a, b, acc_tmem_2, use_acc=False)\ntcgen05_commit(mma_bar_2)" in made
