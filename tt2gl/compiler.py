@@ -55,6 +55,8 @@ def source_for(fn: Any, launch: Launch) -> Any:
     if fn.is_gluon() and STAGES in names:
         # What Triton has as an option of the launch, a pipelined Gluon kernel has as a parameter.
         constexprs.setdefault(STAGES, launch.options.num_stages)
+    for flag, arguments in getattr(fn, "aligned", ()):
+        constexprs.setdefault(flag, set(arguments) <= set(launch.divisible_by_16))
     for parameter in inspect.signature(fn.fn).parameters.values():
         if signature[parameter.name] == "constexpr" and parameter.name not in constexprs:
             constexprs[parameter.name] = None if parameter.default is parameter.empty else parameter.default

@@ -10,7 +10,7 @@ from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.dot_formulas import NoFormulaError
 from tt2gl.analysis.facts import LaunchFacts
-from tt2gl.analysis.groups import alike, grouped, traits
+from tt2gl.analysis.groups import alike, grouped, misaligned, traits
 from tt2gl.analysis.kernel import observe_job, parsed
 from tt2gl.analysis.naming import listed
 from tt2gl.analysis.planner import KernelAnalysis
@@ -151,11 +151,15 @@ def _explore(kernels: Sequence[Kernel], target: Target, timeout: float) -> None:
                 facts = [every[place] for place in group]
                 found = variants(known, unreached(trees, facts), trees)
                 jobs.extend((kernel, facts, launch) for launch in found if launch not in known)
+            every_launch = [kernel.launches[index] for index in kernel.facts]
+            jobs.extend((kernel, [], launch) for launch in misaligned(every_launch, every))
     outcomes = map_isolated(
         observe_job, [(kernel.slice, launch, target.name) for kernel, _, launch in jobs], timeout=timeout
     )
     for (kernel, facts, launch), outcome in zip(jobs, outcomes, strict=True):
-        if outcome.value is not None and all(alike(traits(outcome.value), traits(one)) for one in facts):
+        if outcome.value is not None and not facts:
+            kernel.witnesses.append((launch, outcome.value))
+        elif outcome.value is not None and all(alike(traits(outcome.value), traits(one)) for one in facts):
             kernel.turned.append((launch, outcome.value))
 
 
@@ -169,7 +173,7 @@ def _analyse(kernel: Kernel, target: Target, taken: set[str]) -> None:
     try:
         found = _attempt(kernel, [*launches, *more[0]], [*facts, *more[1]], target, taken) if kernel.turned else None
         if found is None or len(found.analyses) > 1:
-            plain = analysed(kernel.slice, name, launches, facts, target, taken)
+            plain = analysed(kernel.slice, name, launches, facts, target, taken, kernel.witnesses)
             if found is None or len(plain.analyses) < len(found.analyses):
                 # A flag that nobody sets is no reason for another body, let alone to keep the kernel.
                 found = plain
@@ -189,7 +193,7 @@ def _attempt(
     """The kernel analysed, None where that cannot be done under one of the launches."""
     assert kernel.slice is not None
     try:
-        return analysed(kernel.slice, kernel.function.name, launches, facts, target, taken)
+        return analysed(kernel.slice, kernel.function.name, launches, facts, target, taken, kernel.witnesses)
     except Exception:  # noqa: BLE001 - whatever it is, it may be due to launches that nobody gave
         return None
 

@@ -18,8 +18,9 @@ from tt2gl.variants import Variants
 class Kernel:
     """What is known of one kernel so far.
 
-    `facts`: by launch; `turned`: launches made of the given ones, to see what those do not reach; `variants`: what was
-    decided, None as long as it stays Triton, and then `kept` says why.
+    `facts`: by launch; `turned`: launches made of the given ones, to see what those do not reach; `witnesses`: others
+    made of them, to see what alignment does; `variants`: what was decided, None as long as the kernel stays Triton, and
+    then `kept` says why.
     """
 
     function: JitFunction
@@ -27,6 +28,7 @@ class Kernel:
     launches: tuple[Launch, ...] = ()
     facts: dict[int, LaunchFacts] = field(default_factory=dict)
     turned: list[tuple[Launch, LaunchFacts]] = field(default_factory=list)
+    witnesses: list[tuple[Launch, LaunchFacts]] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     failed: dict[int, Diagnostic] = field(default_factory=dict)
     variants: Variants | None = None

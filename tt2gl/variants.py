@@ -11,20 +11,24 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from tt2gl.analysis.collected import Conflict
-from tt2gl.analysis.conditions import Case, choice
+from tt2gl.analysis.conditions import Case, Decision, decided
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.graph import FunctionKey
-from tt2gl.analysis.groups import alike, grouped, labels, parted, traits
+from tt2gl.analysis.groups import alike, fitting, grouped, labels, parted, traits
 from tt2gl.analysis.kernel import analyse
 from tt2gl.analysis.naming import unused
 from tt2gl.analysis.planner import KernelAnalysis, Planner
 from tt2gl.launches import Launch
-from tt2gl.plan import Choice, Dispatch, Stages
+from tt2gl.plan import Dispatch, Stages
 from tt2gl.slicing.slices import Slice
 from tt2gl.targets import Target
 
 _MOST_PARTS = 3
 """Bodies that launches of one group are given where they want different layouts at one place."""
+
+
+Witnesses = Sequence[tuple[Launch, LaunchFacts]]
+"""Launches that nobody asked for, seen to learn what tells groups apart."""
 
 
 class Undecided(Exception):
@@ -37,18 +41,24 @@ class Undecided(Exception):
 
 @dataclass(frozen=True)
 class Variants:
-    """A kernel's launches, analysed: all together, or in groups that `choice` tells apart."""
+    """A kernel's launches, analysed: all together, or in groups that `decision` tells apart."""
 
     analyses: tuple[KernelAnalysis, ...]
-    choice: Choice | None = None
+    decision: Decision | None = None
 
     def dispatch(self) -> Dispatch | None:
         """What the kernel itself becomes where it has several bodies."""
-        if self.choice is None:
+        if self.decision is None:
             return None
         asked = {a.bodies[a.function]: a.stages for a in self.analyses if a.stages is not None and a.stages.parameter}
         passed = {name: (stages.source,) for name, stages in asked.items()}
-        return Dispatch(self.analyses[0].function[1], self.choice, passed, stages=self._stages(asked.values()))
+        return Dispatch(
+            self.analyses[0].function[1],
+            self.decision.choice,
+            passed,
+            self.decision.flags,
+            self._stages(asked.values()),
+        )
 
     def _stages(self, asked: Collection[Stages]) -> Stages | None:
         """The number of stages as the kernel is told it for its bodies: its launches' own, or the one they have."""
@@ -61,7 +71,13 @@ class Variants:
 
 
 def analysed(
-    kernel: Slice, name: str, launches: Sequence[Launch], facts: Sequence[LaunchFacts], target: Target, taken: Set[str]
+    kernel: Slice,
+    name: str,
+    launches: Sequence[Launch],
+    facts: Sequence[LaunchFacts],
+    target: Target,
+    taken: Set[str],
+    witnesses: Witnesses = (),
 ) -> Variants:
     """A kernel's launches analysed, in as few groups as can be; bodies have names that are not in `taken`.
 
@@ -83,7 +99,7 @@ def analysed(
             made.append((group, analysis))
     if len(made) == 1:
         return Variants((made[0][1],))
-    return _told_apart(made, name, launches, facts, taken)
+    return _told_apart(made, name, launches, facts, taken, witnesses)
 
 
 def _told_apart(
@@ -92,6 +108,7 @@ def _told_apart(
     launches: Sequence[Launch],
     facts: Sequence[LaunchFacts],
     taken: Set[str],
+    witnesses: Witnesses,
 ) -> Variants:
     """The groups with names, and the choice between them."""
     names: dict[str, list[int]] = {}
@@ -101,8 +118,14 @@ def _told_apart(
         analysis.bodies[analysis.function] = body = unused(f"{name}_{label}", {*taken, *names})
         names[body] = group
     wanted = {index: body for body, group in names.items() for index in group}
-    found = choice([Case(launches[i], facts[i], wanted[i], asks) for i in sorted(wanted)])
-    if not isinstance(found, Choice):
+    cases = [Case(launches[i], facts[i], wanted[i], asks) for i in sorted(wanted)]
+    more: list[Case] = []
+    for launch, seen in witnesses:
+        served = fitting({body: [facts[i] for i in group] for body, group in names.items()}, seen)
+        if served is not None:
+            more.append(Case(launch, seen, served, asks))
+    found = decided([*cases, *more]) or decided(cases)
+    if found is None:
         raise Undecided({analysis.label: group for group, analysis in made})
     return Variants(tuple(analysis for _, analysis in made), found)
 

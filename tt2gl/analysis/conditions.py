@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 
 from tt2gl.analysis.facts import DotFact, LaunchFacts
+from tt2gl.analysis.naming import unused
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.launches import Launch
 from tt2gl.plan import STAGES, Choice
 
 _WGMMA_ROWS = 64
 _WGMMA_RULE = "wgmma takes whole warpgroups and 64 rows at least"
+_ALIGNED = "ALIGNED"
+_ALIGNED_COMMENT = "copies run ahead where they can be wide"
 _MOST_NAMED = 4
 """Groups of values that a condition may list one by one."""
 
@@ -29,33 +32,80 @@ class Case:
 
 @dataclass(frozen=True)
 class _Test:
-    """A condition, and whether it holds under each launch; None where it cannot be asked."""
+    """A condition, and whether it holds under each launch; None where it cannot be asked.
+
+    `multiples`: the arguments of a flag that holds where all are multiples of 16, which has no name yet.
+    """
 
     source: str
     holds: tuple[bool | None, ...]
     comment: str = ""
+    multiples: tuple[str, ...] = ()
 
 
-def choice(cases: Sequence[Case]) -> Choice | str | None:
+@dataclass(frozen=True)
+class Decision:
+    """A choice between functions; `flags`: the arguments that are multiples of 16 where a flag that it asks holds."""
+
+    choice: Choice
+    flags: Mapping[str, tuple[str, ...]]
+
+
+def decided(cases: Sequence[Case]) -> Decision | None:
     """A choice that takes every launch to its function; None where nothing that the kernel is told tells them apart."""
-    tests = [*_rules(cases), *_flags(cases), *_thresholds(cases)]
-    return _choice(cases, range(len(cases)), tests)
+    flags: dict[str, tuple[str, ...]] = {}
+    found = _Search(cases, flags).choice(range(len(cases)))
+    return Decision(found, flags) if isinstance(found, Choice) else None
 
 
-def _choice(cases: Sequence[Case], at: Sequence[int], tests: Sequence[_Test]) -> Choice | str | None:
-    names = list(dict.fromkeys(cases[index].wanted for index in at))
-    if len(names) == 1:
-        return names[0]
-    for test in chain(tests, _pairs(tests), _listed(cases, at)):
-        yes = {cases[index].wanted for index in at if test.holds[index] is True}
-        no = {cases[index].wanted for index in at if test.holds[index] is False}
-        if any(test.holds[index] is None for index in at) or not yes or not no or yes & no:
-            continue
-        then = _choice(cases, [index for index in at if test.holds[index]], tests)
-        otherwise = _choice(cases, [index for index in at if not test.holds[index]], tests)
-        if then is not None and otherwise is not None:
-            return Choice(test.source, then, otherwise, test.comment)
-    return None
+class _Search:
+    """Finds a choice; flags that it asks get their names in `flags`."""
+
+    def __init__(self, cases: Sequence[Case], flags: dict[str, tuple[str, ...]]) -> None:
+        self.cases, self.flags = cases, flags
+        self.first = [*_rules(cases), *_flags(cases)]
+        self.last = [*_alignments(cases), *_thresholds(cases)]
+        self.dtypes = list(_dtypes(cases))
+
+    def choice(self, at: Sequence[int]) -> Choice | str | None:
+        """A choice for some of the launches: the function itself where there is but one."""
+        functions = list(dict.fromkeys(self.cases[index].wanted for index in at))
+        if len(functions) == 1:
+            return functions[0]
+        # The type of the elements is why an instruction is taken, and hardly ever why a load runs ahead.
+        between = self.dtypes if self._mixed(at) else []
+        tests = [*self.first, *between, *self.last, *(self.dtypes if not between else [])]
+        for test in chain(tests, _pairs(tests), _listed(self.cases, at)):
+            if not self._tells(test, at):
+                continue
+            then = self.choice([index for index in at if test.holds[index]])
+            otherwise = self.choice([index for index in at if not test.holds[index]])
+            if then is not None and otherwise is not None:
+                return Choice(self._source(test), then, otherwise, test.comment)
+        return None
+
+    def _tells(self, test: _Test, at: Sequence[int]) -> bool:
+        """Whether a test holds for some functions, and for others does not."""
+        if any(test.holds[index] is None for index in at):
+            return False
+        if test.multiples and self._mixed(at):
+            # Alignment decides how loads are carried out, and no more.
+            return False
+        yes = {self.cases[index].wanted for index in at if test.holds[index]}
+        no = {self.cases[index].wanted for index in at if not test.holds[index]}
+        return bool(yes and no and not yes & no)
+
+    def _mixed(self, at: Sequence[int]) -> bool:
+        """Whether launches take different instructions."""
+        return len({frozenset(dot.instruction for dot in _dots(self.cases[index])) for index in at}) > 1
+
+    def _source(self, test: _Test) -> str:
+        if not test.multiples:
+            return test.source
+        known = next((flag for flag, arguments in self.flags.items() if arguments == test.multiples), None)
+        flag = known or unused(_ALIGNED, {*_names(self.cases), *self.flags})
+        self.flags[flag] = test.multiples
+        return flag
 
 
 def _rules(cases: Sequence[Case]) -> Iterator[_Test]:
@@ -77,7 +127,7 @@ def _dots(case: Case) -> list[DotFact]:
 
 
 def _flags(cases: Sequence[Case]) -> Iterator[_Test]:
-    """Truth, presence, words and types."""
+    """Truth, presence and words."""
     launches = [case.launch for case in cases]
     for name in _names(cases):
         values = [launch.constexprs.get(name) for launch in launches]
@@ -91,14 +141,42 @@ def _flags(cases: Sequence[Case]) -> Iterator[_Test]:
         if all(isinstance(value, str) for value in values):
             for word in dict.fromkeys(values):
                 yield _Test(f'{name} == "{word}"', tuple(value == word for value in values))
+        # An integer that is 1 is known when a kernel is compiled; others are not.
+        if any(kind[:1] in "iu" and kind for kind in kinds) and any(value == 1 for value in values):
+            yield _Test(f"isinstance({name}, int)", tuple(known), f"{name} is 1")
+
+
+def _dtypes(cases: Sequence[Case]) -> Iterator[_Test]:
+    """What pointers point to."""
+    for name in _names(cases):
+        kinds = [case.launch.signature.get(name, "") for case in cases]
         if all(kind.startswith("*") for kind in kinds):
             for kind in dict.fromkeys(kinds):
                 dtype = gluon_dtype(kind.removeprefix("*").removeprefix("k"))
                 same = tuple(other == kind for other in kinds)
                 yield _Test(f"{name}.dtype.element_ty == gl.{dtype}", same)
-        # An integer that is 1 is known when a kernel is compiled; others are not.
-        if any(kind[:1] in "iu" and kind for kind in kinds) and any(value == 1 for value in values):
-            yield _Test(f"isinstance({name}, int)", tuple(known), f"{name} is 1")
+
+
+def _alignments(cases: Sequence[Case]) -> Iterator[_Test]:
+    """Integers that are multiples of 16 under all launches of a function: rows that start where wide copies may.
+
+    No kernel can ask that, so that each launch has to tell it.
+    """
+    for wanted in dict.fromkeys(case.wanted for case in cases):
+        own = [set(case.launch.divisible_by_16) for case in cases if case.wanted == wanted]
+        integers = {
+            name
+            for name in set.intersection(*own)
+            if all(case.launch.signature.get(name, "constexpr")[:1] in "iuc" for case in cases)
+        }
+        names = tuple(
+            name
+            for name in _names(cases)
+            if name in integers and any(name not in case.launch.divisible_by_16 for case in cases)
+        )
+        if names:
+            holds = tuple(set(names) <= set(case.launch.divisible_by_16) for case in cases)
+            yield _Test("", holds, _ALIGNED_COMMENT, names)
 
 
 def _thresholds(cases: Sequence[Case]) -> Iterator[_Test]:
@@ -121,8 +199,9 @@ def _compared(name: str, values: Sequence[int]) -> Iterator[_Test]:
 
 def _pairs(tests: Sequence[_Test]) -> Iterator[_Test]:
     """Two conditions at once."""
-    for one, other in sorted(combinations(range(len(tests)), 2), key=sum):
-        first, second = tests[one], tests[other]
+    plain = [test for test in tests if not test.multiples]
+    for one, other in sorted(combinations(range(len(plain)), 2), key=sum):
+        first, second = plain[one], plain[other]
         both = (None if a is None or b is None else a and b for a, b in zip(first.holds, second.holds, strict=True))
         yield _Test(f"{first.source} and {second.source}", tuple(both), first.comment or second.comment)
 

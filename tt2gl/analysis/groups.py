@@ -7,10 +7,12 @@ ring of buffers laid out for the same reader, or both give it none. What only so
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.facts import CallChain, DotFact, Instruction, LaunchFacts
+from tt2gl.launches import Launch
 
 Traits = dict[CallChain, str]
 """How each dot and each load is carried out, by its place."""
@@ -60,6 +62,46 @@ def _rank(facts: LaunchFacts) -> int:
     return min((_ORDER.index(dot.instruction) for dot in facts.lowered.dots.values()), default=len(_ORDER))
 
 
+def misaligned(launches: Sequence[Launch], facts: Sequence[LaunchFacts]) -> list[Launch]:
+    """Launches with one argument less that is a multiple of 16, where that may be why loads run ahead or do not.
+
+    Made of the first launch of each group whose dots another group carries out alike, but not its loads.
+    """
+    groups = grouped(facts)
+    made: list[Launch] = []
+    for group in groups:
+        first = facts[group[0]]
+        others = [index for other in groups if other is not group for index in other]
+        rivals = [index for index in others if alike(_dots(first), _dots(facts[index]))]
+        known = launches[group[0]]
+        lacking = {n for index in rivals for n in known.divisible_by_16 if n not in launches[index].divisible_by_16}
+        if first.lowered.rings:
+            for name in sorted(n for n in lacking if known.signature[n][:1] in "iu"):
+                left = tuple(other for other in known.divisible_by_16 if other != name)
+                made.append(replace(known, divisible_by_16=left, args=None))
+    return made
+
+
+def _dots(facts: LaunchFacts) -> Traits:
+    return {chain: _how(dot) for chain, dot in facts.lowered.dots.items()}
+
+
+def fitting(bodies: Mapping[str, Sequence[LaunchFacts]], launch: LaunchFacts) -> str | None:
+    """Of bodies, by the launches they are made for, the one that serves another best; None where none does.
+
+    No load may run ahead in it that cannot, and as many as may should.
+    """
+    own = traits(launch)
+    best: tuple[int, str | None] = (-1, None)
+    for name, served in bodies.items():
+        known = {chain: how for facts in served for chain, how in traits(facts).items()}
+        differ = [how for chain, how in known.items() if own.get(chain, how) != how]
+        if all(how == _PLAIN for how in differ):
+            ahead = len(launch.lowered.rings) - len(differ)
+            best = max(best, (ahead, name), key=lambda entry: entry[0])
+    return best[1]
+
+
 def parted(conflict: Conflict, count: int) -> list[list[int]]:
     """The launches of one kernel (`count` of them) by the layouts they want where these conflict.
 
@@ -80,17 +122,27 @@ def parted(conflict: Conflict, count: int) -> list[list[int]]:
 
 def labels(facts: Sequence[LaunchFacts], groups: Sequence[Sequence[int]]) -> list[str]:
     """What tells the groups apart, in a word: their instructions, whether loads run ahead, else a number."""
-    said = [_instructions(facts[index] for index in group) for group in groups]
+    members = [[facts[index] for index in group] for group in groups]
+    said = [_instructions(group) for group in members]
+    ahead = _ahead(members)
     if len(set(said)) == 1 and len(groups) > 1:
         said = [""] * len(groups)
-    ahead = ["pipelined" if any(facts[index].lowered.rings for index in group) else "plain" for group in groups]
     made: list[str] = []
     for place, name in enumerate(said):
-        if said.count(name) > 1:
-            alone = [ahead[other] for other, known in enumerate(said) if known == name]
-            name = "_".join(part for part in (name, ahead[place] if len(set(alone)) > 1 else "") if part)
-        made.append(name or "variant")
+        alone = {ahead[other] for other, known in enumerate(said) if known == name}
+        parts = (name, ahead[place] if len(alone) > 1 else "")
+        made.append("_".join(part for part in parts if part) or "variant")
     return [_numbered(made, place) for place in range(len(made))]
+
+
+def _ahead(groups: Sequence[Sequence[LaunchFacts]]) -> list[str]:
+    """Whether loads run ahead in each group: all of those that do in any, some, or none."""
+    rings = {chain for group in groups for launch in group for chain in launch.lowered.rings}
+    made: list[str] = []
+    for group in groups:
+        reached = {how != _PLAIN for launch in group for chain, how in traits(launch).items() if chain in rings}
+        made.append("plain" if True not in reached else "partly_pipelined" if False in reached else "pipelined")
+    return made
 
 
 def _instructions(facts: Iterable[LaunchFacts]) -> str:

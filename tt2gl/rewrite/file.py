@@ -15,7 +15,7 @@ from tt2gl.rewrite.collisions import Unmarked, collisions
 from tt2gl.rewrite.dispatches import as_body, dispatching
 from tt2gl.rewrite.expressions import FunctionBody
 from tt2gl.rewrite.imports import IMPORTED, top_level_index, with_gluon
-from tt2gl.rewrite.signatures import with_signature
+from tt2gl.rewrite.signatures import with_flags, with_signature
 from tt2gl.source import SourceFile
 
 KEPT = "tt2gl: kept as Triton"
@@ -129,7 +129,10 @@ class _FileEditor(cst.CSTTransformer):
     def _dispatching(self, function: JitFunction, dispatch: Dispatch) -> cst.FunctionDef:
         """A kernel that chooses between its bodies."""
         plan = FunctionPlan(str(function.path), function.line, True, stages=dispatch.stages)
-        return with_signature(dispatching(self._visited(function, plan), dispatch), plan, _is_jit(function))
+        made, is_jit = with_flags(
+            dispatching(self._visited(function, plan), dispatch), dispatch.flags, _is_jit(function)
+        )
+        return with_signature(made, plan, is_jit)
 
     def _visited(self, function: JitFunction, plan: FunctionPlan) -> cst.FunctionDef:
         renamed = {self.names[line]: name for line, name in plan.calls.items()}

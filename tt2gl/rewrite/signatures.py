@@ -12,7 +12,7 @@ def kernel(x_ptr, BLOCK: gl.constexpr):
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 from libcst import ensure_type
@@ -107,10 +107,32 @@ def with_signature(function: cst.FunctionDef, plan: FunctionPlan, is_jit: Sequen
     return with_declarations(function, plan.declarations, plan.conversions.get(ENTRY, ()))
 
 
+def with_flags(
+    function: cst.FunctionDef, flags: Mapping[str, Sequence[str]], is_jit: Sequence[bool]
+) -> tuple[cst.FunctionDef, list[bool]]:
+    """The kernel with flags that each launch gives it: whether arguments are multiples of 16."""
+    decorators, place = list(function.decorators), list(is_jit).index(True)
+    jit = decorators[place]
+    for flag, arguments in flags.items():
+        names = ", ".join(f'"{name}"' for name in arguments) + ("," if len(arguments) == 1 else "")
+        source = f'"{flag}": lambda args: all(args[name] % 16 == 0 for name in ({names}))'
+        source = f"{{{source}}}" if len(source) <= _WIDTH - 20 else f"{{\n    {source}\n}}"
+        given = cst.Decorator(expression(f"{_triton_of(jit)}.heuristics({source})"))
+        decorators.insert(-len(is_jit[place:]), given)
+    added = [False] * len(flags)
+    function = with_parameters(function.with_changes(decorators=decorators), list(flags))
+    return function, [*is_jit[:place], *added, *is_jit[place:]]
+
+
+def _triton_of(jit: cst.Decorator) -> str:
+    """What the author calls Triton."""
+    chosen = jit.decorator.func if isinstance(jit.decorator, cst.Call) else jit.decorator
+    return cst.Module([]).code_for_node(chosen.value) if isinstance(chosen, cst.Attribute) else "triton"
+
+
 def _stages_of_launch(jit: cst.Decorator, stages: Stages) -> cst.Decorator:
     """What gives a kernel its launch's `num_stages`, an option that Gluon's compiler does not look at."""
-    chosen = jit.decorator.func if isinstance(jit.decorator, cst.Call) else jit.decorator
-    triton = cst.Module([]).code_for_node(chosen.value) if isinstance(chosen, cst.Attribute) else "triton"
+    triton = _triton_of(jit)
     name, default = stages.source, stages.default
     given = f'args.get("{name}", args.get("num_stages", {default}))'
     return cst.Decorator(expression(f'{triton}.heuristics({{"{name}": lambda args: {given}}})'))

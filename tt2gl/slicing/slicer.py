@@ -12,8 +12,11 @@ import ast
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import libcst as cst
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.host.evaluator import Evaluator, open_module
@@ -21,6 +24,7 @@ from tt2gl.host.externals import PURE_MODULES
 from tt2gl.host.scopes import Module, Scope
 from tt2gl.host.stand_ins import stand_in
 from tt2gl.host.values import Builtin, Cause, Class, External, Frame, Function, HostRaise, ModuleValue, Undecided
+from tt2gl.jit_functions import JitFunction
 from tt2gl.slicing import support
 from tt2gl.slicing.free_names import Context, Uses, class_names, free_names
 from tt2gl.slicing.kinds import JIT, bare_decorator, function_kind, is_compiled
@@ -49,7 +53,18 @@ def slice_kernel(source: SourceFile, kernel: str, *, target: str = "sm90", root:
     node = next((node for node in definitions if node.lineno == found[0].line), definitions[0])
     slicer = _Slicer(evaluator)
     slicer.keep(Function(Frame(module.scopes[node]), node))
-    return slicer.finish(kernel)
+    return replace(slicer.finish(kernel), aligned=tuple(_aligned(found[0])))
+
+
+_ALIGNED = re.compile(r'"(\w+)": lambda args: all\(args\[name\] % 16 == 0 for name in \(([^()]*)\)\)')
+
+
+def _aligned(kernel: JitFunction) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The flags of a converted kernel that say which of its arguments are multiples of 16."""
+    for decorator in kernel.decorators:
+        if decorator.kind == "heuristics":
+            for flag, names in _ALIGNED.findall(cst.Module([]).code_for_node(decorator.node)):
+                yield flag, tuple(re.findall(r"\w+", names))
 
 
 class _Slicer:

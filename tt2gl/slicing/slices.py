@@ -24,12 +24,16 @@ class SlicedModule:
 
 @dataclass(frozen=True)
 class Slice:
-    """A kernel with all that it reaches. The entry module is the first; `functions` names every jit function kept."""
+    """A kernel with all that it reaches. The entry module is the first; `functions` names every jit function kept.
+
+    `aligned`: the kernel's flags that say of arguments, by name, that they are multiples of 16.
+    """
 
     kernel: str
     modules: tuple[SlicedModule, ...]
     functions: tuple[tuple[str, str], ...]
     diagnostics: tuple[Diagnostic, ...] = ()
+    aligned: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def load_slice(sliced: Slice, directory: Path) -> Any:
@@ -48,7 +52,10 @@ def load_slice(sliced: Slice, directory: Path) -> Any:
         sys.path.insert(0, str(directory))
     importlib.invalidate_caches()
     entry = importlib.import_module(sliced.modules[0].name)
-    return getattr(entry, sliced.kernel)
+    function = getattr(entry, sliced.kernel)
+    # Decorators that look at a launch's arguments are left out of slices; the compiler is told what these gave.
+    function.aligned = sliced.aligned
+    return function
 
 
 def names_of(sliced: Slice) -> Mapping[str, Path]:
