@@ -51,6 +51,8 @@ def source_for(fn: Any, launch: Launch) -> Any:
         source = GluonASTSource
     names = list(fn.arg_names)
     signature = {name: launch.signature.get(name, "constexpr") for name in names}
+    if fn.is_gluon():
+        signature = {name: with_tile_layout(kind) for name, kind in signature.items()}
     constexprs = {name: constexpr_value(value, fn) for name, value in launch.constexprs.items() if name in names}
     if fn.is_gluon() and STAGES in names:
         # What Triton has as an option of the launch, a pipelined Gluon kernel has as a parameter.
@@ -62,6 +64,18 @@ def source_for(fn: Any, launch: Launch) -> Any:
             constexprs[parameter.name] = None if parameter.default is parameter.empty else parameter.default
     aligned = {(names.index(name),): [["tt.divisibility", 16]] for name in launch.divisible_by_16 if name in names}
     return source(fn, signature, constexprs, aligned)
+
+
+def with_tile_layout(kind: str) -> str:
+    """The type of a parameter in Gluon: a tensor descriptor's says how its tiles lie in shared memory."""
+    from triton.experimental.gluon.language import NVMMASharedLayout
+    from triton.language import str_to_ty
+
+    if not re.fullmatch(r"tensordesc<\w+\[[\d, ]+\]>", kind):
+        return kind
+    block = str_to_ty(kind, None).block_type
+    layout = NVMMASharedLayout.get_default_for([int(extent) for extent in block.shape], block.element_ty)
+    return f"{kind[:-1]},{layout!r}>"
 
 
 def options_for(backend: Any, launch: Launch, **changes: Any) -> Any:

@@ -26,10 +26,10 @@ from tt2gl.matrix_layouts import (
     WGMMA_SOURCE,
     fma_source,
 )
-from tt2gl.plan import FilePlan, FunctionPlan, KeptFunction
+from tt2gl.plan import HOST_TILES, FilePlan, FunctionPlan, KeptFunction
 from tt2gl.rewrite.file import KEPT
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
-from tt2gl.rewrite.tiles import LOAD_TILE_SOURCE, STORE_TILE_SOURCE
+from tt2gl.rewrite.tiles import HOST_TILES_SOURCE, LOAD_TILE_SOURCE, STORE_TILE_SOURCE
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
 from tt2gl.targets import Target
@@ -159,6 +159,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "loaded_for_rows_layout": (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
         "load_tile": (LOAD_TILE_SOURCE,),
         "store_tile": (STORE_TILE_SOURCE,),
+        HOST_TILES: (HOST_TILES_SOURCE,),
     }
     for name in ("max", "min"):
         helpers[f"{name}_with_index"] = (*combine_sources(name), helper_source(name))

@@ -122,6 +122,9 @@ class Declaration:
 ASYNC_LOAD = "async_load"
 """What converted code calls an asynchronous copy to shared memory, whatever the installed Triton calls it."""
 
+HOST_TILES = "with_tile_layouts"
+"""The decorator of a kernel that the host gives tensor descriptors: Gluon wants the layout of their tiles."""
+
 TMA_LOAD = "tma_load"
 """What converted code calls a copy of a tile by TMA to shared memory."""
 
@@ -153,7 +156,8 @@ class FunctionPlan:
     `name`: what it is called, where it is one of several made of the author's; `calls`: the names of such functions
     that it calls, by the line of the author's.
     `copies`: statements that stand several times, each time with other edits. `hoists`: by where the loop starts.
-    `rings`: what its loads go through, `stages`: how far they run ahead of their use.
+    `rings`: what its loads go through, `stages`: how far they run ahead of their use. `host_tiles`: a kernel that the
+    host gives tensor descriptors, whose tiles need a layout.
     """
 
     path: str
@@ -169,10 +173,13 @@ class FunctionPlan:
     hoists: Mapping[tuple[int, int], tuple[Hoist, ...]] = field(default_factory=dict)
     rings: tuple[Ring, ...] = ()
     stages: Stages | None = None
+    host_tiles: bool = False
 
     def layouts(self) -> Iterator[str]:
         """Every layout that the function's text spells, and every helper that it calls."""
         yield from (declaration.source for declaration in self.declarations)
+        if self.host_tiles:
+            yield f"{HOST_TILES}("
         for edits in (self.edits, *(copy for copies in self.copies.values() for copy in copies)):
             yield from (*edits.creations.values(), *edits.converts.values())
             yield from (layout for _, layout in edits.fills.values())

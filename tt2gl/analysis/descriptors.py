@@ -1,7 +1,7 @@
-"""Tensor descriptors made in a kernel, as graph nodes: what makes them, and the loads and stores through them.
+"""Tensor descriptors, a kernel's own or the host's, as graph nodes: what makes them, loads and stores through them.
 
 A load puts its tile into shared memory, where products take it or from where it is read in any layout; a store takes
-its value in the layout that it has. Descriptors that the host makes, and other uses, raise `Unsupported`.
+its value in the layout that it has. Other uses, and targets without TMA, raise `Unsupported`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _TRANSFERS = {"load": "load", "store": "store", "load_tensor_descriptor": "load", "store_tensor_descriptor": "store"}
 
 
+_NO_HARDWARE = "a tensor descriptor, for which the target has no hardware"
+
+
 class DescriptorReader:
     """Turns calls that have to do with descriptors into nodes."""
 
@@ -36,24 +39,26 @@ class DescriptorReader:
         if kind is None:
             raise self.builder.calls.unsupported("TTG304", f"a tensor descriptor's `{name}`", node, frame)
         through = arguments.get("desc", 0)
-        made = self.builder.evaluate(through, frame) if through is not None else None
-        if not isinstance(made, Static) or not made.dims or through is None:
-            raise self.builder.calls.unsupported("TTG304", "a tensor descriptor that the host made", node, frame)
+        if through is None:
+            raise self.builder.calls.unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
+        if not self.builder.facts.tma:
+            raise self.builder.calls.unsupported("TTG304", _NO_HARDWARE, node, frame)
+        made = self.builder.evaluate(through, frame)
         operands = self.builder.calls.operands(arguments, [("offsets", 1), ("value", 2)], frame)
         tensors = [value for value in operands if isinstance(value, Node)]
         shape = fact if kind == "load" else self.builder.shape_of(arguments.get("value", 2), frame)
         if not isinstance(shape, TensorFact):
             raise self.builder.calls.unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
         transfer = self.builder.node("load" if kind == "load" else "store", node, shape, tensors, frame)
-        transfer.dims, transfer.tile, transfer.cheap = made.dims, ast.unparse(through), kind == "load"
-        transfer.pointer = made.pointer
+        transfer.tile, transfer.cheap = ast.unparse(through), kind == "load"
+        transfer.dims = (made.dims if isinstance(made, Static) else ()) or (None,) * len(shape.shape)
         return transfer
 
     def make(self, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Static:
         """A descriptor: its block's extents as the author named them, and the pointer that it starts from."""
         calls = self.builder.calls
-        if not self.builder.facts.lowered.descriptors:
-            raise calls.unsupported("TTG304", "a tensor descriptor, which the target has no hardware for", node, frame)
+        if not self.builder.facts.tma:
+            raise calls.unsupported("TTG304", _NO_HARDWARE, node, frame)
         base, block = arguments.get("base", 0), arguments.get("block_shape", 3)
         for value in calls.operands(arguments, [("base", 0), ("shape", 1), ("strides", 2)], frame):
             self.builder.effect(value)

@@ -152,9 +152,10 @@ class Lowered:
 
 @dataclass(frozen=True)
 class LaunchFacts:
-    """All facts of one launch. `entry` names the kernel's own entry in `functions`."""
+    """All facts of one launch. `entry` names the kernel's own entry in `functions`. `tma`: the target has it."""
 
     entry: str
     functions: dict[str, FunctionFacts]
     accesses: dict[CallChain, Access]
     lowered: Lowered = field(default_factory=Lowered)
+    tma: bool = False

@@ -62,7 +62,7 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path) -> Laun
         with _Watcher(files):
             final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
         lowered = lowered_facts(parse_module(generic_text(final)), lambda path: _author_file(path, files))
-    return LaunchFacts(watcher.entry, watcher.functions, accesses, lowered)
+    return LaunchFacts(watcher.entry, watcher.functions, accesses, lowered, get_target(target).has_tma)
 
 
 class _Watcher:

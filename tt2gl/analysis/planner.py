@@ -16,6 +16,7 @@ from tt2gl.analysis.graph import CallSite, FunctionKey
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.naming import class_names, listed, unused
 from tt2gl.analysis.propagation import Decisions, DotWant
+from tt2gl.analysis.staging import Refusal
 from tt2gl.analysis.terms import IN_RING, Operand, Stored, renamed, rendered, root_of, skeleton
 from tt2gl.plan import ENTRY, Conversion, Declaration, Dot, Edits, FunctionPlan, Ring, Stages, Store, STAGES
 
@@ -36,6 +37,7 @@ class KernelAnalysis:
     taken: frozenset[str]
     names: dict[str, str] = field(default_factory=dict)
     stages: Stages | None = None
+    refused: tuple[Refusal, ...] = ()
     unreached: dict[FunctionKey, list[Position]] = field(default_factory=dict)
     unverified: dict[FunctionKey, Position] = field(default_factory=dict)
     label: str = ""
@@ -259,6 +261,7 @@ class Planner:
             name=key[2],
             calls={call.callee[1]: call.callee[2] for call in self.calls if call.caller == key and call.callee[2]},
             is_kernel=key in self.kernels,
+            host_tiles=self._host_tiles(key),
             parameters=(*sorted(self.borrowed.get(key, ())), *self.parameters.get(key, {})),
             declarations=self._declarations(key, function),
             edits=everywhere,
@@ -267,6 +270,11 @@ class Planner:
             rings=self._rings(key, function),
             stages=self.staged.get(key),
         )
+
+    def _host_tiles(self, key: Body) -> bool:
+        """Whether the host gives a kernel tensor descriptors."""
+        scenes = self.kernels[key].scenes if key in self.kernels else ()
+        return any(kind.startswith("tensordesc") for scene in scenes for kind in scene.launch.signature.values())
 
     def _rings(self, key: Body, function: Function) -> tuple[Ring, ...]:
         """The rings of a function's loads, by name: one for the loads of one variable."""

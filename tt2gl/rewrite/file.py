@@ -16,6 +16,7 @@ from tt2gl.rewrite.dispatches import as_body, dispatching
 from tt2gl.rewrite.expressions import FunctionBody
 from tt2gl.rewrite.imports import IMPORTED, top_level_index, with_gluon
 from tt2gl.rewrite.signatures import with_flags, with_signature
+from tt2gl.rewrite.tiles import with_tile_layouts
 from tt2gl.source import SourceFile
 
 KEPT = "tt2gl: kept as Triton"
@@ -111,6 +112,8 @@ class _FileEditor(cst.CSTTransformer):
             made.insert(0, updated_node)
         if dispatch is not None:
             made.append(self._dispatching(function, dispatch))
+        if any(plan.host_tiles for plan in plans):
+            made[-1] = with_tile_layouts(made[-1])
         return cst.FlattenSentinel(made) if len(made) > 1 else made[0]
 
     def _converted(self, function: JitFunction, plan: FunctionPlan, is_body: bool) -> cst.FunctionDef:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import libcst as cst
 
-from tt2gl.plan import ASYNC_LOAD, TMA_LOAD, TMA_STORE
+from tt2gl.plan import ASYNC_LOAD, HOST_TILES, TMA_LOAD, TMA_STORE
 
 IMPORTED = {"gluon": "triton.experimental.gluon", "gl": "triton.experimental.gluon.language"}
 """The names that converted code uses, and the modules they stand for."""
@@ -54,6 +54,10 @@ except ImportError:  # as it was called before Triton 3.8
     from {_NVIDIA}.ampere.async_copy import async_copy_global_to_shared as {ASYNC_LOAD}
 """
 
+_HOST_TILES = """from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as TileDescriptor
+from triton.runtime.jit import KernelInterface
+"""
+
 TMA_COPIES = {
     TMA_LOAD: ("async_load", "async_copy_global_to_shared"),
     TMA_STORE: ("async_store", "async_copy_shared_to_global"),
@@ -64,13 +68,11 @@ TMA_COPIES = {
 def _tma_copies(used: Collection[str]) -> str:
     """The imports of the copies by TMA that are used."""
     named = [(name, *known) for name, known in TMA_COPIES.items() if name in used]
-    now, before = (", ".join(f"{names[place]} as {names[0]}" for names in named) for place in (1, 2))
-    return f"""
-try:
-    from {_NVIDIA}.hopper.tma import {now}
-except ImportError:  # as it was called before Triton 3.8
-    from {_NVIDIA}.hopper.tma import {before}
-"""
+    now, before = (
+        "\n".join(f"    from {_NVIDIA}.hopper.tma import {names[place]} as {names[0]}" for names in named)
+        for place in (1, 2)
+    )
+    return f"\ntry:\n{now}\nexcept ImportError:  # as it was called before Triton 3.8\n{before}\n"
 
 
 def with_instructions(code: str) -> str:
@@ -84,6 +86,8 @@ def with_instructions(code: str) -> str:
     lines = [line for line in lines if line not in code]
     if ASYNC_LOAD in used and _ASYNC_LOAD not in code:
         lines.append(_ASYNC_LOAD)
+    if f"def {HOST_TILES}(" in code and _HOST_TILES not in code:
+        lines.append(_HOST_TILES)
     if used & TMA_COPIES.keys() and (copies := _tma_copies(used)) not in code:
         lines.append(copies)
     gluon = re.search(r"^from triton\.experimental\.gluon import language as \w+\n", code, re.MULTILINE)

@@ -7,13 +7,14 @@ q = load_tile(q_desc, [start_m, 0]).load(q_layout)      # after: without `.load(
 store_tile(o_desc, [start_m, 0], acc)
 
 The converted file carries the two functions that are called. A load in a loop that is pipelined goes through a ring
-instead (`pipelining.tma`).
+instead (`pipelining.tma`). A kernel whose descriptors the host makes gets a decorator, since Gluon's have a layout.
 """
 
 from __future__ import annotations
 
 import libcst as cst
 
+from tt2gl.plan import HOST_TILES
 from tt2gl.rewrite.build import expression
 
 LOAD_TILE_SOURCE = '''@gluon.jit
@@ -37,6 +38,33 @@ def store_tile(desc, offsets, value):
     tma_store(desc, offsets, tile)
     tma.store_wait(0)
 '''
+
+
+HOST_TILES_SOURCE = f'''def {HOST_TILES}(kernel):
+    """The kernel, with descriptors from the host given the layout that their tiles have in shared memory."""
+
+    def given(value):
+        if not hasattr(value, "block_shape") or hasattr(value, "layout"):
+            return value
+        dtype = gl.dtype(f"int{{8 * value.base.element_size()}}")
+        layout = gl.NVMMASharedLayout.get_default_for(list(value.block_shape), dtype)
+        return TileDescriptor(**vars(value), layout=layout)
+
+    class Kernel(KernelInterface):
+        def __init__(self):
+            self.fn, self.arg_names = kernel, kernel.arg_names
+
+        def run(self, *args, **kwargs):
+            return kernel.run(*map(given, args), **{{name: given(value) for name, value in kwargs.items()}})
+
+    return Kernel()
+'''
+
+
+def with_tile_layouts(function: cst.FunctionDef) -> cst.FunctionDef:
+    """A kernel that the host gives descriptors, under the decorator that gives them layouts: innermost but one."""
+    *outer, jit = function.decorators
+    return function.with_changes(decorators=[*outer, cst.Decorator(expression(f"{HOST_TILES}(x)").func), jit])  # type: ignore[attr-defined]
 
 
 def through_tile(node: cst.Call, kind: str) -> cst.Call:

@@ -22,6 +22,11 @@ class Target:
     description: str
 
     @property
+    def has_tma(self) -> bool:
+        """Whether hardware copies tiles through tensor descriptors, by Gluon's `tma`."""
+        return self.backend == "cuda" and int(self.arch) >= 90
+
+    @property
     def vendor(self) -> str:
         """Who makes it, as people write it."""
         return "NVIDIA" if self.backend == "cuda" else "AMD"
