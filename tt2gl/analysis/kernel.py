@@ -13,6 +13,7 @@ from tt2gl.analysis.frontend import observe
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.analysis.propagation import Propagation
+from tt2gl.analysis.staging import staged_loads
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.failures import CompileError, explain
 from tt2gl.launches import Launch
@@ -46,7 +47,8 @@ def analyse(
         for launch, seen in zip(launches, facts, strict=True)
     ]
     classes = Classes(scenes)
-    cores = TensorCores(classes)
+    staging = staged_loads(scenes, trees)
+    cores = TensorCores(classes, staging.loads)
     decisions = [Propagation(scene, index, classes, cores).run() for index, scene in enumerate(scenes)]
     entry = facts[0].functions[facts[0].entry]
     tree = trees[entry.path]
@@ -55,4 +57,15 @@ def analyse(
     left_out = unreached_creations(trees, facts)
     unverified = first_unreached(trees, facts)
     key = (entry.path, entry.line)
-    return KernelAnalysis(key, name, scenes, classes, decisions, taken, unreached=left_out, unverified=unverified, stages=cores.stages())
+    return KernelAnalysis(
+        key,
+        name,
+        scenes,
+        classes,
+        decisions,
+        taken,
+        stages=cores.stages(),
+        refused=staging.refused,
+        unreached=left_out,
+        unverified=unverified,
+    )

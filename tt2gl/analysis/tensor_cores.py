@@ -6,12 +6,12 @@ kernel's constexprs where one gives exactly those.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.dot_formulas import Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, RingFact
-from tt2gl.analysis.graph import Definition, Graph, Node, sources
+from tt2gl.analysis.graph import Definition, Graph, Node
 from tt2gl.analysis.memory import Classes, named_dims
 from tt2gl.analysis.naming import stem, unused
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
@@ -67,20 +67,17 @@ class RingUse:
 class TensorCores:
     """Dots and rings of a kernel, found once for all its launches."""
 
-    def __init__(self, classes: Classes) -> None:
+    def __init__(self, classes: Classes, staged: Collection[CallChain]) -> None:
         self.classes, self.scenes = classes, classes.scenes
         self.formulas = Formulas(self.scenes)
         self.dots: dict[CallChain, DotUse] = {}
         self.rings: dict[CallChain, RingUse] = {}
         self.descriptors: dict[CallChain, dict[int, Node]] = {}
         self._accumulators: set[str] = set()
-        staged = {chain for scene in self.scenes for chain in scene.facts.lowered.rings}
-        staged -= {chain for scene in self.scenes for chain in _addressing(scene.graph, staged)}
         for index, scene in enumerate(self.scenes):
             names = _names(scene.graph)
             for node in scene.graph.nodes:
-                in_ring = node.chain in staged and node.loop is not None
-                node.staged = node.kind == "load" and (in_ring or bool(node.tile))
+                node.staged = node.kind == "load" and (node.chain in staged or bool(node.tile))
                 if node.kind == "dot" and (fact := scene.facts.lowered.dots.get(node.chain)) is not None:
                     dot = self.dots.setdefault(node.chain, DotUse(node, names.get(id(node), "dot")))
                     dot.facts[index], dot.shapes[index] = fact, node.shape
@@ -229,14 +226,6 @@ class TensorCores:
 def _in_place(ring: RingFact) -> bool:
     """Whether a ring is laid out for an instruction that reads shared memory."""
     return ring.in_place and bool(ring.layout.name == "ttg.nvmma_shared")
-
-
-def _addressing(graph: Graph, staged: Collection[CallChain]) -> Iterator[CallChain]:
-    """The loads that say where loads through rings read: those must be done when the copies start."""
-    for node in graph.nodes:
-        if node.kind == "load" and node.chain in staged:
-            for operand in node.operands:
-                yield from (source.chain for source in sources(operand) if source.kind == "load")
 
 
 def _turned(layout: DialectAttr) -> DialectAttr:

@@ -1,0 +1,88 @@
+"""Which loads go through rings: those that Triton's pipeliner copies ahead, where running ahead changes nothing.
+
+Triton's answer comes from what it compiled; that its own text may be taken apart so is asked of the author's source,
+and a load that may not run ahead (it reads what the loop writes, or is masked with a value) stays where it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tt2gl.analysis.facts import CallChain, LaunchFacts, Position, TensorFact
+from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
+from tt2gl.analysis.memory import Scene
+from tt2gl.analysis.statics import position_of
+from tt2gl.pipelining.ahead import can_run_ahead
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A load that Triton copies ahead and the conversion does not, and why."""
+
+    function: FunctionKey
+    position: Position
+    reason: str
+
+
+@dataclass(frozen=True)
+class Staging:
+    """The loads that go through rings, and those that were refused."""
+
+    loads: frozenset[CallChain]
+    refused: tuple[Refusal, ...] = ()
+
+
+def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> Staging:
+    """The loads of a kernel that go through rings under any launch."""
+    chains = {chain for scene in scenes for chain in scene.facts.lowered.rings}
+    chains -= {chain for scene in scenes for chain in _addressing(scene.graph, chains)}
+    functions = {
+        (path, node.lineno): node
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    }
+    nodes = [node for scene in scenes for node in scene.graph.nodes if node.kind == "load" and node.chain in chains]
+    nodes = [node for node in nodes if node.loop is not None and not node.tile]
+    asked: dict[tuple[FunctionKey, int], list[Node]] = {}
+    for node in nodes:
+        asked.setdefault((node.site.function, id(node.loop)), []).append(node)
+    helpers = {function.name: function for function in functions.values()}
+    refused: list[Refusal] = []
+    for (key, _), members in asked.items():
+        loop = members[0].loop
+        assert loop is not None
+        pointers = _pointers(key, functions[key], [scene.facts for scene in scenes])
+        positions = sorted({node.site.position for node in members})
+        while positions:
+            answer = can_run_ahead(functions[key], loop, positions, helpers=helpers, pointers=pointers)
+            if answer.reason is None:
+                break
+            gone = [answer.culprit] if answer.culprit in positions else list(positions)
+            refused += [Refusal(key, position, answer.reason) for position in gone if position is not None]
+            positions = [position for position in positions if position not in gone]
+    out = {(refusal.function, refusal.position) for refusal in refused}
+    kept = frozenset(node.chain for node in nodes if (node.site.function, node.site.position) not in out)
+    return Staging(kept, tuple(refused))
+
+
+def _addressing(graph: Graph, staged: set[CallChain]) -> Iterator[CallChain]:
+    """The loads that say where loads through rings read: those must be done when the copies start."""
+    for node in graph.nodes:
+        if node.kind == "load" and node.chain in staged:
+            for operand in node.operands:
+                yield from (source.chain for source in sources(operand) if source.kind == "load")
+
+
+def _pointers(key: FunctionKey, function: ast.FunctionDef, facts: Sequence[LaunchFacts]) -> frozenset[str]:
+    """The names of a function that hold pointers under some launch."""
+    own = [known for seen in facts for known in seen.functions.values() if (known.path, known.line) == key]
+    found: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name):
+            said = (known.expressions.get(position_of(node)) for known in own)
+            if any(isinstance(fact, TensorFact) and fact.is_pointer for fact in said):
+                found.add(node.id)
+    return frozenset(found)
