@@ -84,7 +84,11 @@ class TensorCores:
                     dot.depths[index] = node.operands[0].shape[-1]
                 elif node.kind == "descriptor":
                     self.descriptors.setdefault(node.chain, {})[index] = node
-                elif node.staged and node.loop is not None and (ring := scene.facts.lowered.rings.get(node.chain)) is not None:
+                elif (
+                    node.staged
+                    and node.loop is not None
+                    and (ring := scene.facts.lowered.rings.get(node.chain)) is not None
+                ):
                     if node.chain not in self.rings:
                         self.rings[node.chain] = RingUse(node, self._ring_name(node, names))
                     use = self.rings[node.chain]
@@ -118,6 +122,9 @@ class TensorCores:
             return None
         launches = [scene.launch for scene in self.scenes]
         options = {index: launches[index].options.num_stages for index in deep}
+        if self._all_in_tensor_memory() and all(0 <= deep[index] - options[index] <= 1 for index in deep):
+            # There Triton runs the first of several products an iteration ahead, which takes one buffer more.
+            deep = options
         if deep == options:
             values = {launch.options.num_stages for launch in launches}
             asked = len(values) > 1
@@ -126,6 +133,10 @@ class TensorCores:
             if all(launches[index].constexprs.get(name) == depth for index, depth in deep.items()):
                 return Stages(name)
         return Stages(str(max(deep.values())))
+
+    def _all_in_tensor_memory(self) -> bool:
+        """Whether all dots have their accumulators in tensor memory."""
+        return all(fact.memory is not None for use in self.dots.values() for fact in use.facts.values())
 
     def is_accumulator(self, term: Term) -> bool:
         """Whether a layout is a dot's."""
