@@ -8,7 +8,7 @@ import libcst as cst
 import pytest
 
 from tt2gl.rewrite.imports import with_instructions
-from tt2gl.rewrite.tiles import through_tile
+from tt2gl.rewrite.tiles import HOST_TILES_SOURCE, through_tile, with_tile_layouts
 
 Code = Callable[[cst.CSTNode], str]
 Body = Callable[..., str]
@@ -55,3 +55,39 @@ def test_the_copies_are_imported_as_either_triton_calls_them() -> None:
     assert "hopper.tma import async_copy_global_to_shared as tma_load\n" in made
     assert "tma_store" not in made
     assert with_instructions(made) == made
+
+
+def test_a_kernel_with_the_hosts_descriptors_has_its_decorator_next_to_jit(code: Code) -> None:
+    kernel = cst.parse_statement("@triton.autotune([], [])\n@gluon.jit\ndef kernel(a_desc): pass\n")
+    assert isinstance(kernel, cst.FunctionDef)
+    made = code(with_tile_layouts(kernel))
+    assert made == "@triton.autotune([], [])\n@with_tile_layouts\n@gluon.jit\ndef kernel(a_desc): pass\n"
+
+
+def test_the_decorator_gives_descriptors_a_layout_and_leaves_others() -> None:
+    from triton.experimental.gluon import language as gl
+    from triton.runtime.jit import KernelInterface
+
+    class Tensor:
+        def element_size(self) -> int:
+            return 2
+
+    class Descriptor:
+        def __init__(self, **fields: object) -> None:
+            vars(self).update(fields)
+
+    class Jit:
+        arg_names = ("a", "b", "c")
+
+        def run(self, *args: object, **kwargs: object) -> tuple[object, ...]:
+            return (*args, *kwargs.values())
+
+    names: dict[str, object] = {"gl": gl, "KernelInterface": KernelInterface, "TileDescriptor": Descriptor}
+    exec(HOST_TILES_SOURCE, names)
+    kernel = names["with_tile_layouts"](Jit())  # type: ignore[operator]
+    host, laid_out = Descriptor(base=Tensor(), block_shape=[64, 32]), Descriptor(block_shape=[8], layout="mine")
+    first, second, third = kernel.run(host, laid_out, c=7)
+    assert (second, third, kernel.arg_names) == (laid_out, 7, Jit.arg_names)
+    assert first.layout == gl.NVMMASharedLayout.get_default_for([64, 32], gl.float16)
+    assert first.base is host.base  # type: ignore[attr-defined]
+    assert not hasattr(host, "layout")

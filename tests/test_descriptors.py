@@ -1,0 +1,99 @@
+"""Kernels with tensor descriptors converted whole: copies by TMA, compared with Triton's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tt2gl.convert import convert
+from tt2gl.launches import DescriptorArg, Launch, TensorArg
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.source import read_source
+from tt2gl.verify.device import Participant
+from tt2gl.verify.options import SimulationOptions
+from tt2gl.verify.simulate import SimulationJob, simulate_many
+
+HEADER = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+
+OWN = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [N, K], [K, 1], [B, B])
+    c = tl.make_tensor_descriptor(c_ptr, [N, N], [N, 1], [B, B])
+    i, j = tl.program_id(0) * B, tl.program_id(1) * B
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, K, B):
+        acc = tl.dot(a.load([i, k]), a.load([j, k]).T, acc)
+    c.store([i, j], (acc + tl.load_tensor_descriptor(a, [i, 0])).to(tl.float16))
+"""
+HOST = f"""{HEADER}def kernel(a, c, N, K, B: tl.constexpr):
+    i = tl.program_id(0) * B
+    c.store([i, 0], a.load([i, 0]) * 2)
+"""
+
+LAUNCH = Launch(
+    file="kernel.py",
+    kernel="kernel",
+    signature={"a_ptr": "*fp16", "c_ptr": "*fp16", "N": "i32", "K": "i32", "B": "constexpr"},
+    constexprs={"B": 64},
+    divisible_by_16=("a_ptr", "c_ptr"),
+    grid=(2, 2),
+    args={
+        "a_ptr": TensorArg("float16", (104, 200), (200, 1), None),
+        "c_ptr": TensorArg("float16", (104, 104), (104, 1), None),
+        "N": 104,
+        "K": 200,
+    },
+)
+TILE = DescriptorArg("float16", (104, 200), (200, 1), (64, 64))
+HOST_LAUNCH = replace(
+    LAUNCH,
+    signature={"a": "tensordesc<fp16[64, 64]>", "c": "tensordesc<fp16[64, 64]>", "N": "i32", "K": "i32"}
+    | {"B": "constexpr"},
+    divisible_by_16=(),
+    grid=(2,),
+    args={"a": TILE, "c": TILE, "N": 104, "K": 200},
+)
+
+
+def equal(path: Path, text: str, port: str, launch: Launch) -> None:
+    kernels = [
+        Participant(slice_kernel(read_source(path, each), "kernel", target="sm90", root=path.parent), launch)
+        for each in (text, port)
+    ]
+    run = simulate_many([SimulationJob(kernels[0], kernels[1], "sm90")], SimulationOptions(seeds=1))[0]
+    assert run.result is not None, run.trouble
+    assert (run.result.equal, run.result.bitwise, run.result.findings) == (True, True, ())
+
+
+def converted(path: Path, text: str, launch: Launch, target: str) -> tuple[str, list[str]]:
+    path.write_text(text)
+    made = convert(path, target=target, launches=[launch], root=path.parent, compile=True)
+    return made.text, [each.code for report in made.kernels for each in report.diagnostics]
+
+
+@pytest.mark.parametrize(("text", "launch"), [(OWN, LAUNCH), (HOST, HOST_LAUNCH)], ids=["own", "from the host"])
+def test_without_tma_descriptors_stay(tmp_path: Path, text: str, launch: Launch) -> None:
+    made, codes = converted(tmp_path / "kernel.py", text, launch, "sm80")
+    assert "TTG304" in codes
+    assert "@gluon.jit" not in made
+
+
+def test_a_kernels_own_descriptors(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    made, codes = converted(path, OWN, LAUNCH, "sm90")
+    assert codes == []
+    assert made.count("tma.make_tensor_descriptor(") == 2
+    loop = made[made.index("for k in range(0, K, B)") :]
+    assert (loop.count("mbarrier.wait("), loop.count("mbarrier.expect("), loop.count("tma_load(")) == (1, 1, 2)
+    assert "load_tile(a, [i, 0]).load(" in made
+    assert "store_tile(c, [i, j], " in made
+    equal(path, OWN, made, LAUNCH)
+
+
+def test_descriptors_from_the_host(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    made, codes = converted(path, HOST, HOST_LAUNCH, "sm90")
+    assert codes == []
+    assert "@with_tile_layouts\n@gluon.jit\ndef kernel(a, c, N, K, B: gl.constexpr):" in made
+    equal(path, HOST, made, HOST_LAUNCH)
