@@ -160,12 +160,17 @@ class Propagation(Anchors):
         """A layout for a value without one: what it already is in elsewhere, what it is made of, or the default."""
         if node.kind == "read" and node.web is not None:
             web = node.web.find()
-            if web.natural is not None or web.versions:
-                return web.natural if web.natural is not None else web.versions[0]
+            known = [term for term in (web.natural, *web.versions) if term is not None and not isinstance(term, Stored)]
+            if known:
+                return known[0]
+            if in_ring(node) and web.definitions[0].node is not node:
+                return self._wanted(web.definitions[0].node)
         if node.kind == "store":
             return self._store_term(node)
         if node.staged:
             return self.access_root(node)
+        if in_ring(node):
+            return self.default(node)
         if node.kind == "elementwise":
             for operand in node.operands:
                 if operand.kind in ("read", "elementwise") and operand.shape == node.shape:

@@ -19,7 +19,7 @@ author's statement comes after it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -89,14 +89,12 @@ def loaded(memory: cst.BaseExpression, layout: str) -> cst.BaseExpression:
     return cst.Call(cst.Attribute(memory, cst.Name("load")), [cst.Arg(expression(layout))])
 
 
-def put(name: str, value: cst.BaseExpression, store: Store, taken: Collection[str]) -> list[cst.BaseSmallStatement]:
-    """The statements that put a value into shared memory under a name."""
+def put(name: str, value: cst.BaseExpression, store: Store, held: str = "") -> list[cst.BaseSmallStatement]:
+    """The statements that put a value into shared memory under a name; one that has no name is `held` by one first."""
     lines: list[cst.BaseSmallStatement] = []
-    if not isinstance(value, cst.Name):
-        base = name.removesuffix("_smem")
-        held = cst.Name(base if base not in taken else f"{base}_operand")
-        lines.append(cst.Assign([cst.AssignTarget(held)], bare(value)))
-        value = held
+    if held:
+        lines.append(cst.Assign([cst.AssignTarget(cst.Name(held))], bare(value)))
+        value = cst.Name(held)
     code = cst.Module([]).code_for_node(value)
     source = f"gl.allocate_shared_memory({code}.dtype, [{', '.join(store.dims)}], {store.layout}, {code})"
     lines.append(cst.Assign([cst.AssignTarget(cst.Name(name))], expression(source)))
@@ -110,7 +108,7 @@ def fence() -> cst.BaseSmallStatement:
     return line.body[0]
 
 
-def names_in(node: cst.BaseExpression) -> list[str]:
+def names_in(node: cst.CSTNode) -> list[str]:
     """The variables that an expression mentions, in its order."""
     found: list[str] = []
 

@@ -25,16 +25,22 @@ Qualify = Callable[[cst.CSTNode], Collection[str]]
 
 
 class Expressions(cst.CSTTransformer):
-    """Edits one statement, or one function, by one set of edits; `renamed`: functions that it knows by other names."""
+    """Edits one statement, or one function, by one set of edits.
 
-    def __init__(self, edits: Edits, locate: Locate, qualify: Qualify, renamed: Mapping[str, str]) -> None:
+    `renamed`: functions that it knows by other names. `taken`: variables of the function, which grow by those added.
+    """
+
+    def __init__(
+        self, edits: Edits, locate: Locate, qualify: Qualify, renamed: Mapping[str, str], taken: set[str]
+    ) -> None:
         super().__init__()
+        self.taken = taken
         self.edits, self.locate, self.qualify, self.renamed = edits, locate, qualify, renamed
         self.pending: list[cst.BaseSmallStatement] = []
         self.before: dict[Position, list[cst.BaseSmallStatement]] = {}
         self.target, self.reads_target = "", False
         self.whole: cst.CSTNode | None = None
-        self.made: set[str] = set()
+        self.split: set[str] = set()
 
     def visit_Assign(self, node: cst.Assign) -> None:
         """Note what a statement defines: a product that is all of its value needs no other name."""
@@ -55,7 +61,7 @@ class Expressions(cst.CSTTransformer):
             place = self.locate(original_node)
             if place is not None:
                 self.before[place] = self.pending
-            self.pending, self.made = [], set()
+            self.pending, self.split = [], set()
         if not isinstance(original_node, cst.BaseExpression) or not isinstance(left, cst.BaseExpression):
             return left
         position = self.locate(original_node)
@@ -108,13 +114,13 @@ class Expressions(cst.CSTTransformer):
             node = loaded(node, edits.loads[at])
         if at in edits.stores:
             name = self._unused(f"{first_name(node)}_smem")
-            self.pending.extend(put(name, node, edits.stores[at], self.made))
+            held = "" if isinstance(node, cst.Name) else self._unused(f"{first_name(node)}_operand")
+            self.pending.extend(put(name, node, edits.stores[at], held))
             node = cst.Name(name)
         if at in edits.dots and isinstance(original, cst.Call | cst.BinaryOperation):
             node = self._product(original, node, edits.dots[at])
             if is_statement(edits.dots[at]) and (original is not self.whole or at in edits.converts):
-                name = self.target or edits.dots[at].name
-                name = self._unused(f"{name}_product" if self.target and self.reads_target else name)
+                name = self._split_off(edits.dots[at])
                 self.pending.append(cst.Assign([cst.AssignTarget(cst.Name(name))], node))
                 node = cst.Name(name)
         return node
@@ -137,11 +143,18 @@ class Expressions(cst.CSTTransformer):
             self.pending.append(fence())
         return product(dot, a, b, added)
 
+    def _split_off(self, dot: Dot) -> str:
+        """What a product is called that the rest of its statement reads: as the statement's result, where that may be."""
+        if self.target and not self.reads_target and self.target not in self.split:
+            self.split.add(self.target)
+            return self.target
+        return self._unused(f"{self.target or dot.name}_product")
+
     def _unused(self, name: str) -> str:
         number, chosen = 2, name
-        while chosen in self.made:
+        while chosen in self.taken:
             chosen, number = f"{name}_{number}", number + 1
-        self.made.add(chosen)
+        self.taken.add(chosen)
         return chosen
 
     def is_method(self, call: cst.Call) -> bool:
@@ -180,6 +193,14 @@ def _stores(statement: cst.BaseSmallStatement) -> bool:
     return isinstance(statement, cst.Assign) and "allocate_shared_memory" in cst.Module([]).code_for_node(statement)
 
 
+def _planned_names(plan: FunctionPlan) -> set[str]:
+    """The variables that a plan adds to a function."""
+    edits = [plan.edits, *(copy for copies in plan.copies.values() for copy in copies)]
+    names = {name for each in edits for name in (*each.targets.values(), *each.reads.values())}
+    names |= {step.target for steps in plan.conversions.values() for step in steps}
+    return names | {declaration.name for declaration in plan.declarations}
+
+
 _BINARY: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
     cst.AddAssign: cst.Add,
     cst.SubtractAssign: cst.Subtract,
@@ -200,8 +221,12 @@ class FunctionBody(Expressions):
     """Edits a whole function: statements that stand once, those that stand several times, conversions, hoists."""
 
     def __init__(self, plan: FunctionPlan, locate: Locate, qualify: Qualify, renamed: Mapping[str, str]) -> None:
-        super().__init__(plan.edits, locate, qualify, renamed)
+        super().__init__(plan.edits, locate, qualify, renamed, _planned_names(plan))
         self.copies, self.conversions, self.hoists = plan.copies, plan.conversions, plan.hoists
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        """Note the author's variables."""
+        self.taken |= set(names_in(node))
 
     def leave_For(
         self, original_node: cst.For, updated_node: cst.For
@@ -260,7 +285,7 @@ class FunctionBody(Expressions):
             return [updated]
         made: list[cst.BaseSmallStatement] = []
         for edits in self.copies[place]:
-            editor = Expressions(edits, self.locate, self.qualify, self.renamed)
+            editor = Expressions(edits, self.locate, self.qualify, self.renamed, self.taken)
             copy = original.visit(editor)
             assert isinstance(copy, cst.BaseSmallStatement)
             made.extend([*editor.before.get(place, ()), copy])
