@@ -98,19 +98,24 @@ def test_a_loop_by_ones() -> None:
             async_copy.commit_group()
             a_ptrs += BLOCK
 
+        slot = 0
+        free_slot = STAGES - 1
         # along K
         for k in range(0, steps):
+            ahead = k + STAGES - 1
+            more = ahead < steps
             # at most the copies of the next STAGES - 2 iterations are under way: this one's tiles are there
             async_copy.wait_group(STAGES - 2)
             fence_async_shared()
             # a tile
-            a = a_buf.index(k % STAGES)
+            a = a_buf.index(slot)
             acc += use(a)
-            ahead = k + STAGES - 1
-            copy(a_buf.index(ahead % STAGES), a_ptrs, mask=(cols < n - ahead * BLOCK) & (ahead < steps))
+            copy(a_buf.index(free_slot), a_ptrs, mask=(cols < n - ahead * BLOCK) & more)
             async_copy.commit_group()
             # onwards
             a_ptrs += BLOCK
+            free_slot = slot
+            slot = gl.where(slot + 1 == STAGES, 0, slot + 1)
         async_copy.wait_group(0)
         gl.store(b_ptr, acc)
         """
@@ -124,7 +129,10 @@ def test_a_loop_whose_tiles_go_to_registers() -> None:
     assert "[STAGES - 1, BLOCK]" in made
     assert "gl.static_range(STAGES - 1)" in made
     assert "wait_group(STAGES - 2)" in made
-    assert "acc += a_buf.index(k % (STAGES - 1)).load(x)" in made
+    assert "acc += a_buf.index(slot).load(x)" in made
+    assert "copy(a_buf.index(slot)" in made
+    assert "slot = gl.where(slot + 1 == STAGES - 1, 0, slot + 1)" in made
+    assert "free_slot" not in made
     assert "fence" not in made
 
 
@@ -143,8 +151,8 @@ def test_rings_of_both_kinds_differ_in_depth() -> None:
     )
     assert "a_buf = gl.allocate_shared_memory(gl.float16, [3, BLOCK], shared)" in made
     assert "b_buf = gl.allocate_shared_memory(gl.float16, [2, BLOCK], shared)" in made
-    assert "copy(a_buf.index(ahead % 3), a_ptr + ahead, mask=ahead < n)" in made
-    assert "copy(b_buf.index(k % 2), b_ptr + ahead, mask=ahead < n)" in made
+    assert "copy(a_buf.index(a_free_slot), a_ptr + ahead, mask=more)" in made
+    assert "copy(b_buf.index(b_slot), b_ptr + ahead, mask=more)" in made
 
 
 # ------------------------------------------------------------------------------------------------------------- counting
@@ -153,17 +161,14 @@ def test_rings_of_both_kinds_differ_in_depth() -> None:
 @pytest.mark.parametrize(
     ("header", "lines"),
     [
-        ("range(n)", ["for k in gl.static_range(2):", "index(k % 3)", "ahead = k + 2", "(k < n)"]),
-        ("range(0, 8)", ["steps = 8", "for k in range(0, steps):", "(ahead < steps)"]),
-        ("range(0, n, 32)", ["gl.static_range(0, 2 * 32, 32)", "index(k // 32 % 3)", "ahead = k + 2 * 32"]),
-        ("range(0, n, BLOCK)", ["gl.static_range(0, 2 * BLOCK, BLOCK)", "index(ahead // BLOCK % 3)"]),
-        (
-            "range(0, n, step)",
-            ["turn = 0", "k = s * step", "index((turn + 2) % 3)", "ahead = k + 2 * step", "turn += 1"],
-        ),
-        ("range(m, n)", ["for s in gl.static_range(2):", "k = m + s", "index(turn % 3)", "ahead = k + 2"]),
+        ("range(n)", ["for k in gl.static_range(2):", "ahead = k + 2", "mask=M & (k < n)"]),
+        ("range(0, 8)", ["steps = 8", "for k in range(0, steps):", "more = ahead < steps"]),
+        ("range(0, n, 32)", ["gl.static_range(0, 2 * 32, 32)", "index(k // 32)", "ahead = k + 2 * 32"]),
+        ("range(0, n, BLOCK)", ["gl.static_range(0, 2 * BLOCK, BLOCK)", "index(k // BLOCK)"]),
+        ("range(0, n, step)", ["k = s * step", "copy(a_buf.index(s), ", "ahead = k + 2 * step"]),
+        ("range(m, n)", ["for s in gl.static_range(2):", "k = m + s", "ahead = k + 2"]),
         ("range(m * 2, n + 1, BLOCK * 2)", ["first = m * 2", "end = n + 1", "k = first + s * (BLOCK * 2)"]),
-        ("range(n, m, -BLOCK)", ["k = n - s * BLOCK", "(k > m)", "ahead = k - 2 * BLOCK", "(ahead > m)"]),
+        ("range(n, m, -BLOCK)", ["k = n - s * BLOCK", "(k > m)", "ahead = k - 2 * BLOCK", "more = ahead > m"]),
         ("tl.range(0, n, num_stages=3)", ["for k in tl.range(0, n):"]),
         ("tl.range(0, n, step=BLOCK, num_stages=3, flatten=True)", ["tl.range(0, n, step=BLOCK, flatten=True)"]),
     ],
@@ -174,23 +179,23 @@ def test_counting(header: str, lines: list[str]) -> None:
     assert "num_stages" not in made
 
 
-def test_a_loop_of_64_bits_has_its_iterations_counted_in_32() -> None:
+def test_a_loop_of_64_bits_has_its_prologue_counted_in_32() -> None:
     spec = replace(rings(), wide=frozenset({"k"}))
     made = written("for k in range(0, n):\n    a = _tt2gl_ring_a(a_ptr + k)\n", spec)
     assert "    k = gl.to_tensor(0).to(gl.int64) + s\n" in made
-    assert "    a = a_buf.index(turn % STAGES)\n" in made
+    assert "    copy(a_buf.index(s), a_ptr + k, mask=k < n)\n" in made
 
 
 def test_a_bound_that_the_loop_changes_is_kept() -> None:
     made = written("for k in range(0, n):\n    a = _tt2gl_ring_a(a_ptr + k)\n    n -= 1\n")
     assert "steps = n\n" in made
-    assert "(ahead < n)" not in made
+    assert "ahead < n" not in made
 
 
 def test_a_variable_without_a_name_gets_one() -> None:
     made = written("for _ in range(n):\n    a = _tt2gl_ring_a(a_ptrs)\n    a_ptrs += 1\n")
     assert "for i in range(n):\n" in made
-    assert "_buf.index(i % STAGES)" in made
+    assert "ahead = i + STAGES - 1\n" in made
 
 
 def test_names_that_the_author_has_are_not_taken() -> None:
@@ -249,8 +254,8 @@ def test_branches_are_filtered() -> None:
         """
     )
     loop = made[made.index("for k in range(n)") :]
-    assert "# which\n    a = a_buf.index(k % STAGES)\n    if FLAG:\n        use(a)\n    elif m > 1:\n" not in loop
-    assert "# which\n    a = a_buf.index(k % STAGES)\n    if FLAG:\n        use(a)\n" in loop
+    assert "# which\n    a = a_buf.index(slot)\n    if FLAG:\n        use(a)\n    elif m > 1:\n" not in loop
+    assert "# which\n    a = a_buf.index(slot)\n    if FLAG:\n        use(a)\n" in loop
     assert "    if FLAG:\n        p += 1  # even\n    elif m > 1:\n        p += 2\n" in loop
     assert made.count("# even") == made.count("# which") == 1
 
@@ -283,14 +288,14 @@ def test_loads_of_addresses_are_masked_where_there_is_no_iteration() -> None:
         "for k in range(n):\n    page = gl.load(b_ptr + k)\n"
         "    a = _tt2gl_ring_a(a_ptr + gl.load(page, k < 8, other=0))\n"
     )
-    assert "page = gl.load(b_ptr + ahead, mask=ahead < n)\n" in made
-    assert "a_ptr + gl.load(page, (ahead < 8) & (ahead < n), other=0)" in made
+    assert "page = gl.load(b_ptr + ahead, mask=more)\n" in made
+    assert "a_ptr + gl.load(page, (ahead < 8) & more, other=0)" in made
 
 
 def test_one_copy_for_two_uses_of_a_tile() -> None:
     made = written("for k in range(n):\n    a = _tt2gl_ring_a(p + k)\n    a_2 = _tt2gl_ring_a(p + k).load(x)\n")
     assert made.count("copy(a_buf") == 2
-    assert "    a_2 = a_buf.index(k % STAGES).load(x)\n" in made
+    assert "    a_2 = a_buf.index(slot).load(x)\n" in made
 
 
 def test_a_constant_that_both_need_is_bound_before_the_loop() -> None:
@@ -329,15 +334,26 @@ def test_neighbouring_branches_of_the_producer_are_joined() -> None:
     )
     loop = made[made.index("for k in range(n)") :]
     assert loop.count("if FLAG:") == 1
-    assert "        copy(a_buf.index(ahead % STAGES), p, mask=ahead < n)\n        copy(b_buf" in loop
+    assert "        copy(a_buf.index(free_slot), p, mask=more)\n        copy(b_buf" in loop
     # The second decides anew what the third depends on.
     assert "    if step:\n        p += 1\n        q += 1\n        step = 0\n    if step:\n        q += 2\n" in loop
 
 
-def test_slots_that_take_working_out_are_named_once() -> None:
+def test_names_of_slots_say_which_ring_where_depths_differ() -> None:
     made = written(
-        "for k in range(0, n, BLOCK):\n    a = _tt2gl_ring_a(p + k)\n    b = _tt2gl_ring_b(q + k)\n", rings("3")
+        "for k in range(n):\n    a = _tt2gl_ring_a(p + k)\n    b = _tt2gl_ring_b(q + k).load(x)\n",
+        rings("3", mixed=True),
     )
-    assert "    slot = k // BLOCK % 3\n    # at most" in made
-    assert "    a = a_buf.index(slot)\n    b = b_buf.index(slot)\n" in made
-    assert "    free_slot = ahead // BLOCK % 3\n    copy(a_buf.index(free_slot)" in made
+    assert "\na_slot = 0\na_free_slot = 2\nb_slot = 0\nfor k in range(n):\n" in made
+    assert "    a = a_buf.index(a_slot)\n    b = b_buf.index(b_slot).load(x)\n" in made
+    assert made.endswith(
+        "    a_free_slot = a_slot\n"
+        "    a_slot = gl.where(a_slot + 1 == 3, 0, a_slot + 1)\n"
+        "    b_slot = gl.where(b_slot + 1 == 2, 0, b_slot + 1)\n"
+        "async_copy.wait_group(0)\n"
+    )
+
+
+def test_one_tile_needs_no_counter() -> None:
+    made = written("for k in range(n):\n    acc += _tt2gl_ring_a(p + k).load(x)\n", rings("1", in_memory=False))
+    assert "slot" not in made

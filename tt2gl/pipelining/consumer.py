@@ -41,17 +41,16 @@ class Consumer:
         return made
 
     def _waits(self, markers: Sequence[cst.Call], waited: set[str]) -> Lines:
-        """The waits for tiles of markers, but those in `waited`, where they are noted; first what slots are called."""
-        plan, made = self.plan, []
-        if markers and not waited:
-            made += (statement(f"{name} = {source}") for name, source in plan.named_slots())
+        """The waits for tiles of markers, but those in `waited`, where they are noted."""
+        plan = self.plan
+        made: Lines = []
         for marker in markers:
             ring = plan.spec.ring(code(marker.func).removeprefix(MARKER))
             arrivals = of_ring(plan.barriers, ring)
             name = arrivals.name if arrivals is not None else ""
             if name not in waited:
                 waited.add(name)
-                made += self._wait() if arrivals is None else arrivals.wait(plan.slot(ring), plan.number)
+                made += self._wait() if arrivals is None else arrivals.wait(plan.slots[arrivals.depth])
         return made
 
     def _wait(self) -> Lines:

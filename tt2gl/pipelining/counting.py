@@ -28,11 +28,6 @@ class Count:
     wide: bool = False
 
     @property
-    def by_ones(self) -> bool:
-        """Whether it counts 0, 1, 2 and so on."""
-        return self.lower == "0" and self.step == "1"
-
-    @property
     def by_slots(self) -> bool:
         """Whether the iteration's number is the variable over a step that the compiler knows."""
         return self.lower == "0" and self.step_known and not self.downwards and not self.wide

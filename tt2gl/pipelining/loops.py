@@ -12,8 +12,9 @@ from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, writes
 from tt2gl.pipelining.loads import needs
 from tt2gl.pipelining.loop_plan import LoopPlan
-from tt2gl.pipelining.rings import MARKER, Amount, LoopRings, NotPipelinedError, Ring
+from tt2gl.pipelining.rings import MARKER, LoopRings, NotPipelinedError
 from tt2gl.pipelining.slices import slice_loop
+from tt2gl.pipelining.slots import slots_of
 from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import barriers
@@ -118,11 +119,8 @@ class FunctionWriter:
             count = replace(count, variable=self.fresh("i"))
         renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed)}
         bindings += [(renamed[name], name) for name in sorted(parts.carried & parts.renamed)]
-        turn = None
-        if not count.by_slots:
-            turn = self.fresh("turn")
-            bindings.append((turn, "0"))
         stage, first = self._stages(count, live_after)
+        arrivals = barriers(self.spec, loop.body, parts.kept, self.fresh)
         return LoopPlan(
             self.spec,
             self.copy,
@@ -131,21 +129,15 @@ class FunctionWriter:
             rings,
             {name: self.fresh(f"{name}_buf") for name in names},
             self.fresh("ahead"),
-            turn,
+            self.fresh("more"),
             stage,
             first,
             renamed,
             tuple(bindings),
-            {} if count.by_ones else self._slots(rings),
-            barriers(self.spec, loop.body, parts.kept, self.fresh),
+            slots_of(self.spec, rings, [each.depth for each in arrivals], self.fresh),
+            arrivals,
             self.fresh("each") if any(ring.tile for ring in rings) else "",
         )
-
-    def _slots(self, rings: Sequence[Ring]) -> dict[Amount, tuple[str, str]]:
-        """Names for slots that several rings have in common and that take some working out."""
-        depths = [self.spec.depth(ring) for ring in rings]
-        several = dict.fromkeys(depth for depth in depths if depths.count(depth) > 1 and depth.known != 1)
-        return {depth: (self.fresh("slot"), self.fresh("free_slot")) for depth in several}
 
     def _stages(self, count: Count, live_after: Names) -> tuple[str, str]:
         """What the prologue counts with, and its name for the loop's variable: the variable itself where it may."""

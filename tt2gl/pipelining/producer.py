@@ -42,17 +42,13 @@ class Producer:
     def __post_init__(self) -> None:
         plan = self.plan
         self.variable = plan.first if self.place == "prologue" else plan.ahead
-        self.exists = plan.count.exists(self.variable)
+        self.exists = plan.count.exists(self.variable) if self.place == "prologue" else plan.more
         self.names = {**plan.renamed, plan.count.variable: self.variable}
 
     def lines(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
         """The slice in its order."""
         plan = self.plan
-        made: Lines = []
-        if self.place == "steady":
-            made.append(statement(f"{plan.ahead} = {plan.count.further(plan.spec.ahead)}"))
-            made += (statement(f"{name} = {source}") for name, source in plan.named_coming_slots())
-        made += self._block(statements, block, {}, self.indent)
+        made = self._block(statements, block, {}, self.indent)
         if not plan.copied:
             return made
         last = max(index for index, line in enumerate(made) if f"{plan.copy}(" in code(line))
@@ -103,7 +99,7 @@ class Producer:
                     raise NotPipelinedError(f"ring {name} is loaded from two places in one iteration")
                 continue
             copied[name] = told
-            slot = plan.first_slot if self.place == "prologue" else plan.coming_slot(ring)
+            slot = plan.first_slot if self.place == "prologue" else plan.free_slot(ring)
             arguments = [
                 f"{plan.buffers[name]}.index({slot})",
                 load.pointers,
@@ -113,9 +109,7 @@ class Producer:
             made.append(cst.parse_statement(call(plan.copy, arguments, indent)))
         return made
 
-    def _arrivals(
-        self, arrivals: Barriers, ring: Ring, marker: cst.Call, copied: dict[str, str], indent: int
-    ) -> Lines:
+    def _arrivals(self, arrivals: Barriers, ring: Ring, marker: cst.Call, copied: dict[str, str], indent: int) -> Lines:
         """A tile's copy by TMA; before the first of those that one mbarrier is for, what that is to expect."""
         plan, name = self.plan, ring.name
         offsets = offsets_of(marker if self.place == "steady" else edited(marker, Uncommented()))
@@ -123,7 +117,7 @@ class Producer:
             if copied[name] != offsets:
                 raise NotPipelinedError(f"ring {name} is loaded from two places in one iteration")
             return []
-        slot = plan.first_slot if self.place == "prologue" else plan.coming_slot(ring)
+        slot = plan.first_slot if self.place == "prologue" else plan.free_slot(ring)
         made: Lines = []
         if not copied.keys() & arrivals.descriptors.keys():
             made.append(arrivals.expect(slot, self.exists, indent))

@@ -22,7 +22,7 @@ def conjunction(mask: str | None, condition: str) -> str:
         return condition
     node = _parsed(mask)
     joined = isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd)
-    return f"{mask if joined else operand(mask)} & ({condition})"
+    return f"{mask if joined else operand(mask)} & {operand(condition)}"
 
 
 def _parsed(source: str) -> ast.expr:

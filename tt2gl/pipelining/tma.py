@@ -8,11 +8,16 @@ for slot in gl.static_range(3):
     mbarrier.init(bars.index(slot), count=1)
 ...
 for k in range(0, steps):
-    mbarrier.wait(bars.index(k % 3), k // 3 & 1)
-    a = a_buf.index(k % 3)
+    ahead = k + 2
+    more = ahead < steps
+    mbarrier.wait(bars.index(slot), phase)
+    a = a_buf.index(slot)
     ...
-    mbarrier.expect(bars.index(ahead % 3), a_desc.block_type.nbytes, pred=ahead < steps)
-    tma_load(a_desc, [offs_m, ahead * BLOCK_K], bars.index(ahead % 3), a_buf.index(ahead % 3), pred=ahead < steps)
+    mbarrier.expect(bars.index(free_slot), a_desc.block_type.nbytes, pred=more)
+    tma_load(a_desc, [offs_m, ahead * BLOCK_K], bars.index(free_slot), a_buf.index(free_slot), pred=more)
+    free_slot = slot
+    slot = gl.where(slot + 1 == 3, 0, slot + 1)
+    phase = phase ^ (slot == 0)
 
 Tiles that stand side by side in the body share a ring of mbarriers, as Triton has it for those that one product reads.
 """
@@ -26,6 +31,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tt2gl.pipelining.rings import MARKER, Amount, LoopRings, NotPipelinedError, Ring
+from tt2gl.pipelining.slots import Slots
 from tt2gl.pipelining.texts import call
 from tt2gl.pipelining.trees import statement
 from tt2gl.pipelining.walking import Lines
@@ -62,10 +68,9 @@ class Barriers:
         inner = cst.IndentedBlock([statement(source.format(self.at(variable)))])
         return [cst.For(cst.Name(variable), cst.parse_expression(f"gl.static_range({self.depth.source})"), inner)]
 
-    def wait(self, slot: str, number: str) -> Lines:
-        """Wait for the tiles of a slot; `number` counts the iterations."""
-        turn = number if self.depth.known == 1 else f"{number} // {self.depth.factor}"
-        return [statement(f"mbarrier.wait({self.at(slot)}, {turn} & 1)")]
+    def wait(self, slots: Slots) -> Lines:
+        """Wait for the tiles of an iteration."""
+        return [statement(f"mbarrier.wait({self.at(slots.here)}, {slots.phase})")]
 
     def expect(self, slot: str, exists: str, indent: int) -> cst.BaseStatement:
         """Say how much is to come into a slot, where the iteration `exists`."""

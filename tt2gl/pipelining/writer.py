@@ -39,14 +39,16 @@ class LoopWriter:
         made[0] = under(made[0], [*blank, *leading(made[0])])
         made += self._constants(loop.body, node.body)
         made += self._prologue(loop, node)
-        body = Consumer(plan, self.rebuild, self.indent + 4).lines(loop, node)
+        started = self._started()
+        made += started
+        body = self._ahead()
+        body += Consumer(plan, self.rebuild, self.indent + 4).lines(loop, node)
         body += Producer(plan, "steady", self.indent + 4).lines(loop.body, node.body)
-        if plan.turn:
-            body.append(statement(f"{plan.turn} += 1"))
+        body += [line for each in plan.slots.values() for line in each.advanced()]
         inner = indented(node.body)
         made.append(
             node.with_changes(
-                leading_lines=[cst.EmptyLine(indent=False), *lead[len(blank) :]],
+                leading_lines=lead[len(blank) :] if started else [cst.EmptyLine(indent=False), *lead[len(blank) :]],
                 target=cst.Name(plan.count.variable),
                 iter=self._header(node.iter),
                 body=inner.with_changes(body=body),
@@ -76,6 +78,25 @@ class LoopWriter:
         note = _rings_note([spec.depth(ring) for ring in self.plan.rings], spec.ahead)
         made[0] = made[0].with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(f"# {note}"))])
         return [*made, *(line for each in self.plan.barriers for line in each.made(self.plan.each))]
+
+    def _started(self) -> Lines:
+        """The counters of slots before the first iteration."""
+        plan = self.plan
+        made = [line for each in plan.slots.values() for line in each.started(plan.spec.ahead)]
+        if made:
+            made[0] = under(made[0], [cst.EmptyLine(indent=False)])
+        return made
+
+    def _ahead(self) -> Lines:
+        """What the iteration ahead is called, and whether there is one.
+
+        At the top of the body, so that the compiler works out addresses before it waits for tiles.
+        """
+        plan = self.plan
+        return [
+            statement(f"{plan.ahead} = {plan.count.further(plan.spec.ahead)}"),
+            statement(f"{plan.more} = {plan.count.exists(plan.ahead)}"),
+        ]
 
     def _constants(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
         return [

@@ -1,0 +1,63 @@
+"""Which slot of a ring holds a tile: counters that a loop carries, as dividing the iteration's number takes longer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from tt2gl.pipelining.rings import Amount, LoopRings, Ring
+from tt2gl.pipelining.trees import statement
+from tt2gl.pipelining.walking import Lines
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The counters of the rings of one depth.
+
+    `here`: the slot of this iteration's tiles. `free`: the slot that the iteration ahead fills; the last iteration's,
+    or `here` where a tile is in registers by then. `phase`: that of the mbarriers of `here`, where there are any.
+    """
+
+    depth: Amount
+    here: str
+    free: str
+    phase: str = ""
+
+    def started(self, ahead: Amount) -> Lines:
+        """The counters before the first iteration; loads run `ahead`."""
+        made: Lines = []
+        if self.depth.known != 1:
+            made.append(statement(f"{self.here} = 0"))
+        if self.free != self.here:
+            made.append(statement(f"{self.free} = {ahead.source}"))
+        if self.phase:
+            made.append(statement(f"{self.phase} = 0"))
+        return made
+
+    def advanced(self) -> Lines:
+        """The counters of the next iteration."""
+        if self.depth.known == 1:
+            return [statement(f"{self.phase} = {self.phase} ^ 1")] if self.phase else []
+        here = self.here
+        made: Lines = []
+        if self.free != here:
+            made.append(statement(f"{self.free} = {here}"))
+        made.append(statement(f"{here} = gl.where({here} + 1 == {self.depth.source}, 0, {here} + 1)"))
+        if self.phase:
+            made.append(statement(f"{self.phase} = {self.phase} ^ ({here} == 0)"))
+        return made
+
+
+def slots_of(
+    spec: LoopRings, rings: Sequence[Ring], by_mbarrier: Collection[Amount], fresh: Callable[[str], str]
+) -> dict[Amount, Slots]:
+    """The counters of a loop's rings, by depth. `by_mbarrier`: the depths of rings of mbarriers."""
+    first = {spec.depth(ring): ring.name for ring in reversed(rings)}
+    made = {}
+    for depth in dict.fromkeys(map(spec.depth, rings)):
+        own = f"{first[depth]}_" if len(first) > 1 else ""
+        here = "0" if depth.known == 1 else fresh(f"{own}slot")
+        free = here if depth == spec.ahead else fresh(f"{own}free_slot")
+        phase = fresh(f"{own}phase") if depth in by_mbarrier else ""
+        made[depth] = Slots(depth, here, free, phase)
+    return made
