@@ -13,8 +13,10 @@ import libcst as cst
 import pytest
 
 import tt2gl.rewrite
-from tt2gl.plan import Declaration, Hoist
+from tt2gl.plan import Choice, Declaration, Dispatch, FilePlan, FunctionPlan, Hoist
+from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_gluon
+from tt2gl.source import read_source
 
 Rewritten = Callable[..., str]
 
@@ -31,7 +33,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
 }
 """The edits of each example that is a statement."""
 
-OTHERS = {"hoists", "signatures", "imports"}
+OTHERS = {"hoists", "signatures", "imports", "dispatches"}
 
 WITHOUT = {"build", "collisions", "expressions", "file"}
 """Modules that show no before and after: what they do is not a rule's edit, or has a text between."""
@@ -85,3 +87,15 @@ def test_signatures(rewritten: Rewritten) -> None:
 def test_imports() -> None:
     ((before, after),) = examples("imports")
     assert with_gluon(cst.parse_module(before + "\n"), (), 2, {}).code == after + "\n"
+
+
+def test_dispatches() -> None:
+    ((before, after),) = examples("dispatches")
+    source = read_source("kernel.py", f"import triton\nimport triton.language as tl\n\n\n{before}\n")
+    line = source.kernel("kernel").line
+    names = ("kernel_wgmma", "kernel_mma_v2")
+    condition = "gl.num_warps() % 4 == 0 and BLOCK >= 64"
+    choice = Choice(condition, *names, "wgmma takes whole warpgroups and 64 rows at least")
+    functions = tuple(FunctionPlan("kernel.py", line, True, name=name) for name in names)
+    made = rewrite(source, FilePlan(functions, (), dispatches=(Dispatch(line, choice),)))
+    assert made.endswith(f"\n\n\n{after}\n")
