@@ -173,7 +173,7 @@ def _traits(analysis: KernelAnalysis) -> dict[FunctionKey, dict[object, str]]:
             found.setdefault((function.path, function.line), {})
         known = traits(scene.facts)
         for node in scene.graph.nodes:
-            if node.kind in ("dot", "load") and node.chain in known:
+            if (node.kind == "dot" or node.staged) and node.chain in known:
                 own = found.setdefault(node.site.function, {})
                 if own.setdefault(node.chain[0], known[node.chain]) != known[node.chain]:
                     raise Conflict(analysis.body(node.site.function), node.site.position, [])

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.calls import CallReader
-from tt2gl.analysis.descriptors import DescriptorReader
+from tt2gl.analysis.descriptors import DescriptorReader, asks_for_descriptor
 from tt2gl.analysis.dots import DotReader
 from tt2gl.analysis.facts import (
     CallChain,
@@ -268,6 +268,9 @@ class Builder:
 
     def inside_constant(self, node: ast.expr, frame: Frame) -> None:
         """Walk what a compile-time value is made from: a helper that returns nothing may store and make tensors."""
+        if asks_for_descriptor(node):
+            # Gluon's descriptors are of another type.
+            self.graph.touched.add(frame.key)
         if isinstance(node, ast.Call) and position_of(node) in frame.facts.callees:
             self.effect(self.calls.read(node, frame, frame.facts.expressions.get(position_of(node))))
             return

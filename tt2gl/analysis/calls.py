@@ -163,6 +163,8 @@ class CallReader:
             parts = shape.elts if isinstance(shape, ast.Tuple | ast.List) else arguments.places[1:]
             if len(parts) == len(made.shape):
                 return tuple(self.text(part, frame) for part in parts)
+        if name == "interleave" and (last := operand.dims[-1]) is not None:
+            return (*operand.dims[:-1], f"{last} * 2" if "+" not in last and "-" not in last else f"({last}) * 2")
         if made.order:
             return tuple(operand.dims[dim] for dim in made.order)
         return tuple(None for _ in made.shape)

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.calls import Arguments
-from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
+from tt2gl.analysis.facts import Fact, TensorFact
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.operations import short_name
 from tt2gl.analysis.statics import Static, position_of
@@ -62,14 +62,19 @@ class DescriptorReader:
         base, block = arguments.get("base", 0), arguments.get("block_shape", 3)
         for value in calls.operands(arguments, [("base", 0), ("shape", 1), ("strides", 2)], frame):
             self.builder.effect(value)
-        parts = block.elts if isinstance(block, ast.Tuple | ast.List) else []
-        facts = [frame.facts.expressions.get(position_of(part)) for part in parts]
-        extents = tuple(fact.value for fact in facts if isinstance(fact, ConstFact) and isinstance(fact.value, int))
+        given = self.builder.evaluate(block, frame) if block is not None else ()
+        parts = [part for part in given if isinstance(part, Static)] if isinstance(given, tuple) else []
+        extents = tuple(part.integer for part in parts if part.integer is not None)
         kind = frame.facts.expressions.get(position_of(base)) if base is not None else None
         if not extents or len(extents) != len(parts) or not isinstance(kind, TensorFact):
             raise calls.unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
         made = self.builder.node("descriptor", node, TensorFact(extents, kind.dtype), [], frame)
-        made.dims = tuple(calls.text(part, frame) for part in parts)
+        made.dims = tuple(part.text for part in parts)
         made.pointer, made.cheap = calls.pointer(base, frame), False
         self.builder.effect(made)
         return Static(None, fact, made.pointer, made.dims_known)
+
+
+def asks_for_descriptor(node: ast.expr) -> bool:
+    """Whether an expression names the type of descriptors: `isinstance(x, tl.tensor_descriptor)`."""
+    return any(isinstance(part, ast.Attribute) and part.attr == "tensor_descriptor" for part in ast.walk(node))

@@ -197,6 +197,12 @@ class Graph:
             for dim, extent in zip(node.dims_known, node.shape, strict=True)
         )
 
+    def pointer(self, load: Node) -> str:
+        """A name that holds what a load reads, and does so before any loop: a parameter, where it is known."""
+        local = self.words.get((load.site.function, load.site.context))
+        known = load.pointer if local is None or load.pointer is None else local.get(load.pointer)
+        return known or load.function
+
     def _borrow(self, dim: str, extent: int, helper: FunctionKey, local: dict[str, str]) -> str:
         """An extent that a helper knows by none of its parameters: by the kernel's, which it is to be given too."""
         names = {node.id for node in ast.walk(ast.parse(dim)) if isinstance(node, ast.Name)} & self.parameters

@@ -230,7 +230,7 @@ class Propagation(Anchors):
                 self._operands(node, self.access_root(node), clone)
                 use = self.cores.rings[node.chain]
                 self.decisions.staged[spot] = term, RingWant(
-                    use.name, self.cores.ring(node, self.graph), node.function, use.in_memory
+                    use.name, self.cores.ring(node, self.graph), self.graph.pointer(node), use.in_memory
                 )
             case "dot":
                 self._dot(node, term, spot)
@@ -304,7 +304,7 @@ class Propagation(Anchors):
         for accumulator in node.operands[2:]:
             self.resolve(accumulator, own, spot.clone)
         memory = self.cores.accumulator_memory(node, self.graph)
-        want = DotWant(node.dot, use.instruction, self.graph.spelled(node), use.name, memory, lhs)
+        want = DotWant(node.dot, use.instruction, self.cores.extents(node, self.graph), use.name, memory, lhs)
         self.decisions.dots[spot] = own, want
         self._convert(node, own, term, spot)
 

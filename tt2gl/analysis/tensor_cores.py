@@ -134,6 +134,15 @@ class TensorCores:
                 return Stages(name)
         return Stages(str(max(deep.values())))
 
+    def extents(self, node: Node, graph: Graph) -> tuple[str, ...]:
+        """The extents of a dot's result as source that is right under every launch."""
+        return self._spelled(node, graph, self.dots[node.chain].shapes)
+
+    def _spelled(self, node: Node, graph: Graph, shapes: Shapes) -> tuple[str, ...]:
+        """A value's extents in the words of its function: in a kernel, those that every launch agrees with."""
+        in_helper = (node.site.function, node.site.context) in graph.words
+        return graph.spelled(node) if in_helper else named_dims(node, self.scenes, shapes)
+
     def _all_in_tensor_memory(self) -> bool:
         """Whether all dots have their accumulators in tensor memory."""
         return all(fact.memory is not None for use in self.dots.values() for fact in use.facts.values())
@@ -190,7 +199,8 @@ class TensorCores:
     ) -> Stored:
         shapes = shapes or {index: self.dots[value.chain].shapes[index] for index in layouts}
         dims = named_dims(value, self.scenes, shapes)
-        return Stored(Root(self._register(dims, shapes, layouts, f"{label}_tmem_layout")), graph.spelled(value))
+        root = Root(self._register(dims, shapes, layouts, f"{label}_tmem_layout"))
+        return Stored(root, self._spelled(value, graph, shapes))
 
     def stored(self, node: Node, operand: int, value: Node, graph: Graph, turned: bool) -> Stored:
         """The shared layout of an operand that is put into memory for a dot; `turned`: before it is transposed."""
@@ -201,7 +211,7 @@ class TensorCores:
         name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
         dims = named_dims(value, self.scenes, shapes)
         root = self._register(dims, shapes, layouts, f"{name}_shared")
-        return Stored(Root(root), graph.spelled(value))
+        return Stored(Root(root), self._spelled(value, graph, shapes))
 
     def ring(self, node: Node, graph: Graph) -> Stored:
         """The shared layout of a ring's slots."""
