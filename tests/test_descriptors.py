@@ -97,3 +97,40 @@ def test_descriptors_from_the_host(tmp_path: Path) -> None:
     assert codes == []
     assert "@with_tile_layouts\n@gluon.jit\ndef kernel(a, c, N, K, B: gl.constexpr):" in made
     equal(path, HOST, made, HOST_LAUNCH)
+
+
+HELPED = f"""{HEADER}def descriptor(given, shape, strides, block):
+    if isinstance(given, tl.tensor_descriptor):
+        return given
+    else:
+        return tl.make_tensor_descriptor(given, shape, strides, block)
+
+
+@triton.jit
+def doubled(desc, at):
+    return desc.load([at, 0]) * 2
+
+
+@triton.jit
+def kernel(a, c, N, K, B: tl.constexpr):
+    a = descriptor(a, [N, K], [K, 1], [B, B])
+    c = descriptor(c, [N, K], [K, 1], [B, B])
+    i = tl.program_id(0) * B
+    c.store([i, 0], doubled(a, i))
+"""
+POINTERS = replace(
+    HOST_LAUNCH,
+    signature={**HOST_LAUNCH.signature, "a": "*fp16", "c": "*fp16"},
+    divisible_by_16=("a", "c"),
+    args={**(HOST_LAUNCH.args or {}), "a": TensorArg("float16", (104, 200), (200, 1), None)}
+    | {"c": TensorArg("float16", (104, 200), (200, 1), None)},
+)
+
+
+@pytest.mark.parametrize("launch", [HOST_LAUNCH, POINTERS], ids=["from the host", "of pointers"])
+def test_helpers_take_and_make_descriptors(tmp_path: Path, launch: Launch) -> None:
+    path = tmp_path / "kernel.py"
+    made, codes = converted(path, HELPED, launch, "sm90")
+    assert set(codes) <= {"TTG330"}
+    assert "isinstance(given, tma.tensor_descriptor)" in made
+    equal(path, HELPED, made, launch)

@@ -54,7 +54,9 @@ def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
 
 
 def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
-    rings = tuple(Ring(ring.name, ring.dtype, ring.dims, ring.layout, ring.in_memory, ring.tile) for ring in function.rings)
+    rings = tuple(
+        Ring(ring.name, ring.dtype, ring.dims, ring.layout, ring.in_memory, ring.tile) for ring in function.rings
+    )
     stages = function.stages.source if function.stages is not None else "2"
     buffers = stages if any(ring.in_memory for ring in rings) or not rings else f"{stages} - 1"
     others = frozenset(dot.name for dot in function.edits.dots.values() if dot.dtype != "gl.float32")

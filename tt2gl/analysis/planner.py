@@ -115,7 +115,7 @@ class Planner:
 
     def _staged(self) -> dict[Body, Stages]:
         """The functions that pipeline loops, or call one that does, and what each knows the number of stages by."""
-        found = {key for key, function in self.functions.items() if function.rings}
+        found = {key for key, function in self.functions.items() if any(ring.name for ring in function.rings.values())}
         while more := {call.caller for call in self.calls if call.callee in found} - found:
             found |= more
         staged: dict[Body, Stages] = {}

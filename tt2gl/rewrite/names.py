@@ -107,7 +107,7 @@ GLUON = frozenset(
 
 _MODULE = "triton.language."
 
-MOVED = {f"{_MODULE}make_tensor_descriptor": "tma.make_tensor_descriptor"}
+MOVED = {f"{_MODULE}{name}": f"tma.{name}" for name in ("make_tensor_descriptor", "tensor_descriptor")}
 """Names that Gluon has in another module."""
 
 
