@@ -99,8 +99,8 @@ def matmul_kernel_wgmma(
     acc = gl.zeros((BLOCK_M, BLOCK_N), dtype=gl.float32, layout=mma_layout)
     gl.static_assert(NUM_STAGES > 1, "no load would run ahead")
     # rings of NUM_STAGES tiles; loads run NUM_STAGES - 1 iterations ahead
-    a_buf = gl.allocate_shared_memory(a_ptrs.dtype.element_ty, [NUM_STAGES, BLOCK_M, BLOCK_K], a_shared)
-    b_buf = gl.allocate_shared_memory(b_ptrs.dtype.element_ty, [NUM_STAGES, BLOCK_K, BLOCK_N], b_shared)
+    a_buf = gl.allocate_shared_memory(a_ptr.dtype.element_ty, [NUM_STAGES, BLOCK_M, BLOCK_K], a_shared)
+    b_buf = gl.allocate_shared_memory(b_ptr.dtype.element_ty, [NUM_STAGES, BLOCK_K, BLOCK_N], b_shared)
     steps = gl.cdiv(K, BLOCK_K)
     for k in gl.static_range(NUM_STAGES - 1):
         left = K - k * BLOCK_K
@@ -110,29 +110,28 @@ def matmul_kernel_wgmma(
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
 
+    slot = 0
+    free_slot = NUM_STAGES - 1
     for k in range(0, steps):
+        ahead = k + NUM_STAGES - 1
+        more = ahead < steps
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
         fence_async_shared()
-        a = a_buf.index(k % NUM_STAGES)
-        b = b_buf.index(k % NUM_STAGES)
+        a = a_buf.index(slot)
+        b = b_buf.index(slot)
         acc = warpgroup_mma(a, b, acc, is_async=True)
         # runs on, while the iteration before is done: its tiles may be overwritten
         acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
-        ahead = k + NUM_STAGES - 1
         # the last step may be a short one
         left = K - ahead * BLOCK_K
-        async_load(
-            a_buf.index(ahead % NUM_STAGES),
-            a_ptrs,
-            mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & (ahead < steps))
-        async_load(
-            b_buf.index(ahead % NUM_STAGES),
-            b_ptrs,
-            mask=(offs_k_b[:, None] < left) & (offs_n[None, :] < N) & (ahead < steps))
+        async_load(a_buf.index(free_slot), a_ptrs, mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & more)
+        async_load(b_buf.index(free_slot), b_ptrs, mask=(offs_k_b[:, None] < left) & (offs_n[None, :] < N) & more)
         async_copy.commit_group()
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
+        free_slot = slot
+        slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
     acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
     async_copy.wait_group(0)
 
@@ -181,8 +180,8 @@ def matmul_kernel_mma_v2(
     acc = gl.zeros((BLOCK_M, BLOCK_N), dtype=gl.float32, layout=mma_layout)
     gl.static_assert(NUM_STAGES > 1, "no load would run ahead")
     # rings of NUM_STAGES - 1 tiles; loads run NUM_STAGES - 1 iterations ahead
-    a_buf = gl.allocate_shared_memory(a_ptrs.dtype.element_ty, [NUM_STAGES - 1, BLOCK_M, BLOCK_K], a_shared)
-    b_buf = gl.allocate_shared_memory(b_ptrs.dtype.element_ty, [NUM_STAGES - 1, BLOCK_K, BLOCK_N], b_shared)
+    a_buf = gl.allocate_shared_memory(a_ptr.dtype.element_ty, [NUM_STAGES - 1, BLOCK_M, BLOCK_K], a_shared)
+    b_buf = gl.allocate_shared_memory(b_ptr.dtype.element_ty, [NUM_STAGES - 1, BLOCK_K, BLOCK_N], b_shared)
     steps = gl.cdiv(K, BLOCK_K)
     for k in gl.static_range(NUM_STAGES - 1):
         left = K - k * BLOCK_K
@@ -192,26 +191,23 @@ def matmul_kernel_mma_v2(
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
 
+    slot = 0
     for k in range(0, steps):
+        ahead = k + NUM_STAGES - 1
+        more = ahead < steps
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
-        a = a_buf.index(k % (NUM_STAGES - 1)).load(lhs_layout)
-        b = b_buf.index(k % (NUM_STAGES - 1)).load(rhs_layout)
+        a = a_buf.index(slot).load(lhs_layout)
+        b = b_buf.index(slot).load(rhs_layout)
         acc = mma_v2(a, b, acc)
-        ahead = k + NUM_STAGES - 1
         # the last step may be a short one
         left = K - ahead * BLOCK_K
-        async_load(
-            a_buf.index(k % (NUM_STAGES - 1)),
-            a_ptrs,
-            mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & (ahead < steps))
-        async_load(
-            b_buf.index(k % (NUM_STAGES - 1)),
-            b_ptrs,
-            mask=(offs_k_b[:, None] < left) & (offs_n[None, :] < N) & (ahead < steps))
+        async_load(a_buf.index(slot), a_ptrs, mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & more)
+        async_load(b_buf.index(slot), b_ptrs, mask=(offs_k_b[:, None] < left) & (offs_n[None, :] < N) & more)
         async_copy.commit_group()
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
+        slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
     async_copy.wait_group(0)
 
     c_ptrs = c_ptr + offs_m_c[:, None] * stride_cm + offs_n_c[None, :]
