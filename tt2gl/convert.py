@@ -209,7 +209,7 @@ def _keep_for(kernel: Kernel, error: Exception) -> None:
         case Conflict():
             keep_conflict(kernel, error)
         case Undecided():
-            groups = [f"{label} under launches {listed([str(i) for i in at])}" for label, at in error.groups.items()]
+            groups = [f"{label or 'one'} under launches {listed([str(i) for i in at])}" for label, at in error.groups]
             message = f"Its launches want different bodies, which no parameter tells apart: {'; '.join(groups)}."
             kernel.keep("TTG310", message, "The kernel stays Triton; convert for some of the launches only.")
         case NoFormulaError():

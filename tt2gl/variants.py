@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from tt2gl.analysis.collected import Conflict
-from tt2gl.analysis.conditions import Case, Decision, decided
+from tt2gl.analysis.conditions import Case, Decision, decided, renamed, tellings
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.groups import alike, fitting, grouped, labels, parted, traits
@@ -34,8 +34,8 @@ Witnesses = Sequence[tuple[Launch, LaunchFacts]]
 class Undecided(Exception):
     """Nothing that a kernel knows when it is compiled tells its groups of launches apart; `groups` by their labels."""
 
-    def __init__(self, groups: Mapping[str, Sequence[int]]) -> None:
-        super().__init__(", ".join(groups))
+    def __init__(self, groups: Sequence[tuple[str, Sequence[int]]]) -> None:
+        super().__init__(", ".join(label for label, _ in groups))
         self.groups = groups
 
 
@@ -111,23 +111,27 @@ def _told_apart(
     witnesses: Witnesses,
 ) -> Variants:
     """The groups with names, and the choice between them."""
-    names: dict[str, list[int]] = {}
     asks = any(analysis.stages is not None and analysis.stages.parameter for _, analysis in made)
-    for (group, analysis), label in zip(made, labels(facts, [group for group, _ in made]), strict=True):
-        analysis.label = label
-        analysis.bodies[analysis.function] = body = unused(f"{name}_{label}", {*taken, *names})
-        names[body] = group
-    wanted = {index: body for body, group in names.items() for index in group}
+    groups = {str(place): group for place, (group, _) in enumerate(made)}
+    wanted = {index: place for place, group in groups.items() for index in group}
     cases = [Case(launches[i], facts[i], wanted[i], asks) for i in sorted(wanted)]
     more: list[Case] = []
     for launch, seen in witnesses:
-        served = fitting({body: [facts[i] for i in group] for body, group in names.items()}, seen)
+        served = fitting({place: [facts[i] for i in group] for place, group in groups.items()}, seen)
         if served is not None:
             more.append(Case(launch, seen, served, asks))
     found = decided([*cases, *more]) or decided(cases)
+    said = labels(facts, list(groups.values()))
     if found is None:
-        raise Undecided({analysis.label: group for group, analysis in made})
-    return Variants(tuple(analysis for _, analysis in made), found)
+        raise Undecided([(label, group) for label, group in zip(said, groups.values(), strict=True)])
+    words = tellings(found.choice)
+    bodies: dict[str, str] = {}
+    for place, (label, (_, analysis)) in enumerate(zip(said, made, strict=True)):
+        alone = said.count(label) == 1
+        analysis.label = label if alone else "_".join(part for part in (label, words[str(place)]) if part) or "variant"
+        body = unused(f"{name}_{analysis.label}", {*taken, *bodies.values()})
+        analysis.bodies[analysis.function] = bodies[str(place)] = body
+    return Variants(tuple(analysis for _, analysis in made), Decision(renamed(found.choice, bodies), found.flags))
 
 
 def give_bodies(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tt2gl.analysis.conditions import Case, Decision, decided
+from tt2gl.analysis.conditions import Case, Decision, decided, tellings
 from tt2gl.analysis.facts import DotFact, DotOperandFact, Instruction, LaunchFacts, Lowered
 from tt2gl.ir.attributes import DialectAttr
 from tt2gl.launches import Launch
@@ -148,3 +148,20 @@ def test_stages_tell_where_the_kernel_knows_them(launch: MakeLaunch) -> None:
     other = replace(one, options=replace(one.options, num_stages=1))
     assert chosen(("a", one), ("b", other)) is None
     assert chosen(("a", one), ("b", other), asks_stages=True) == Choice("NUM_STAGES >= 3", "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("condition", "yes", "no"),
+    [
+        ("FLAG", "flag", "no_flag"),
+        ("B is None", "without_b", "with_b"),
+        ("isinstance(stride, int)", "stride_is_1", "any_stride"),
+        ("BM >= 64", "bm_from_64", "bm_below_64"),
+        ("gl.num_warps() >= 8", "num_warps_from_8", "num_warps_below_8"),
+        ('WORD == "x"', "word_x", "word_not_x"),
+        ("x.dtype.element_ty == gl.float16", "x_float16", "x_not_float16"),
+        ("A and B", "", ""),
+    ],
+)
+def test_what_a_condition_says_of_a_function(condition: str, yes: str, no: str) -> None:
+    assert tellings(Choice("OTHER", Choice(condition, "a", "b"), "c")) == {"a": yes, "b": no, "c": "no_other"}

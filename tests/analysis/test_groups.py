@@ -77,7 +77,7 @@ def test_what_a_launch_adds_keeps_later_ones_apart() -> None:
             ["pipelined", "partly_pipelined"],
             id="some loads",
         ),
-        pytest.param([facts(), facts()], ["variant_1", "variant_2"], id="neither"),
+        pytest.param([facts(), facts()], ["", ""], id="neither"),
     ],
 )
 def test_labels(launches: list[LaunchFacts], expected: list[str]) -> None:
@@ -91,8 +91,8 @@ def test_parts_by_what_launches_want() -> None:
 
 def test_no_parts_where_callers_differ() -> None:
     one, other = at(1), at(2)
-    here: list[Wanted] = [{(0, launch, one): Root("a") for launch in (0, 1)} | {(0, launch, other): Root("b") for launch in (0, 1)}]
-    assert parted(Conflict(("kernel.py", 1, ""), (1, 0, 1, 1), here), 2) == [[0, 1]]
+    here: Wanted = {(0, launch, chain): Root(name) for launch in (0, 1) for chain, name in ((one, "a"), (other, "b"))}
+    assert parted(Conflict(("kernel.py", 1, ""), (1, 0, 1, 1), [here]), 2) == [[0, 1]]
 
 
 def test_the_body_that_serves_best() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
+from typing import Any
 
 from tt2gl.analysis.facts import DotFact, LaunchFacts
 from tt2gl.analysis.naming import unused
@@ -56,6 +58,38 @@ def decided(cases: Sequence[Case]) -> Decision | None:
     flags: dict[str, tuple[str, ...]] = {}
     found = _Search(cases, flags).choice(range(len(cases)))
     return Decision(found, flags) if isinstance(found, Choice) else None
+
+
+def renamed(choice: Choice | str, names: Mapping[str, str]) -> Any:
+    """The same choice between functions of other names."""
+    if isinstance(choice, str):
+        return names[choice]
+    return replace(choice, then=renamed(choice.then, names), otherwise=renamed(choice.otherwise, names))
+
+
+def tellings(choice: Choice) -> dict[str, str]:
+    """What the last condition on the way to each function says of it, in a word that can be part of a name."""
+    found: dict[str, str] = {}
+    for holds, side in ((True, choice.then), (False, choice.otherwise)):
+        found.update({side: _word(choice.condition, holds)} if isinstance(side, str) else tellings(side))
+    return found
+
+
+_WORDS = (
+    (r"(\w+)", "{}", "no_{}"),
+    (r"(\w+) is None", "without_{}", "with_{}"),
+    (r"isinstance\((\w+), int\)", "{}_is_1", "any_{}"),
+    (r"(?:gl\.)?(\w+)(?:\(\))? >= (\d+)", "{}_from_{}", "{}_below_{}"),
+    (r'(?:gl\.)?(\w+)(?:\(\))? == "?(\w+)"?', "{}_{}", "{}_not_{}"),
+    (r"(\w+)\.dtype\.element_ty == gl\.(\w+)", "{}_{}", "{}_not_{}"),
+)
+
+
+def _word(condition: str, holds: bool) -> str:
+    for pattern, yes, no in _WORDS:
+        if said := re.fullmatch(pattern, condition):
+            return (yes if holds else no).format(*said.groups()).lower()
+    return ""
 
 
 class _Search:

@@ -121,7 +121,7 @@ def parted(conflict: Conflict, count: int) -> list[list[int]]:
 
 
 def labels(facts: Sequence[LaunchFacts], groups: Sequence[Sequence[int]]) -> list[str]:
-    """What tells the groups apart, in a word: their instructions, whether loads run ahead, else a number."""
+    """What the groups are, in a word: their instructions, or whether loads run ahead, where these tell any apart."""
     members = [[facts[index] for index in group] for group in groups]
     said = [_instructions(group) for group in members]
     ahead = _ahead(members)
@@ -131,8 +131,8 @@ def labels(facts: Sequence[LaunchFacts], groups: Sequence[Sequence[int]]) -> lis
     for place, name in enumerate(said):
         alone = {ahead[other] for other, known in enumerate(said) if known == name}
         parts = (name, ahead[place] if len(alone) > 1 else "")
-        made.append("_".join(part for part in parts if part) or "variant")
-    return [_numbered(made, place) for place in range(len(made))]
+        made.append("_".join(part for part in parts if part))
+    return made
 
 
 def _ahead(groups: Sequence[Sequence[LaunchFacts]]) -> list[str]:
@@ -148,8 +148,3 @@ def _ahead(groups: Sequence[Sequence[LaunchFacts]]) -> list[str]:
 def _instructions(facts: Iterable[LaunchFacts]) -> str:
     found = {dot.instruction for launch in facts for dot in launch.lowered.dots.values()}
     return "_".join(instruction for instruction in _ORDER if instruction in found)
-
-
-def _numbered(names: Sequence[str], place: int) -> str:
-    before = names[:place].count(names[place])
-    return f"{names[place]}_{before + 1}" if before or names[place] == "variant" else names[place]

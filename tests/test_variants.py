@@ -1,0 +1,157 @@
+"""Kernels with several bodies: who gets one of their own, what chooses between them, and that all are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tt2gl.analysis.collected import Conflict, Wanted
+from tt2gl.analysis.planner import Planner
+from tt2gl.analysis.terms import Root
+from tt2gl.convert import convert
+from tt2gl.launch_file import read_launches
+from tt2gl.launches import Launch, Options
+from tt2gl.plan import FunctionPlan
+from tt2gl.results import Conversion
+from tt2gl.variants import analysed
+from tt2gl.verify.api import verify
+
+GOLDEN = Path(__file__).parent / "golden"
+
+HEADER = "import triton\nimport triton.language as tl\n\n\n"
+
+COPY = """
+@triton.jit
+def copy_kernel(x_ptr, y_ptr, n, SM: tl.constexpr, SN: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    at = tl.arange(0, BM)[:, None] * SM + tl.arange(0, BN)[None, :] * SN
+    tl.store(y_ptr + at, tl.load(x_ptr + at))
+"""
+
+PRODUCT = """
+@triton.jit
+def accumulated(a, b, acc):
+    return tl.dot(a, b, acc)
+
+
+@triton.jit
+def product_kernel(x_ptr, y_ptr, n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    \"\"\"y = x @ x.T, of whole tiles.\"\"\"
+    rows, cols, steps = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, n, BK):
+        a = tl.load(x_ptr + rows[:, None] * n + k + steps[None, :])
+        b = tl.load(x_ptr + cols[None, :] * n + k + steps[:, None])
+        acc = accumulated(a, b, acc)
+    tl.store(y_ptr + rows[:, None] * BN + cols[None, :], acc)
+"""
+
+Convert = Callable[..., Conversion]
+
+
+def launch(kernel: str, num_warps: int = 4, **values: int) -> Launch:
+    """A launch with every pointer and integer divisible by 16."""
+    signature = {"x_ptr": "*fp16", "y_ptr": "*fp32", "n": "i32", **dict.fromkeys(values, "constexpr")}
+    return Launch("kernels.py", kernel, signature, values, ("x_ptr", "y_ptr", "n"), Options(num_warps=num_warps))
+
+
+@pytest.fixture
+def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Convert:
+    """A text converted for sm90."""
+    monkeypatch.chdir(tmp_path)
+
+    def apply(text: str, *launches: Launch, **options: Any) -> Conversion:
+        Path("kernels.py").write_text(HEADER + text.lstrip("\n"))
+        return convert("kernels.py", target="sm90", launches=launches, **options)
+
+    return apply
+
+
+def function(made: Conversion, name: str) -> str:
+    """The text of one function."""
+    return made.text[made.text.index(f"def {name}(") :].partition("\n\n\n")[0]
+
+
+def test_one_group_of_launches_has_one_body(port: Convert) -> None:
+    made = port(PRODUCT, *(launch("product_kernel", BM=64, BN=size, BK=32) for size in (32, 64)), compile=False)
+    assert made.text.count("def product_kernel") == 1
+    assert made.text.count("def accumulated") == 1
+
+
+def test_instructions_have_bodies_and_helpers_that_differ_too(port: Convert) -> None:
+    launches = [launch("product_kernel", warps, BM=rows, BN=64, BK=32) for warps, rows in ((4, 64), (2, 64), (4, 32))]
+    made = port(PRODUCT, *launches)
+    assert [(report.status, report.diagnostics) for report in made.kernels] == [("converted", ())] * 3
+    assert "if gl.num_warps() % 4 == 0 and BM >= 64:\n        product_kernel_wgmma(" in function(made, "product_kernel")
+    assert "accumulated_wgmma(" in function(made, "product_kernel_wgmma")
+    assert "accumulated_mma_v2(" in function(made, "product_kernel_mma_v2")
+    assert "def accumulated(" not in made.text
+
+
+class Disagreeing(Planner):
+    """Wants two layouts at one place of a text that is for two launches."""
+
+    def plans(self) -> list[FunctionPlan]:
+        """The plans, where no text is for two launches."""
+        for place, analysis in enumerate(self.analyses):
+            if len(analysis.scenes) == 2:
+                wanted: Wanted = {(place, 0, ()): Root("rows"), (place, 1, ()): Root("columns")}
+                raise Conflict(analysis.body(analysis.function), (1, 0, 1, 1), [wanted])
+        return super().plans()
+
+
+def test_launches_that_want_two_layouts_have_bodies(port: Convert, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tt2gl.variants.Planner", Disagreeing)
+    launches = [launch("copy_kernel", SM=m, SN=n, BM=64, BN=64) for m, n in ((64, 1), (1, 64))]
+    made = port(COPY, *launches)
+    assert [report.status for report in made.kernels] == ["converted"] * 2
+    assert "if SM >= 64:\n        copy_kernel_sm_from_64(" in function(made, "copy_kernel")
+    assert "[BM, BN], [1, 0]" in function(made, "copy_kernel_sm_from_64")
+    assert "[BM, BN], [0, 1]" in function(made, "copy_kernel_sm_below_64")
+
+
+def test_what_only_the_launch_knows_keeps_the_kernel(port: Convert) -> None:
+    aligned = launch("product_kernel", BM=64, BN=64, BK=32)
+    made = port(PRODUCT, aligned, replace(aligned, divisible_by_16=("y_ptr", "n")), compile=False)
+    assert [[d.code for d in report.diagnostics] for report in made.kernels] == [["TTG310"]] * 2
+    message = made.kernels[0].diagnostics[0].message
+    assert "pipelined under launches 0" in message
+    assert "plain under launches 1" in message
+
+
+def test_alignment_that_the_launch_tells(port: Convert) -> None:
+    aligned = launch("product_kernel", BM=64, BN=64, BK=32)
+    made = port(PRODUCT, aligned, replace(aligned, divisible_by_16=("x_ptr", "y_ptr")))
+    assert [report.status for report in made.kernels] == ["converted"] * 2
+    given = '@triton.heuristics({"ALIGNED": lambda args: all(args[name] % 16 == 0 for name in ("n",))})\n'
+    assert given in made.text
+    assert "if ALIGNED:\n        product_kernel_pipelined(" in function(made, "product_kernel")
+
+
+def test_a_kernel_that_analysis_fails_on_is_the_one_that_is_kept(
+    port: Convert, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(kernel: Any, name: str, *arguments: Any) -> Any:
+        if name == "product_kernel":
+            raise KeyError("x")
+        return analysed(kernel, name, *arguments)
+
+    monkeypatch.setattr("tt2gl.convert.analysed", failing)
+    launches = [launch("copy_kernel", SM=64, SN=1, BM=64, BN=64), launch("product_kernel", BM=64, BN=64, BK=32)]
+    made = port(PRODUCT + "\n" + COPY, *launches, compile=False)
+    kept = {report.kernel: [d.code for d in report.diagnostics] for report in made.kernels}
+    assert kept == {"copy_kernel": [], "product_kernel": ["TTG900"]}
+
+
+@pytest.mark.slow
+@pytest.mark.subset
+def test_every_body_computes_what_the_kernel_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(GOLDEN)
+    launches = read_launches(Path("tuned_matmul.launches.json"))
+    reports = verify(
+        "tuned_matmul.py", "tuned_matmul.sm90.gluon.py", targets=["sm90"], launches=launches, run="simulate"
+    )
+    assert [report.simulate and report.simulate.equal for report in reports] == [True] * len(launches)
