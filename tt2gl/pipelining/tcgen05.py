@@ -76,19 +76,17 @@ class _Function:
                 seen += own
                 continue
             written = self._block(own, cst.IndentedBlock([line]), (), None, seen)
-            lead = leading(written[0])
-            allocations = [*(self._barrier() if not end else ()), *self.pending]
-            if allocations and not isinstance(written[0], cst.SimpleStatementLine):
-                allocations[0] = under(allocations[0], [*lead, *leading(allocations[0])])
-                written[0] = under(written[0], [])
-            made += [*allocations, *written]
+            made += _together([*(self._barrier() if not end else ()), *self.pending], written)
             self.pending, end = [], len(made)
             seen += own
         return [*made[:end], statement(f"mbarrier.invalidate({self.barrier})"), *made[end:]]
 
     def _barrier(self) -> Lines:
         return [
-            statement(f"{self.barrier} = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())"),
+            statement(
+                f"{self.barrier} = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())",
+                "flips when the products before a commit are done",
+            ),
             statement(f"mbarrier.init({self.barrier}, count=1)"),
             statement(f"{self.phase} = 0"),
         ]
@@ -175,11 +173,7 @@ class _Function:
         for name, product in decision.staying.items():
             made.append(statement(f"{self._memory(product)}.store({name})"))
         body = self._block(first.body, line.body, {*staying, *decision.staying}, decision)
-        lead = line.leading_lines
-        if made:
-            made[0] = under(made[0], lead)
-            line = line.with_changes(leading_lines=[])
-        made.append(line.with_changes(body=indented(line.body).with_changes(body=body)))
+        made = _together(made, [line.with_changes(body=indented(line.body).with_changes(body=body))])
         if decision.last is not None:
             made.append(statement(f"mbarrier.wait({self.barrier}, {self.phase} ^ 1)"))
         elif decision.open_ended:
@@ -252,6 +246,16 @@ class _Function:
 
     def _load(self, product: Product) -> cst.BaseStatement:
         return statement(f"{product.name} = {self._memory(product)}.load({product.registers})")
+
+
+def _together(added: Lines, lines: Lines) -> Lines:
+    """Lines of ours before the author's: his empty lines stand above them all, his comments stay where they are."""
+    if not added:
+        return lines
+    lead = list(leading(lines[0]))
+    spoken = next((index for index, each in enumerate(lead) if each.comment is not None), len(lead))
+    first = under(added[0], [*lead[:spoken], *leading(added[0])])
+    return [first, *added[1:], under(lines[0], lead[spoken:]), *lines[1:]]
 
 
 def _lhs(product: Product) -> tuple[str, tuple[str, str, str]]:
