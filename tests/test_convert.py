@@ -30,18 +30,18 @@ def add(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.store(y_ptr + offs, x + 1, mask=offs < n)
 """
 
-DOT = """
+SORT = """
 
 @triton.jit
-def square(a_ptr, c_ptr, BLOCK: tl.constexpr):
-    \"\"\"A product.\"\"\"
+def sort_rows(a_ptr, c_ptr, BLOCK: tl.constexpr):
+    \"\"\"A tile with sorted rows: no rule for that.\"\"\"
     r = tl.arange(0, BLOCK)
     a = tl.load(a_ptr + r[:, None] * BLOCK + r[None, :])
-    tl.store(c_ptr + r[:, None] * BLOCK + r[None, :], tl.dot(a, a))
+    tl.store(c_ptr + r[:, None] * BLOCK + r[None, :], tl.sort(a))
 """
 
 ADD_TYPES = {"x_ptr": "*fp16", "y_ptr": "*fp16", "n": "i32"}
-SQUARE_TYPES = {"a_ptr": "*fp16", "c_ptr": "*fp32"}
+SORT_TYPES = {"a_ptr": "*fp32", "c_ptr": "*fp32"}
 
 File = Callable[..., Path]
 
@@ -57,7 +57,7 @@ def launch(
 
 ADD_LAUNCH = launch("add", ADD_TYPES, BLOCK=1024)
 MORE_LAUNCH = launch("more", ADD_TYPES, BLOCK=1024)
-SQUARE_LAUNCH = launch("square", SQUARE_TYPES, BLOCK=32)
+SORT_LAUNCH = launch("sort_rows", SORT_TYPES, BLOCK=32)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ class TestKept:
         ("body", "code"),
         [
             pytest.param(
-                "a = tl.zeros((32, 32), tl.float16)\n    tl.store(p, tl.sum(tl.dot(a, a)))", "TTG302", id="a dot"
+                "a = tl.zeros((32,), tl.float32)\n    tl.store(p, tl.sum(tl.sort(a)))", "TTG301", id="a sort"
             ),
             pytest.param("tl.store(p, undefined)", "TTG401", id="does not compile"),
         ],
@@ -138,28 +138,28 @@ class TestKept:
         assert codes(made) == {code}
 
     def test_a_mixed_file_has_one_comment_and_the_kernel_as_it_was(self, file: File) -> None:
-        made = convert(file(HEADER + ADD + DOT), target="sm90", launches=[ADD_LAUNCH, SQUARE_LAUNCH])
-        assert {report.kernel: report.status for report in made.kernels} == {"add": "converted", "square": "kept"}
+        made = convert(file(HEADER + ADD + SORT), target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH])
+        assert {report.kernel: report.status for report in made.kernels} == {"add": "converted", "sort_rows": "kept"}
         before, kernel = made.text.split("\n@triton.jit\n")
-        assert before.splitlines()[-1].startswith("# tt2gl: kept as Triton (TTG302).")
-        assert "@triton.jit\n" + kernel == DOT.lstrip("\n")
+        assert before.splitlines()[-1].startswith("# tt2gl: kept as Triton (TTG301).")
+        assert "@triton.jit\n" + kernel == SORT.lstrip("\n")
 
     def test_the_kept_kernel_of_a_mixed_file_still_compiles(self, file: File) -> None:
-        made = convert(file(HEADER + ADD + DOT), target="sm90", launches=[ADD_LAUNCH, SQUARE_LAUNCH])
-        port = slice_kernel(read_source("kernels.py", made.text), "square")
-        result = compile_kernel(port, SQUARE_LAUNCH, "sm90")
+        made = convert(file(HEADER + ADD + SORT), target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH])
+        port = slice_kernel(read_source("kernels.py", made.text), "sort_rows")
+        result = compile_kernel(port, SORT_LAUNCH, "sm90")
         assert result.ok, result.error
 
     def test_a_helper_that_both_call_stands_twice(self, file: File) -> None:
         helper = "\n\n@triton.jit\ndef offsets(BLOCK: tl.constexpr):\n    return tl.arange(0, BLOCK)\n"
         text = HEADER + helper + ADD.replace("tl.arange(0, BLOCK)", "offsets(BLOCK)")
-        text += DOT.replace("tl.arange(0, BLOCK)", "offsets(BLOCK)")
-        made = convert(file(text), target="sm90", launches=[ADD_LAUNCH, SQUARE_LAUNCH])
+        text += SORT.replace("tl.arange(0, BLOCK)", "offsets(BLOCK)")
+        made = convert(file(text), target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH])
         assert helper in made.text
         assert "def offsets_gluon(BLOCK: gl.constexpr, layout: gl.constexpr):\n    return gl.arange(" in made.text
         assert "* BLOCK + offsets_gluon(BLOCK, layout=layout)\n" in made.text
         assert "    r = offsets(BLOCK)\n" in made.text
-        for kernel, known in (("add", ADD_LAUNCH), ("square", SQUARE_LAUNCH)):
+        for kernel, known in (("add", ADD_LAUNCH), ("sort_rows", SORT_LAUNCH)):
             port = slice_kernel(read_source("kernels.py", made.text), kernel)
             result = compile_kernel(port, known, "sm90")
             assert result.ok, result.error
@@ -168,8 +168,8 @@ class TestKept:
         helper = "\n\n@triton.jit\ndef offsets(BLOCK: tl.constexpr):\n    return tl.arange(0, BLOCK)\n"
         other = "\n\n@triton.jit\ndef offsets_gluon(x):\n    return x\n"
         text = HEADER + helper + other + ADD.replace("tl.arange(0, BLOCK)", "offsets_gluon(offsets(BLOCK))")
-        text += DOT.replace("tl.arange(0, BLOCK)", "offsets(BLOCK)")
-        made = convert(file(text), target="sm90", launches=[ADD_LAUNCH, SQUARE_LAUNCH])
+        text += SORT.replace("tl.arange(0, BLOCK)", "offsets(BLOCK)")
+        made = convert(file(text), target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH])
         assert "offsets_gluon(offsets_gluon_(BLOCK, layout=layout))" in made.text
 
     def test_a_launch_that_does_not_compile_fails_alone(self, file: File) -> None:
@@ -189,16 +189,16 @@ class TestSecondRun:
         assert raised.value.diagnostic.code == "TTG004"
 
     def test_some_kept(self, file: File) -> None:
-        launches = [ADD_LAUNCH, SQUARE_LAUNCH]
-        once = convert(file(HEADER + ADD + DOT), target="sm90", launches=launches).text
+        launches = [ADD_LAUNCH, SORT_LAUNCH]
+        once = convert(file(HEADER + ADD + SORT), target="sm90", launches=launches).text
         assert convert(file(once), target="sm90", launches=launches).text == once
 
     @pytest.fixture
     def later(self, file: File) -> str:
         """The file converted, with a kernel added, converted again."""
-        once = convert(file(HEADER + ADD + DOT), target="sm90", launches=[ADD_LAUNCH, SQUARE_LAUNCH]).text
+        once = convert(file(HEADER + ADD + SORT), target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH]).text
         path = file(once + ADD.replace("def add(", "def more("))
-        return convert(path, target="sm90", launches=[ADD_LAUNCH, SQUARE_LAUNCH, MORE_LAUNCH]).text
+        return convert(path, target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH, MORE_LAUNCH]).text
 
     def test_a_kernel_added_later_compiles(self, later: str) -> None:
         assert later.count(GLUON) == 1
@@ -312,16 +312,16 @@ class TestPlaces:
     """Where files are, and from where they are named."""
 
     def test_relative_and_absolute_paths_give_the_same(self, file: File) -> None:
-        path = file(HEADER + ADD + DOT)
-        launches = [ADD_LAUNCH, SQUARE_LAUNCH]
+        path = file(HEADER + ADD + SORT)
+        launches = [ADD_LAUNCH, SORT_LAUNCH]
         relative = convert(path, target="sm90", launches=launches)
         absolute = convert(path.absolute(), target="sm90", launches=launches)
         assert relative.text == absolute.text
 
     def test_a_path_through_a_link(self, file: File, tmp_path: Path) -> None:
-        path = file(HEADER + ADD + DOT)
+        path = file(HEADER + ADD + SORT)
         (tmp_path / "link").symlink_to(tmp_path)
-        launches = [ADD_LAUNCH, SQUARE_LAUNCH]
+        launches = [ADD_LAUNCH, SORT_LAUNCH]
         linked = convert(Path("link") / path, target="sm90", launches=launches)
         assert linked.text == convert(path, target="sm90", launches=launches).text
 
@@ -335,13 +335,13 @@ class TestPlaces:
     @pytest.mark.parametrize(
         "reason",
         [
-            pytest.param("tl.dot(a, a)", id="a gap"),
+            pytest.param("tl.sort(a)", id="a gap"),
             pytest.param("undefined", id="a kernel that does not compile"),
         ],
     )
     def test_no_path_of_this_machine_gets_into_the_text(self, file: File, tmp_path: Path, reason: str) -> None:
-        path = file(HEADER + ADD + DOT.replace("tl.dot(a, a)", reason))
-        made = [convert(p, target="sm90", launches=[ADD_LAUNCH, SQUARE_LAUNCH]) for p in (path, path.absolute())]
+        path = file(HEADER + ADD + SORT.replace("tl.sort(a)", reason))
+        made = [convert(p, target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH]) for p in (path, path.absolute())]
         assert made[0].text == made[1].text
         assert "# tt2gl: kept" in made[0].text
         assert str(tmp_path) not in made[0].text

@@ -1,4 +1,4 @@
-"""A matrix product, which stays Triton, and the kernel after it; both name their offsets by one helper."""
+"""A sort, which stays Triton, and the kernel after it; both name their offsets by one helper."""
 
 import triton
 import triton.language as tl
@@ -34,18 +34,12 @@ def block_of_gluon(pid, BLOCK: gl.constexpr, layout: gl.constexpr):
     return pid * BLOCK + gl.arange(0, BLOCK, layout=layout)
 
 
-# tt2gl: kept as Triton (TTG302). It uses matrix multiplication (`tl.dot`).
+# tt2gl: kept as Triton (TTG301). It uses `tl.sort`.
 @triton.jit
-def matmul_kernel(a_ptr, b_ptr, c_ptr, N, K, BLOCK: tl.constexpr, STEP: tl.constexpr):
-    m = block_of(tl.program_id(0), BLOCK)
-    n = block_of(tl.program_id(1), BLOCK)
-    k = tl.arange(0, STEP)
-    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
-    for start in range(0, K, STEP):
-        a = tl.load(a_ptr + m[:, None] * K + (start + k)[None, :])
-        b = tl.load(b_ptr + (start + k)[:, None] * N + n[None, :])
-        acc = tl.dot(a, b, acc)
-    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+def sort_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = block_of(tl.program_id(0), BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=float("inf"))
+    tl.store(y_ptr + offsets, tl.sort(x), mask=offsets < n)
 
 
 @gluon.jit
