@@ -157,7 +157,7 @@ def ask(*command: str) -> str:
 def prepare(arguments: argparse.Namespace, target: str) -> list[Case]:
     """Convert, slice, translate and compile everything before the GPU is busy."""
     launches, root = all_launches(arguments)
-    files = sorted({launch.file for launch in launches})
+    files = sorted({launch.file for launch in launches if selected(launch.kernel, launch.file, arguments.only)})
     jobs = [(file, target, tuple(launch for launch in launches if launch.file == file), root) for file in files]
     cases: list[Case] = []
     for job, outcome in zip(jobs, map_isolated(cases_of_file, jobs, timeout=600.0), strict=True):

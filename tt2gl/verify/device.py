@@ -21,6 +21,7 @@ from tt2gl import compiler
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.isolate import Outcome, one_line, run_spawned
 from tt2gl.launches import Launch
+from tt2gl.plan import STAGES
 from tt2gl.results import DeviceResult
 from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.verify.equality import check_equality, written
@@ -233,6 +234,8 @@ def call_arguments(function: Any, launch: Launch, inputs: DeviceInputs, options:
             arguments[name] = inputs.buffers[name].view
         elif name in inputs.scalars:
             arguments[name] = inputs.scalars[name]
+        elif name == STAGES and function.is_gluon():
+            arguments[name] = launch.options.num_stages
         elif name in launch.constexprs:
             arguments[name] = compiler.constexpr_value(launch.constexprs[name], function)
     return arguments
