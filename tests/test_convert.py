@@ -170,7 +170,7 @@ class TestKept:
         text = HEADER + helper + other + ADD.replace("tl.arange(0, BLOCK)", "offsets_gluon(offsets(BLOCK))")
         text += SORT.replace("tl.arange(0, BLOCK)", "offsets(BLOCK)")
         made = convert(file(text), target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH])
-        assert "offsets_gluon(offsets_gluon_(BLOCK, layout=layout))" in made.text
+        assert "offsets_gluon(offsets_gluon_2(BLOCK, layout=layout))" in made.text
 
     def test_a_launch_that_does_not_compile_fails_alone(self, file: File) -> None:
         wrong = launch("add", ADD_TYPES, BLOCK=1000)
