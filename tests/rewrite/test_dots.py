@@ -1,0 +1,68 @@
+"""Rule `dots`: where a product stands, and what it is called."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from tt2gl.plan import Dot, Position, Store
+
+NOWHERE: Position = (0, 0, 0, 0)
+MEMORY = "[M, N], gl.float32, memory, registers"
+
+
+def dot(instruction: str, **changes: object) -> Dot:
+    layout = "registers"
+    made = Dot(
+        NOWHERE, NOWHERE, NOWHERE, None, instruction, layout, ("M", "N"), "gl.float32", None, False, "acc", "memory"
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def lines(text: str) -> Sequence[str]:
+    return textwrap.dedent(text).replace("_tt2gl_tcgen05", "tcgen05").splitlines()
+
+
+def test_a_product_of_one_warp_stays_in_its_expression(body: Callable[..., str]) -> None:
+    made = body("acc += tl.dot(a, b) * x", dots={"tl.dot(a, b)": dot("mma_v2")})
+    assert lines(made) == ["acc += mma_v2(a, b, gl.zeros([M, N], gl.float32, registers)) * x"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "call", "expected"),
+    [
+        ("s = tl.dot(a, b)", "tl.dot(a, b)", [f"s = tcgen05(a, b, None, {MEMORY})"]),
+        ("s = tl.dot(a, b) * x", "tl.dot(a, b)", [f"s = tcgen05(a, b, None, {MEMORY})", "s = s * x"]),
+        # The sum that the statement reads is not overwritten by the product.
+        (
+            "s += tl.dot(a, b) * x",
+            "tl.dot(a, b)",
+            [f"s_product = tcgen05(a, b, None, {MEMORY})", "s += s_product * x"],
+        ),
+        (
+            "s = s + tl.dot(a, b) * x",
+            "tl.dot(a, b)",
+            [f"s_product = tcgen05(a, b, None, {MEMORY})", "s = s + s_product * x"],
+        ),
+    ],
+)
+def test_a_product_of_several_warps_is_a_statement(
+    body: Callable[..., str], statement: str, call: str, expected: list[str]
+) -> None:
+    assert lines(body(statement, dots={call: dot("tcgen05")})) == expected
+
+
+def test_an_operand_in_tensor_memory_is_told(body: Callable[..., str]) -> None:
+    held = dot("tcgen05", lhs=Store("operand", ("M", "K")))
+    made = body("s = tl.dot(a, b)", dots={"tl.dot(a, b)": held})
+    assert lines(made) == [f"s = tcgen05(a, b, None, {MEMORY}, [M, K], operand)"]
+
+
+def test_a_sum_that_is_converted_is_converted_after_its_product(body: Callable[..., str]) -> None:
+    whole = "s += tl.dot(a, b)"
+    held = dot("tcgen05", is_sum=True)
+    made = body(whole, dots={whole: held}, converts={whole: "other"})
+    assert lines(made) == [f"s_product = tcgen05(a, b, s, {MEMORY})", "s = gl.convert_layout(s_product, other)"]
