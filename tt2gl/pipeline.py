@@ -32,10 +32,13 @@ __all__ = ["Ahead", "LoopRings", "NotPipelinedError", "Ring", "can_run_ahead", "
 COPY = "async_copy.async_copy_global_to_shared"
 """What copies to shared memory are called, unless it is said otherwise."""
 
+_BYTE_ORDER_MARK = "\ufeff"
+
 
 def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
     """A rewritten file with the loops of its converted functions pipelined, as `plan` has their rings."""
-    text = with_own_variables(text)
+    bare = text.removeprefix(_BYTE_ORDER_MARK)
+    mark, text = text[: len(text) - len(bare)], with_own_variables(bare)
     names = {function.line: function.name for function in source.functions}
     places: dict[str, list[int]] = {}
     for node in ast.walk(ast.parse(text)):
@@ -50,7 +53,7 @@ def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
         products = [*function.edits.dots.values()]
         if function.rings or any(dot.instruction in ("wgmma", "tcgen05") for dot in products):
             specs.append(_spec(function, name, line))
-    return pipelined(text, specs, ASYNC_LOAD) if specs else text
+    return mark + (pipelined(text, specs, ASYNC_LOAD) if specs else text)
 
 
 def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
