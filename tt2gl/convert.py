@@ -20,6 +20,7 @@ from tt2gl.infer.launches import infer_launches
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.kernel_state import Kernel
 from tt2gl.launches import Launch, check_launch, launches_for
+from tt2gl.lowering.lowered_source import LoweredSource, lowered_source
 from tt2gl.pipeline import staged
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
@@ -54,10 +55,12 @@ def convert(
     """
     chosen = get_target(target) if target else default_target()
     rules = _chosen_rules(path, only, without)
-    source = read_source(path)
+    author = read_source(path)
+    known = lowered_source(author, chosen)
+    source = known.work
     kernels = [Kernel(function) for function in source.kernels if function.dialect == "triton"]
     if not kernels:
-        raise _no_kernel(source)
+        raise _no_kernel(author)
     for kernel in kernels:
         _find_launches(kernel, source, launches, root)
         _slice(kernel, source, chosen, root)
@@ -67,7 +70,21 @@ def convert(
     for kernel in kernels:
         _analyse(kernel, chosen, taken)
     text = _write(source, kernels, chosen, rules, root, compile, timeout)
-    return Conversion(str(path), source.text, text, tuple(r for kernel in kernels for r in kernel.reports(chosen)))
+    for kernel in kernels:
+        _tell_in_the_authors_words(kernel, known)
+    stayed = [kernel.function.name for kernel in kernels if kernel.kept is not None]
+    text = known.restored(text, stayed) if any(kernel.variants for kernel in kernels) else author.text
+    return Conversion(str(path), author.text, text, tuple(r for kernel in kernels for r in kernel.reports(chosen)))
+
+
+def _tell_in_the_authors_words(kernel: Kernel, known: LoweredSource) -> None:
+    """Have a kernel's diagnostics speak of the author's file, and say why its block pointers could not be lowered."""
+    kernel.diagnostics = [known.told(diagnostic) for diagnostic in kernel.diagnostics]
+    kernel.failed = {index: known.told(diagnostic) for index, diagnostic in kernel.failed.items()}
+    if kernel.kept is not None:
+        reached = [name for _, name in kernel.slice.functions] if kernel.slice is not None else []
+        reason = known.reason([kernel.function.name, *reached])
+        kernel.kept = reason if reason is not None and reason.code == kernel.kept.code else known.told(kernel.kept)
 
 
 def _chosen_rules(path: str | Path, only: Collection[str], without: Collection[str]) -> tuple[str, ...]:

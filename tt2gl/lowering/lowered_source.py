@@ -1,0 +1,90 @@
+"""A file as the stages of a conversion see it: the author's, with what Gluon has no words for written in other words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import libcst as cst
+
+from tt2gl.diagnostics import Diagnostic
+from tt2gl.lowering.block_pointers import Lowered, lowered
+from tt2gl.lowering.descriptors import lowered_descriptors
+from tt2gl.source import SourceFile, read_source
+from tt2gl.targets import Target
+
+_WITH_TMA = ("sm90", "sm100", "sm120")
+
+
+@dataclass(frozen=True)
+class LoweredSource:
+    """The author's file (`source`), and the one that takes its place (`work`): the same where nothing was lowered."""
+
+    source: SourceFile
+    work: SourceFile
+    steps: tuple[tuple[Lowered, SourceFile], ...] = ()
+
+    def told(self, diagnostic: Diagnostic) -> Diagnostic:
+        """A diagnostic about the working file as one about the author's."""
+        if not self.steps or not _same(diagnostic.file, self.source.path):
+            return diagnostic
+        line, column = diagnostic.line, diagnostic.column
+        for step, _ in reversed(self.steps):
+            line, column = step.lines.author(line, column)
+        return replace(diagnostic, line=line, column=column)
+
+    def reason(self, functions: Iterable[str]) -> Diagnostic | None:
+        """Why one of these functions was not lowered, at the author's line."""
+        named = list(functions)
+        for place, (step, _) in enumerate(self.steps):
+            for name in named:
+                if name in step.kept:
+                    known = step.kept[name]
+                    line, column = known.line, known.column
+                    for before, _ in reversed(self.steps[:place]):
+                        line, column = before.lines.author(line, column)
+                    return replace(known, line=line, column=column)
+        return None
+
+    def restored(self, text: str, kept: Iterable[str]) -> str:
+        """A text made from the working file, in which functions that stayed Triton are as the author has them."""
+        names = list(kept)
+        for step, before in reversed(self.steps):
+            for name in names:
+                if name in step.originals:
+                    text = step.restored(text, [name])
+                elif name in step.functions:
+                    for made, original in _pairs(read_source(before.path, step.text), before, name):
+                        text = text.replace(made, original)
+        return text
+
+
+def lowered_source(source: SourceFile, target: Target) -> LoweredSource:
+    """Lower block pointers, and where the target has no TMA the descriptors that kernels make."""
+    found: list[tuple[Lowered, SourceFile]] = []
+    work = source
+    lowerings = [lowered] if target.name in _WITH_TMA else [lowered, lowered_descriptors]
+    for lowering in lowerings:
+        step = lowering(work)
+        if step.functions or step.kept:
+            found.append((step, work))
+        if step.functions:
+            work = read_source(work.path, step.text)
+    return LoweredSource(source, work, tuple(found))
+
+
+def _pairs(made: SourceFile, before: SourceFile, name: str) -> Iterator[tuple[str, str]]:
+    """The functions of a name in a lowered file, each beside what it was."""
+    after = [function for function in made.functions if function.name == name]
+    originals = [function for function in before.functions if function.name == name]
+    for one, other in zip(after, originals, strict=True):
+        yield _code(made, one.node), _code(before, other.node)
+
+
+def _code(source: SourceFile, node: cst.FunctionDef) -> str:
+    return source.module.code_for_node(node.with_changes(leading_lines=[]))
+
+
+def _same(file: str, path: str | Path) -> bool:
+    return Path(file).resolve() == Path(path).resolve()
