@@ -52,3 +52,10 @@ def test_generic_text(target: str, optimised: bool, tmp_path: Path) -> None:
     assert module.attributes.get("ttg.num-warps") == (2 if optimised else None)
     store = next(operation for operation in module.operation.walk() if operation.name.endswith("store"))
     assert store.location.line == 8
+
+
+def test_types_of_descriptors_say_their_layout_in_gluon() -> None:
+    made = compiler.with_tile_layout("tensordesc<fp16[128, 64]>")
+    assert made.startswith("tensordesc<fp16[128, 64],NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16")
+    assert compiler.with_tile_layout(made) == made
+    assert compiler.with_tile_layout("*fp16") == "*fp16"
