@@ -74,6 +74,19 @@ def lowered_source(source: SourceFile, target: Target) -> LoweredSource:
     return LoweredSource(source, work, tuple(found))
 
 
+def has_block_pointers() -> bool:
+    """Whether the installed Triton compiles block pointers: `tl.make_block_ptr` itself is there either way."""
+    from triton.language.semantic import TritonSemantic
+
+    return hasattr(TritonSemantic, "make_block_ptr")
+
+
+def without_block_pointers(source: SourceFile) -> SourceFile:
+    """The file with its block pointers lowered, where that could be done."""
+    step = lowered(source)
+    return read_source(source.path, step.text) if step.functions else source
+
+
 def _pairs(made: SourceFile, before: SourceFile, name: str) -> Iterator[tuple[str, str]]:
     """The functions of a name in a lowered file, each beside what it was."""
     after = [function for function in made.functions if function.name == name]
