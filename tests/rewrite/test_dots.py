@@ -66,3 +66,19 @@ def test_a_sum_that_is_converted_is_converted_after_its_product(body: Callable[.
     held = dot("tcgen05", is_sum=True)
     made = body(whole, dots={whole: held}, converts={whole: "other"})
     assert lines(made) == [f"s_product = tcgen05(a, b, s, {MEMORY})", "s = gl.convert_layout(s_product, other)"]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "expected"),
+    [
+        ("mma_v2", 's = mma_v2(a, b, gl.zeros([M, N], gl.float32, registers), input_precision="ieee")'),
+        ("fma", "s = gl.dot_fma(a, b, gl.zeros([M, N], gl.float32, registers))"),
+        # Triton 3.6 and 3.7 take no precision here that is written out, and the instruction has no choice of one.
+        ("wgmma", "s = warpgroup_mma(a, b, gl.zeros([M, N], gl.float32, registers))"),
+    ],
+)
+def test_only_an_instruction_with_a_choice_is_told_the_precision(
+    body: Callable[..., str], instruction: str, expected: str
+) -> None:
+    made = body("s = tl.dot(a, b)", dots={"tl.dot(a, b)": dot(instruction, precision='"ieee"')})
+    assert lines(made) == [expected]

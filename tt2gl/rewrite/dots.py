@@ -27,7 +27,6 @@ from tt2gl.plan import Dot, Store
 from tt2gl.rewrite.build import MARK, TCGEN05, bare, call, expression, statement
 
 _FUNCTIONS = {"fma": "gl.dot_fma", "mma_v2": "mma_v2", "wgmma": "warpgroup_mma"}
-_PRECISION = {"mma_v2": "input_precision", "wgmma": "precision"}
 
 
 def product(dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.BaseExpression | None) -> cst.Call:
@@ -37,11 +36,11 @@ def product(dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.B
     if added is None:
         added = expression(f"gl.zeros([{', '.join(dot.dims)}], {dot.dtype}, {dot.layout})")
     made = call(_FUNCTIONS[dot.instruction], a, b, added)
-    keyword = _PRECISION.get(dot.instruction)
-    if dot.precision is None or keyword is None:
+    # wgmma knows one precision for each type of its operands: Triton takes it for 32-bit floats as tf32 alone.
+    if dot.precision is None or dot.instruction != "mma_v2":
         return made
     equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    given = cst.Arg(expression(dot.precision), keyword=cst.Name(keyword), equal=equal)
+    given = cst.Arg(expression(dot.precision), keyword=cst.Name("input_precision"), equal=equal)
     return made.with_changes(args=[*made.args, given])
 
 
