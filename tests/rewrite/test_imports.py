@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from tt2gl.rewrite.imports import import_lines, top_level_index, with_gluon
+from tt2gl.rewrite.imports import import_lines, top_level_index, with_gluon, with_instructions
 
 BOTH = "from triton.experimental import gluon\nfrom triton.experimental.gluon import language as gl\n"
 
@@ -86,3 +86,12 @@ def test_the_first_statement_that_holds_a_node() -> None:
     module = cst.parse_module("x = 1\nif x:\n    def k(): pass\ndef k2(): pass\n")
     assert top_level_index(module, lambda node: isinstance(node, cst.FunctionDef)) == 1
     assert top_level_index(module, lambda node: isinstance(node, cst.ClassDef)) == 3
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_instructions_are_imported_in_lines_that_end_as_the_file_s(end: str) -> None:
+    text = end.join(["import triton", *BOTH.splitlines(), "acc = mma_v2(a, b, acc)", ""])
+    instruction = "from triton.experimental.gluon.language.nvidia.ampere import mma_v2"
+    assert with_instructions(text) == end.join(
+        ["import triton", *BOTH.splitlines(), instruction, "acc = mma_v2(a, b, acc)", ""]
+    )

@@ -76,7 +76,7 @@ def _tma_copies(used: Collection[str]) -> str:
 
 
 def with_instructions(code: str) -> str:
-    """The converted file with the instructions imported that it calls, after Gluon itself."""
+    """The converted file with the instructions imported that it calls, after Gluon, in lines that end as its own."""
     used = set(re.findall(r"(?<![\w.])\w+(?=[.(])", code))
     lines = [
         f"from {module} import {', '.join(name for name in names if name in used)}\n"
@@ -90,10 +90,11 @@ def with_instructions(code: str) -> str:
         lines.append(_HOST_TILES)
     if used & TMA_COPIES.keys() and (copies := _tma_copies(used)) not in code:
         lines.append(copies)
-    gluon = re.search(r"^from triton\.experimental\.gluon import language as \w+\n", code, re.MULTILINE)
+    gluon = re.search(r"^from triton\.experimental\.gluon import language as \w+(\r?\n)", code, re.MULTILINE)
     if not lines or gluon is None:
         return code
-    return f"{code[: gluon.end()]}{''.join(lines)}{code[gluon.end() :]}"
+    added = "".join(lines).replace("\n", gluon[1])
+    return f"{code[: gluon.end()]}{added}{code[gluon.end() :]}"
 
 
 def _imports_triton(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bool:
