@@ -91,7 +91,11 @@ class Formulas:
         """Memory that is swizzled for one of a dot's operands, whichever fits."""
         widths = [*self._bits(at), *(_number(str(bits), bits, at) for bits in _BITS)]
         k_widths = [_number(str(number), number, at) for number in _K_WIDTHS]
-        k_widths += [Width(width.under(32), tuple(32 // bits for bits in width.values)) for width in self._bits(at)]
+        k_widths += [
+            Width(width.under(32), tuple(32 // bits for bits in width.values))
+            for width in self._bits(at)
+            if max(width.values) <= 32
+        ]
         ways = [swizzled_source(values, tile, k_dim, k_widths, widths) for k_dim in (1, 0)]
         return next((way for way in ways if way.exact), ways[0])
 

@@ -1,0 +1,22 @@
+"""Formulas of the layouts that dots ask for, over what a launch says of the kernel's pointers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import cast
+
+from tt2gl.analysis.dot_formulas import Formulas
+from tt2gl.analysis.memory import Scene
+from tt2gl.ir.attributes import DialectAttr
+from tt2gl.launches import Launch
+
+SWIZZLED = DialectAttr("ttg.swizzled_shared", (("vec", 8), ("perPhase", 2), ("maxPhase", 4), ("order", (1, 0))))
+
+
+def test_a_pointer_to_wider_elements_than_a_register_says_no_k_width(launch: Callable[..., Launch]) -> None:
+    scene = SimpleNamespace(launch=launch("starts=*i64 a=*fp16", K=32), lanes=32)
+    formulas = Formulas([cast(Scene, scene)])
+    found = formulas.written(("64", "K"), {0: (64, 32)}, {0: SWIZZLED})
+    assert found.exact
+    assert found.source == "swizzled_layout([64, K], [1, 0], a.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2)"
