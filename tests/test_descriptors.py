@@ -72,11 +72,17 @@ def converted(path: Path, text: str, launch: Launch, target: str) -> tuple[str, 
     return made.text, [each.code for report in made.kernels for each in report.diagnostics]
 
 
-@pytest.mark.parametrize(("text", "launch"), [(OWN, LAUNCH), (HOST, HOST_LAUNCH)], ids=["own", "from the host"])
-def test_without_tma_descriptors_stay(tmp_path: Path, text: str, launch: Launch) -> None:
-    made, codes = converted(tmp_path / "kernel.py", text, launch, "sm80")
+def test_without_tma_descriptors_from_the_host_stay(tmp_path: Path) -> None:
+    made, codes = converted(tmp_path / "kernel.py", HOST, HOST_LAUNCH, "sm80")
     assert "TTG304" in codes
     assert "@gluon.jit" not in made
+
+
+def test_without_tma_a_kernels_own_become_pointers(tmp_path: Path) -> None:
+    made, codes = converted(tmp_path / "kernel.py", OWN, LAUNCH, "sm80")
+    assert not {"TTG304", "TTG402"} & set(codes)
+    assert "descriptor" not in made
+    assert "gl.load(" in made
 
 
 def test_a_kernels_own_descriptors(tmp_path: Path) -> None:
