@@ -94,12 +94,16 @@ class Edits:
 
 @dataclass(frozen=True)
 class Conversion:
-    """`target = convert_layout(source, layout)`, right after a statement; with `dims`, into shared memory."""
+    """`target = convert_layout(source, layout)`, right after a statement; with `dims`, into shared memory.
+
+    `in_place`: a dot reads it there.
+    """
 
     target: str
     source: str
     layout: str
     dims: tuple[str, ...] | None = None
+    in_place: bool = True
 
 
 @dataclass(frozen=True)

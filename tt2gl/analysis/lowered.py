@@ -7,6 +7,7 @@ pipeliner gives a load, all by the place in the source. They are the floor that 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
@@ -73,7 +74,18 @@ def _dot(operation: Operation, made: dict[int, Operation], uses: TensorMemoryUse
         kind = "mma_v2" if layout is not None and layout.name == "ttg.nvidia_mma" else "fma"
     start = made.get(id(accumulator))
     zero = start is not None and start.name == "arith.constant"
-    return DotFact(kind, layout, _operand(a), _operand(b), zero)
+    sides = [replace(_operand(side), reloaded=_reloaded(side, made)) for side in (a, b)]
+    return DotFact(kind, layout, sides[0], sides[1], zero)
+
+
+def _reloaded(operand: Value, made: dict[int, Operation]) -> Attribute | None:
+    """The shared layout that a value was put in once and is read from for a dot; None for other values."""
+    load = made.get(id(operand))
+    if load is None or load.name != "ttg.local_load":
+        return None
+    allocation = made.get(id(load.operands[0]))
+    held = allocation is not None and allocation.name == "ttg.local_alloc" and allocation.operands
+    return _layout(load.operands[0].type) if held else None
 
 
 def _operand(value: Value, registers: Attribute | None = None) -> DotOperandFact:

@@ -250,8 +250,8 @@ class Planner:
             for context, source, target in steps:
                 layout = self._spelled(key, {context: target}, statement)
                 into = labels.label(variable, context, target)
-                dims = target.dims if isinstance(target, Stored) else None
-                step = Conversion(into, labels.label(variable, context, source), layout, dims)
+                dims, in_place = (target.dims, target.in_place) if isinstance(target, Stored) else (None, True)
+                step = Conversion(into, labels.label(variable, context, source), layout, dims, in_place)
                 if step not in made:
                     made.append(step)
         everywhere, copies = self._edits(key, function, labels)

@@ -295,6 +295,8 @@ class Propagation(Anchors):
             if (held := self.cores.operand_memory(node, place, operand, self.graph)) is not None:
                 registers, lhs = held
                 self.resolve(operand, registers, spot.clone)
+            elif self._reloaded(node, place, operand, Operand(place, own, self.cores.k_width(node, place)), spot.clone):
+                pass
             elif not self.cores.in_memory(node, place):
                 self.resolve(operand, Operand(place, own, self.cores.k_width(node, place)), spot.clone)
             elif in_ring(operand):
@@ -307,6 +309,20 @@ class Propagation(Anchors):
         want = DotWant(node.dot, use.instruction, self.cores.extents(node, self.graph), use.name, memory, lhs)
         self.decisions.dots[spot] = own, want
         self._convert(node, own, term, spot)
+
+    def _reloaded(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
+        """Keep an operand from outside the loop in shared memory, and load it for each product, where Triton does."""
+        web = operand.web.find() if operand.web is not None else None
+        made = self._made_outside(web, operand) if web is not None else None
+        if web is None or made is None or in_ring(operand) or web.natural is None:
+            return False
+        slot = self.cores.reloaded(dot, place, operand, self.graph)
+        if slot is None:
+            return False
+        self._after(made, web.name, web.natural, slot)
+        self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
+        self.decisions.loads[Spot(operand.site, clone)] = term
+        return True
 
     def _store(self, dot: Node, place: int, operand: Node, clone: Clone, turned: bool = False) -> None:
         """Put an operand into shared memory: where it is made if that is outside the loop, else for the dot."""

@@ -8,7 +8,7 @@ operand (`Operand`) that follows from its accumulator's, or a layout of shared m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,14 @@ class Operand:
 
 @dataclass(frozen=True)
 class Stored:
-    """In shared memory, in the layout named; `dims` are the extents as source. `IN_RING` where a ring holds the value."""
+    """In shared memory, in the layout named; `dims` are the extents as source. `IN_RING` where a ring holds the value.
+
+    `in_place`: a dot reads it there, and not from registers that it is loaded into.
+    """
 
     parent: Root
     dims: tuple[str, ...] = ()
+    in_place: bool = True
 
 
 IN_RING = Stored(Root(""))
@@ -72,7 +76,7 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
     if isinstance(term, Operand):
         return Operand(term.index, Root(names.get(term.parent.name, term.parent.name)), term.k_width)
     if isinstance(term, Stored):
-        return Stored(Root(names.get(term.parent.name, term.parent.name)), term.dims)
+        return replace(term, parent=Root(names.get(term.parent.name, term.parent.name)))
     return Root(names.get(term.name, term.name))
 
 

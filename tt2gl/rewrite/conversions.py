@@ -21,7 +21,8 @@ def converted(value: cst.BaseExpression, layout: str) -> cst.BaseExpression:
 def conversion_lines(step: Conversion) -> list[cst.SimpleStatementLine]:
     """The statements that convert a name, or put it into shared memory, after its definition."""
     if step.dims is not None:
-        lines = [*put(step.target, cst.Name(step.source), Store(step.layout, step.dims)), fence()]
+        lines = put(step.target, cst.Name(step.source), Store(step.layout, step.dims))
+        lines += [fence()] if step.in_place else []
         return [cst.SimpleStatementLine([line]) for line in lines]
     value = call("gl.convert_layout", cst.Name(step.source), expression(step.layout))
     return [cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(step.target))], value)])]
