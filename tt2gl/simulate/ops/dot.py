@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tt2gl.ir.operations import Operation, Value
-from tt2gl.ir.types import element_type
+from tt2gl.ir.types import TensorType, element_type
 from tt2gl.simulate.interpreter import Run
 from tt2gl.simulate.microscaling import F32, FORMATS, e2m1_values, nibbles, scaled_operand
 from tt2gl.simulate.registry import handles
@@ -16,6 +16,10 @@ PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 @handles("tt.dot")
 def _dot(run: Run, operation: Operation, a: Array, b: Array, c: Array) -> Array:
     precision = PRECISIONS[int(operation.attributes.get("inputPrecision", 2))]
+    result = operation.results[0].type
+    if isinstance(result, TensorType) and result.encoding is not None and result.encoding.name == "ttg.blocked":
+        # Multiply-adds of whole floats, whatever is allowed: no matrix instruction has a blocked result.
+        precision = "ieee"
     first, second = (element_type(operand.type) for operand in operation.operands[:2])
     return run.arithmetic.matmul(a, b, c, (first, second, element_type(operation.results[0].type)), precision)
 
