@@ -9,19 +9,19 @@ from tt2gl.analysis.builder import Unsupported
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.dot_formulas import NoFormulaError
-from tt2gl.analysis.facts import LaunchFacts
+from tt2gl.analysis.facts import LaunchFacts, without_rings
 from tt2gl.analysis.groups import alike, grouped, misaligned, traits
 from tt2gl.analysis.kernel import observe_job, parsed
 from tt2gl.analysis.naming import listed
 from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.file_plan import file_plan, keep_conflict, same_file
+from tt2gl.file_plan import file_plan, keep_conflict, keep_unpipelined, same_file
 from tt2gl.infer.launches import infer_launches
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.kernel_state import Kernel
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.lowering.lowered_source import LoweredSource, lowered_source
-from tt2gl.pipeline import staged
+from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_instructions
@@ -31,7 +31,7 @@ from tt2gl.targets import Target, default_target, get_target
 from tt2gl.variants import Undecided, Variants, analysed
 from tt2gl.verify.compile import CompileJob, compile_many
 
-RULES = ("hoist",)
+RULES = ("hoist", "pipeline")
 """Optimising rules by name: each can be turned off."""
 
 
@@ -65,6 +65,9 @@ def convert(
         _find_launches(kernel, source, launches, root)
         _slice(kernel, source, chosen, root)
     _observe(kernels, chosen, timeout)
+    if "pipeline" not in rules:
+        for kernel in kernels:
+            kernel.facts = {index: without_rings(seen) for index, seen in kernel.facts.items()}
     _explore(kernels, chosen, timeout)
     taken = {function.name for function in source.functions}
     for kernel in kernels:
@@ -269,7 +272,11 @@ def _write(
             continue
         if not any(kernel.variants for kernel in kernels):
             return source.text
-        text = with_instructions(staged(rewrite(source, plan), source, plan))
+        try:
+            text = with_instructions(staged(rewrite(source, plan), source, plan))
+        except NotPipelinedError as error:
+            keep_unpipelined(kernels, error)
+            continue
         if not compiled or not _keep_failures(source, text, kernels, target, root, timeout):
             return text
 

@@ -26,6 +26,7 @@ from tt2gl.matrix_layouts import (
     WGMMA_SOURCE,
     fma_source,
 )
+from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.plan import HOST_TILES, FilePlan, FunctionPlan, KeptFunction
 from tt2gl.rewrite.file import KEPT
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
@@ -53,9 +54,10 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
     kept = [kernel for kernel in kernels if kernel.variants is None and kernel.kept is not None]
     if "hoist" in rules:
         functions = [hoisted(plan, _definition(converted, plan)) for plan in functions]
-        for kernel in converted:
-            own = (plan for plan in functions if plan.hoists and _reaches(kernel, (plan.path, plan.line)))
-            kernel.rules = ("hoist",) if any(own) else ()
+    for kernel in converted:
+        own = [plan for plan in functions if _reaches(kernel, (plan.path, plan.line))]
+        applied = {"hoist": any(plan.hoists for plan in own), "pipeline": any(plan.rings for plan in own)}
+        kernel.rules = tuple(rule for rule, did in applied.items() if did)
     comments = [KeptFunction(kernel.function.line, _comment(kernel.kept)) for kernel in kept if kernel.kept]
     originals = _originals(source, functions, kept)
     dispatches = [kernel.variants.dispatch() for kernel in converted if kernel.variants is not None]
@@ -171,6 +173,17 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
 def same_file(path: str, function: JitFunction) -> bool:
     """Whether a path as analysis has it (resolved) is that of a function as the user named it."""
     return Path(path).resolve() == Path(function.path).resolve()
+
+
+def keep_unpipelined(kernels: Sequence[Kernel], error: NotPipelinedError) -> None:
+    """Keep the kernels that reach a function with a loop that could not be pipelined."""
+    converted = [kernel for kernel in kernels if kernel.variants is not None]
+    function = error.function
+    for kernel in [one for one in converted if function is not None and _reaches(one, function)] or converted:
+        line = function[1] if function is not None else 0
+        file = function[0] if function is not None and not same_file(function[0], kernel.function) else ""
+        hint = "The kernel stays Triton; `--no pipeline` converts it with its loads where they are."
+        kernel.keep("TTG312", f"A loop of its loads cannot be pipelined: {error}.", hint, line, 0, file)
 
 
 def _reaches(kernel: Kernel, function: FunctionKey) -> bool:

@@ -36,15 +36,19 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
-    """A rewritten file with the loops of its converted functions pipelined, as `plan` has their rings."""
+    """A rewritten file with the loops of its converted functions pipelined, as `plan` has their rings.
+
+    Raises NotPipelinedError, with the function, for a loop that cannot be.
+    """
     bare = text.removeprefix(_BYTE_ORDER_MARK)
     mark, text = text[: len(text) - len(bare)], with_own_variables(bare)
     names = {function.line: function.name for function in source.functions}
     places: dict[str, list[int]] = {}
+    lines: dict[tuple[str, int], tuple[str, int]] = {}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             places.setdefault(node.name, []).append(node.lineno)
-    specs: list[LoopRings] = []
+    specs: dict[tuple[str, int], LoopRings] = {}
     for function in sorted(plan.functions, key=lambda function: function.line):
         name = function.name or names[function.line]
         # A name of ours is the only one of its kind; the author's may stand several times.
@@ -52,8 +56,17 @@ def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
         line = sorted(places[name])[alike.index(function.line)]
         products = [*function.edits.dots.values()]
         if function.rings or any(dot.instruction in ("wgmma", "tcgen05") for dot in products):
-            specs.append(_spec(function, name, line))
-    return mark + (pipelined(text, specs, ASYNC_LOAD) if specs else text)
+            specs[name, line] = _spec(function, name, line)
+            lines[name, line] = function.path, function.line
+    try:
+        return mark + (pipelined(text, [*specs.values()], ASYNC_LOAD) if specs else text)
+    except NotPipelinedError:
+        for place, spec in specs.items():
+            try:
+                pipelined(text, [spec], ASYNC_LOAD)
+            except NotPipelinedError as error:
+                raise NotPipelinedError(str(error), lines[place]) from error
+        raise
 
 
 def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tt2gl.ir.attributes import DialectAttr
@@ -161,3 +161,8 @@ class LaunchFacts:
     accesses: dict[CallChain, Access]
     lowered: Lowered = field(default_factory=Lowered)
     tma: bool = False
+
+
+def without_rings(facts: LaunchFacts) -> LaunchFacts:
+    """The facts of a launch whose loads are left where they are."""
+    return replace(facts, lowered=replace(facts.lowered, rings={}))

@@ -14,8 +14,6 @@ from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target
 
-_WITH_TMA = ("sm90", "sm100", "sm120")
-
 
 @dataclass(frozen=True)
 class LoweredSource:
@@ -64,7 +62,7 @@ def lowered_source(source: SourceFile, target: Target) -> LoweredSource:
     """Lower block pointers, and where the target has no TMA the descriptors that kernels make."""
     found: list[tuple[Lowered, SourceFile]] = []
     work = source
-    lowerings = [lowered] if target.name in _WITH_TMA else [lowered, lowered_descriptors]
+    lowerings = [lowered] if target.has_tma else [lowered, lowered_descriptors]
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:

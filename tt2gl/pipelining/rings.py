@@ -10,7 +10,11 @@ MARKER = "_tt2gl_ring_"
 
 
 class NotPipelinedError(ValueError):
-    """A loop with markers cannot be pipelined; says why."""
+    """A loop with markers cannot be pipelined; says why. `function`: the file and line of the function it is in."""
+
+    def __init__(self, reason: str, function: tuple[str, int] | None = None) -> None:
+        super().__init__(reason)
+        self.function = function
 
 
 @dataclass(frozen=True)
