@@ -283,13 +283,102 @@ def test_comments_of_what_moves_go_with_it_once() -> None:
     assert made.index("# where") > made.index("ahead =")
 
 
-def test_loads_of_addresses_are_masked_where_there_is_no_iteration() -> None:
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        # In the copy's own arguments, and one inside another.
+        ("a = _tt2gl_ring_a(a_ptr + gl.load(b_ptr + k))", "a_ptr + gl.load(b_ptr + ahead, mask=more)"),
+        (
+            "page = gl.load(gl.load(b_ptr), k < 8, other=0)\na = _tt2gl_ring_a(page)",
+            "page = gl.load(gl.load(b_ptr, mask=more), (ahead < 8) & more, other=0)",
+        ),
+        # Under a condition.
+        ("if m > 1:\n    p = gl.load(b_ptr)\na = _tt2gl_ring_a(p)", "p = gl.load(b_ptr, mask=more)"),
+        (
+            "if m > 1:\n    b_ptr += 1\np = gl.load(b_ptr)\na = _tt2gl_ring_a(p)",
+            "p = gl.load(b_ptr, mask=more)",
+        ),
+    ],
+)
+def test_loads_of_addresses_that_stay_beside_the_copy(body: str, kept: str) -> None:
+    made = written("for k in range(n):\n" + textwrap.indent(body, "    ") + "\n")
+    assert kept in made[made.index("for k in range(n)") :]
+    assert "_next" not in made
+
+
+def test_an_address_is_loaded_an_iteration_before_its_copy() -> None:
     made = written(
-        "for k in range(n):\n    page = gl.load(b_ptr + k)\n"
-        "    a = _tt2gl_ring_a(a_ptr + gl.load(page, k < 8, other=0))\n"
+        """\
+        for k in range(n):
+            # which page
+            page = gl.load(b_ptr + k)  # of the table
+            a = _tt2gl_ring_a(a_ptr + page)
+            use(a)
+        """,
+        rings("2", in_memory=False),
     )
-    assert "page = gl.load(b_ptr + ahead, mask=more)\n" in made
-    assert "a_ptr + gl.load(page, (ahead < 8) & more, other=0)" in made
+    assert made[made.index("for k in gl.static_range") :] == textwrap.dedent(
+        """\
+        for k in gl.static_range(2):
+            page = gl.load(b_ptr + k, mask=k < n)
+            copy(a_buf.index(k), a_ptr + page, mask=k < n)
+            async_copy.commit_group()
+        # where the next tiles are, looked up one iteration before they are copied
+        k = 2
+        page_next = gl.load(b_ptr + k, mask=k < n)
+
+        slot = 0
+        for k in range(n):
+            ahead = k + 2
+            more = ahead < n
+            # at most the copies of the next 1 iterations are under way: this one's tiles are there
+            async_copy.wait_group(1)
+            a = a_buf.index(slot)
+            use(a)
+            copy(a_buf.index(slot), a_ptr + page_next, mask=more)
+            async_copy.commit_group()
+            # where the tiles after these are
+            after = ahead + 1
+            # which page
+            page_next = gl.load(b_ptr + after, mask=after < n)  # of the table
+            slot = gl.where(slot + 1 == 2, 0, slot + 1)
+        async_copy.wait_group(0)
+        """
+    )
+
+
+def test_what_addresses_and_copies_both_need_is_worked_out_for_each() -> None:
+    made = written(
+        """\
+        for k in range(m, n, BLOCK):
+            at = k + cols
+            page = gl.load(b_ptr + at, mask=at < n, other=0).to(gl.int64)
+            a = _tt2gl_ring_a(p + page, mask=at < n)
+            cols += 1
+        """
+    )
+    before, loop = made.split("for k in range(m, n, BLOCK):\n")
+    assert "    cols += 1\n# where the next" in before
+    assert "\nk = m + (STAGES - 1) * BLOCK\ncols_next = cols\nat_next = k + cols_next\n" in before
+    assert before.index("at_next =") < before.index("page_next = gl.load(b_ptr + at_next, mask=(at_next < n) & (k < n)")
+    assert "    at = ahead + cols\n    page = page_next.to(gl.int64)\n    copy(" in loop
+    assert (
+        "    after = ahead + BLOCK\n    at_next = after + cols_next\n"
+        "    page_next = gl.load(b_ptr + at_next, mask=(at_next < n) & (after < n), other=0)\n    cols_next += 1\n"
+        in loop
+    )
+
+
+def test_an_address_of_an_address_is_loaded_with_it() -> None:
+    made = written(
+        "for k in range(n):\n    row = gl.load(b_ptr + k)\n    page = gl.load(q + row)\n"
+        "    a = _tt2gl_ring_a(p + page)\n"
+    )
+    loop = made[made.index("for k in range(n)") :]
+    assert (
+        "    row = gl.load(b_ptr + after, mask=after < n)\n    page_next = gl.load(q + row, mask=after < n)\n" in loop
+    )
+    assert loop.count("gl.load(") == 2
 
 
 def test_one_copy_for_two_uses_of_a_tile() -> None:

@@ -45,14 +45,15 @@ class Count:
         times = number if self.step == "1" else f"{number} * {operand(self.step)}"
         return times if lower == "0" else f"{lower} + {times}"
 
-    def further(self, iterations: Amount) -> str:
-        """The variable that many iterations on."""
+    def further(self, iterations: Amount, variable: str = "") -> str:
+        """The variable that many iterations on from where it is, or from another of its values."""
+        variable = variable or self.variable
         if self.step == "1":
-            return f"{self.variable} {_signed(iterations)}"
+            return f"{variable} {_signed(iterations)}"
         sign, step = ("-", self.step[1:].strip()) if self.downwards else ("+", self.step)
         if iterations.known == 1:
-            return f"{self.variable} {sign} {step}"
-        return f"{self.variable} {sign} {iterations.factor} * {operand(step)}"
+            return f"{variable} {sign} {step}"
+        return f"{variable} {sign} {iterations.factor} * {operand(step)}"
 
     def exists(self, variable: str) -> str:
         """Whether there is an iteration at that value of the variable."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tt2gl.pipelining.counting import Count
+from tt2gl.pipelining.lookups import Lookups
 from tt2gl.pipelining.rings import Amount, LoopRings, Ring
 from tt2gl.pipelining.slices import Slice
 from tt2gl.pipelining.slots import Slots
@@ -19,7 +20,8 @@ class LoopPlan:
     `buffers`: the name of each ring's memory. `ahead`: that of the loop's variable in the iteration ahead; `more`: of
     whether there is one. `stage`, `first`: what the prologue counts with, and the loop's variable there. `renamed`:
     names of the producer. `bindings`: what is bound before the loop, name and source. `slots`: counters of slots, for
-    rings of a depth. `barriers`: for tiles that TMA copies; `each` counts them.
+    rings of a depth. `barriers`: for tiles that TMA copies; `each` counts them. `lookups`: what is loaded to know
+    where tiles are.
     """
 
     spec: LoopRings
@@ -37,6 +39,7 @@ class LoopPlan:
     slots: Mapping[Amount, Slots]
     barriers: tuple[Barriers, ...] = ()
     each: str = ""
+    lookups: Lookups | None = None
 
     @property
     def copied(self) -> bool:

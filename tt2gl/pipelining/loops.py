@@ -11,6 +11,7 @@ import libcst as cst
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, writes
 from tt2gl.pipelining.loads import needs
+from tt2gl.pipelining.lookups import lookups_of
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.rings import MARKER, LoopRings, NotPipelinedError
 from tt2gl.pipelining.slices import slice_loop
@@ -109,7 +110,8 @@ class FunctionWriter:
             raise NotPipelinedError("the loop's variable is assigned to in its body")
         markers = markers_of(loop)
         live_after = self.liveness.after[loop]
-        parts = slice_loop(loop, {marker: needs(marker) for marker in markers}, live_after)
+        wanted = {marker: needs(marker) for marker in markers}
+        parts = slice_loop(loop, wanted, live_after)
         names = list(dict.fromkeys(marker.func.id.removeprefix(MARKER) for marker in markers))  # type: ignore[attr-defined]
         rings = tuple(self.spec.ring(name) for name in names)
         bindings: list[tuple[str, str]] = []
@@ -137,6 +139,7 @@ class FunctionWriter:
             slots_of(self.spec, rings, [each.depth for each in arrivals], self.fresh),
             arrivals,
             self.fresh("each") if any(ring.tile for ring in rings) else "",
+            lookups_of(loop, parts, wanted, renamed, self.fresh),
         )
 
     def _stages(self, count: Count, live_after: Names) -> tuple[str, str]:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import libcst as cst
 
 from tt2gl.pipelining.branches import branched, joined
+from tt2gl.pipelining.guards import Guarded, Loaded
 from tt2gl.pipelining.loads import Load
+from tt2gl.pipelining.lookups import Iteration
 from tt2gl.pipelining.loop_plan import LoopPlan
-from tt2gl.pipelining.rings import MARKER, NotPipelinedError, Ring
+from tt2gl.pipelining.rings import MARKER, Amount, NotPipelinedError, Ring
 from tt2gl.pipelining.texts import call, conjunction
 from tt2gl.pipelining.tma import Barriers, of_ring, offsets_of
 from tt2gl.pipelining.trees import (
     Renamed,
     Uncommented,
     alone,
+    bare,
     calls_in,
     code,
     comments,
@@ -44,6 +47,11 @@ class Producer:
         self.variable = plan.first if self.place == "prologue" else plan.ahead
         self.exists = plan.count.exists(self.variable) if self.place == "prologue" else plan.more
         self.names = {**plan.renamed, plan.count.variable: self.variable}
+        self.taken = plan.parts.taken
+        self.values: dict[ast.stmt, Sequence[str]] = {}
+        if plan.lookups is not None and self.place == "steady":
+            self.names |= plan.lookups.given
+            self.taken, self.values = plan.lookups.used, dict(plan.lookups.values)
 
     def lines(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
         """The slice in its order."""
@@ -54,6 +62,32 @@ class Producer:
         last = max(index for index, line in enumerate(made) if f"{plan.copy}(" in code(line))
         return [*made[: last + 1], statement("async_copy.commit_group()"), *made[last + 1 :]]
 
+    def coming(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
+        """What is looked up for the iteration after the last whose copies are started."""
+        plan, lookups = self.plan, self.plan.lookups
+        if lookups is None:
+            return []
+        made: Lines = []
+        if self.place == "prologue":
+            variable = plan.first
+            ahead = plan.spec.ahead
+            number = ahead.source if plan.count.step == "1" else ahead.factor
+            made.append(
+                statement(
+                    f"{variable} = {plan.count.at(number)}",
+                    "where the next tiles are, looked up one iteration before they are copied",
+                )
+            )
+            made += (statement(f"{name} = {source}") for name, source in lookups.carried.items())
+        else:
+            variable = lookups.variable
+            further = plan.count.further(Amount("", 1), plan.ahead)
+            made.append(statement(f"{variable} = {further}", "where the tiles after these are"))
+        here = Iteration(
+            {plan.count.variable: variable}, plan.count.exists(variable), plan.parts.kept, self.place == "steady"
+        )
+        return [*made, *lookups.lines(statements, block, here)]
+
     def _block(
         self, statements: Sequence[ast.stmt], block: cst.BaseSuite, copied: dict[str, str], indent: int
     ) -> Lines:
@@ -63,23 +97,24 @@ class Producer:
             if isinstance(line, cst.SimpleStatementLine):
                 said = any(each in parts.kept for each, _ in members)
                 for each, small in members:
-                    if each in parts.taken:
-                        made.append(self._statement(line, small, comment=not said))
+                    if each in self.taken:
+                        known = edited(small, Loaded(iter(self.values[each]))) if each in self.values else small
+                        made.append(self._statement(line, known, comment=not said))
                         said = True
                     made += self._copies(small, copied, indent)
             elif isinstance(line, cst.If) and isinstance(first, ast.If):
                 made += self._branches(first, line, copied, indent)
-            elif first in parts.taken:
+            elif first in self.taken:
                 raise NotPipelinedError("what a load needs is computed in a loop of its own")
         return joined(made)
 
     def _statement(
         self, line: cst.SimpleStatementLine, small: cst.BaseSmallStatement, *, comment: bool
     ) -> cst.BaseStatement:
-        made = alone(line, edited(small, _Guarded(self.exists, self.names)))
+        made = alone(line, edited(small, Guarded(self.exists, self.names)))
         if comment and self.place == "steady":
             return under(made, comments(line.leading_lines))
-        return under(edited(made, Uncommented()), [])
+        return bare(made)
 
     def _copies(self, small: cst.BaseSmallStatement, copied: dict[str, str], indent: int) -> Lines:
         plan = self.plan
@@ -88,7 +123,7 @@ class Producer:
             assert isinstance(marker.func, cst.Name)
             name = marker.func.value.removeprefix(MARKER)
             ring = plan.spec.ring(name)
-            renamed = edited(marker, _Guarded(self.exists, self.names))
+            renamed = edited(marker, Guarded(self.exists, self.names))
             if (arrivals := of_ring(plan.barriers, ring)) is not None:
                 made += self._arrivals(arrivals, ring, renamed, copied, indent)
                 continue
@@ -139,39 +174,13 @@ class Producer:
         gone = first not in self.plan.parts.kept
         if gone and self.place == "steady":
             return [under(each, comments(leading(each))) for each in made]
-        return [_bare(each) for each in made]
+        return [_uncommented(each) for each in made]
 
 
-def _bare(line: cst.BaseStatement) -> cst.BaseStatement:
+def _uncommented(line: cst.BaseStatement) -> cst.BaseStatement:
     """A branch without the comments beside its header."""
     assert isinstance(line, cst.If)
     body = line.body
     if isinstance(body, cst.IndentedBlock):
         body = body.with_changes(header=cst.TrailingWhitespace(), footer=[])
     return line.with_changes(leading_lines=[], body=body)
-
-
-class _Guarded(Renamed):
-    """Renames, and masks plain loads, as an iteration that is not there must not read."""
-
-    def __init__(self, condition: str, names: Mapping[str, str]) -> None:
-        super().__init__(names)
-        self.condition = condition
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        function = updated_node.func
-        if not (isinstance(function, cst.Attribute) and code(function) in ("gl.load", "tl.load")):
-            return updated_node
-        arguments = list(updated_node.args)
-        places = [index for index, each in enumerate(arguments) if each.keyword and each.keyword.value == "mask"]
-        if not places and len(arguments) > 1 and arguments[1].keyword is None:
-            places = [1]
-        if places:
-            old = arguments[places[0]]
-            mask = cst.parse_expression(conjunction(code(old.value), self.condition))
-            arguments[places[0]] = old.with_changes(value=mask)
-            return updated_node.with_changes(args=arguments)
-        made = cst.parse_expression(f"f(mask={self.condition})")
-        assert isinstance(made, cst.Call)
-        arguments[-1] = arguments[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-        return updated_node.with_changes(args=[*arguments, made.args[0]])

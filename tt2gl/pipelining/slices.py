@@ -30,10 +30,9 @@ class Slice:
 
 def slice_loop(loop: ast.For, loads: Mapping[ast.Call, Sequence[ast.expr]], live_after: Names) -> Slice:
     """Take a loop apart. `loads`: what each load of it needs; `live_after`: names read after the loop."""
-    producer = _Producer(loads)
-    top = producer.around(loop)
-    constants = frozenset(each for each in producer.taken if is_constexpr(each))
-    taken = frozenset(producer.taken) - constants
+    wanted, top = statements_for(loop, loads)
+    constants = frozenset(each for each in wanted if is_constexpr(each))
+    taken = wanted - constants
     consumer = _Consumer(frozenset(loads), taken | constants)
     below = consumer.around(loop, live_after)
     kept_names = NONE.union(*(writes(each) for each in consumer.kept if not isinstance(each, ast.If)))
@@ -42,6 +41,18 @@ def slice_loop(loop: ast.For, loads: Mapping[ast.Call, Sequence[ast.expr]], live
     needed = below | live_after
     renamed = (carried & (kept_names | needed)) | (taken_names & needed)
     return Slice(taken, frozenset(consumer.kept) - constants, constants, carried, renamed)
+
+
+def statements_for(
+    loop: ast.For, loads: Mapping[ast.Call, Sequence[ast.expr]], skipped: frozenset[ast.AST] = frozenset()
+) -> tuple[frozenset[ast.stmt], Names]:
+    """The statements that loads need, and the names that those take from before an iteration.
+
+    `skipped`: parts of statements that need nothing.
+    """
+    producer = _Producer(loads, skipped)
+    top = producer.around(loop)
+    return frozenset(producer.taken), top
 
 
 def is_constexpr(statement: ast.stmt) -> bool:
@@ -57,6 +68,7 @@ class _Producer:
     """Collects the statements that loads need."""
 
     loads: Mapping[ast.Call, Sequence[ast.expr]]
+    skipped: frozenset[ast.AST]
     taken: set[ast.stmt] = field(default_factory=set)
 
     def around(self, loop: ast.For) -> Names:
@@ -77,18 +89,18 @@ class _Producer:
     def _through(self, statement: ast.stmt, live: Names) -> Names:
         if isinstance(statement, ast.If):
             found = self.before(statement.body, live) | self.before(statement.orelse, live)
-            return found | reads(statement.test) if self.wanted(statement) else found
+            return found | reads(statement.test, self.skipped) if self.wanted(statement) else found
         if list(blocks(statement)):
             if not writes(statement) & live:
                 return live
             self.taken.add(statement)
-            return live | reads(statement)
+            return live | reads(statement, self.skipped)
         if writes(statement) & live:
             self.taken.add(statement)
-            live = (live - writes(statement)) | reads(statement)
+            live = (live - writes(statement)) | reads(statement, self.skipped)
         for node in ast.walk(statement):
             if isinstance(node, ast.Call) and node in self.loads:
-                live = live.union(*map(reads, self.loads[node]))
+                live = live.union(*(reads(each, self.skipped) for each in self.loads[node]))
         return live
 
     def wanted(self, statement: ast.stmt) -> bool:

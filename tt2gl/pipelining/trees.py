@@ -141,6 +141,11 @@ def edited(node: Node, transformer: cst.CSTTransformer) -> Node:
     return made
 
 
+def bare(line: cst.BaseStatement) -> cst.BaseStatement:
+    """A statement without the comments above it, beside it and inside it."""
+    return under(edited(line, Uncommented()), [])
+
+
 def statement(source: str, *notes: str) -> cst.SimpleStatementLine:
     """A statement of ours, under comments."""
     made = cst.parse_statement(source)

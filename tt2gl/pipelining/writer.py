@@ -43,7 +43,8 @@ class LoopWriter:
         made += started
         body = self._ahead()
         body += Consumer(plan, self.rebuild, self.indent + 4).lines(loop, node)
-        body += Producer(plan, "steady", self.indent + 4).lines(loop.body, node.body)
+        steady = Producer(plan, "steady", self.indent + 4)
+        body += [*steady.lines(loop.body, node.body), *steady.coming(loop.body, node.body)]
         body += [line for each in plan.slots.values() for line in each.advanced()]
         inner = indented(node.body)
         made.append(
@@ -114,9 +115,10 @@ class LoopWriter:
         else:
             span = ahead.source
             lines.append(statement(f"{plan.first} = {count.at(plan.stage)}"))
-        lines += Producer(plan, "prologue", self.indent + 4).lines(loop.body, node.body)
-        block = cst.IndentedBlock(lines)
-        return [cst.For(cst.Name(plan.stage), cst.parse_expression(f"gl.static_range({span})"), block)]
+        producer = Producer(plan, "prologue", self.indent + 4)
+        block = cst.IndentedBlock([*lines, *producer.lines(loop.body, node.body)])
+        stages = cst.For(cst.Name(plan.stage), cst.parse_expression(f"gl.static_range({span})"), block)
+        return [stages, *producer.coming(loop.body, node.body)]
 
     def _header(self, iterable: cst.BaseExpression) -> cst.BaseExpression:
         """The loop's range, with its bounds as they are called now."""

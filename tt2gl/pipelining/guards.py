@@ -1,0 +1,66 @@
+"""Statements of a loop as an iteration that may not be there does them: under other names, plain loads masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import libcst as cst
+
+from tt2gl.pipelining.texts import conjunction
+from tt2gl.pipelining.trees import Renamed, code
+
+
+def is_load(node: cst.CSTNode) -> bool:
+    """Whether a node is a load to registers."""
+    return isinstance(node, cst.Call) and code(node.func) in ("gl.load", "tl.load")
+
+
+class Guarded(Renamed):
+    """Renames, and masks plain loads, as an iteration that is not there must not read."""
+
+    def __init__(self, condition: str, names: Mapping[str, str]) -> None:
+        super().__init__(names)
+        self.condition = condition
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        """Mask a load."""
+        if not is_load(updated_node):
+            return updated_node
+        arguments = list(updated_node.args)
+        places = [index for index, each in enumerate(arguments) if each.keyword and each.keyword.value == "mask"]
+        if not places and len(arguments) > 1 and arguments[1].keyword is None:
+            places = [1]
+        if places:
+            old = arguments[places[0]]
+            mask = cst.parse_expression(conjunction(code(old.value), self.condition))
+            arguments[places[0]] = old.with_changes(value=mask)
+            return updated_node.with_changes(args=arguments)
+        made = cst.parse_expression(f"f(mask={self.condition})")
+        assert isinstance(made, cst.Call)
+        arguments[-1] = arguments[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+        return updated_node.with_changes(args=[*arguments, made.args[0]])
+
+
+class Loaded(cst.CSTTransformer):
+    """The loads of a statement replaced by names, in their order; none is inside another."""
+
+    def __init__(self, names: Iterator[str]) -> None:
+        super().__init__()
+        self.names = names
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        """Replace a load."""
+        return cst.Name(next(self.names)) if is_load(original_node) else updated_node
+
+
+class Loads(cst.CSTVisitor):
+    """Collects the loads of a statement in their order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[cst.Call] = []
+
+    def visit_Call(self, node: cst.Call) -> None:
+        """Note a load."""
+        if is_load(node):
+            self.found.append(node)

@@ -1,0 +1,156 @@
+"""Loads that say where tiles are, of page tables and the like: done one iteration before the copies that need them.
+
+    page = gl.load(page_ptr + ahead, mask=more)                                    # else
+    copy(x_buf.index(slot), x_ptr + page * 64, mask=more)
+
+    copy(x_buf.index(slot), x_ptr + page_next * 64, mask=more)                     # done one iteration before
+    after = ahead + 1
+    page_next = gl.load(page_ptr + after, mask=after < pages)
+
+The copies would wait for the first of these loads in every iteration.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tt2gl.pipelining.flow import NONE, Names, blocks, writes
+from tt2gl.pipelining.guards import Guarded, Loads
+from tt2gl.pipelining.slices import Slice, statements_for
+from tt2gl.pipelining.static import called
+from tt2gl.pipelining.trees import Uncommented, alone, bare, code, comments, edited, lines_of, statement, under
+from tt2gl.pipelining.walking import Lines
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One that tiles are looked up for: what the loop's variable is called in it, and whether there is one.
+
+    `comments`: whether the author's comments go there, but for those of statements that are `kept` in the loop.
+    """
+
+    variables: Mapping[str, str]
+    exists: str
+    kept: frozenset[ast.stmt]
+    comments: bool
+
+
+@dataclass(frozen=True)
+class Lookups:
+    """The lookups of a loop.
+
+    `values`: statements with lookups, and the names that carry what is looked up. `given`: names that are such values
+    as they are, by which the copies have them. `found`: statements that lookups need; `used`: those of the copies.
+    `renamed`: names of the lookups. `carried`: of those, what the lookups take from one iteration to the next, with
+    the names that the copies have for it. `variable`: the loop's variable in the iteration that is looked up.
+    """
+
+    values: Mapping[ast.stmt, Sequence[str]]
+    given: Mapping[str, str]
+    found: frozenset[ast.stmt]
+    used: frozenset[ast.stmt]
+    renamed: Mapping[str, str]
+    carried: Mapping[str, str]
+    variable: str
+
+    def lines(self, statements: Sequence[ast.stmt], block: cst.BaseSuite, here: Iteration) -> Lines:
+        """What is looked up for an iteration that may not be there."""
+        guarded = Guarded(here.exists, {**self.renamed, **here.variables})
+        made: Lines = []
+        for line, members, _ in lines_of(statements, block):
+            own: Lines = []
+            for each, small in members:
+                assert isinstance(line, cst.SimpleStatementLine)
+                if each in self.found:
+                    own.append(bare(alone(line, edited(small, guarded))))
+                if each in self.values:
+                    loads = Loads()
+                    small.visit(loads)
+                    for name, load in zip(self.values[each], loads.found, strict=True):
+                        own.append(statement(f"{name} = {code(edited(edited(load, guarded), Uncommented()))}"))
+            if own and here.comments and not any(each in self.used or each in here.kept for each, _ in members):
+                assert isinstance(line, cst.SimpleStatementLine)
+                own[0] = own[0].with_changes(trailing_whitespace=line.trailing_whitespace)
+                own[0] = under(own[0], comments(line.leading_lines))
+            made += own
+        return made
+
+
+def lookups_of(
+    loop: ast.For,
+    parts: Slice,
+    loads: Mapping[ast.Call, Sequence[ast.expr]],
+    renamed: Mapping[str, str],
+    fresh: Callable[[str], str],
+) -> Lookups | None:
+    """The lookups of a loop's `loads`, None where there are none that can be done earlier.
+
+    They must stand in the loop's own block, as must all that they need. One that needs another has it beside it.
+    """
+    places = {each: loads_here for each in loop.body if each in parts.taken and (loads_here := _loads(each))}
+    found, top = _around(loop, places)
+    places = {each: loads_here for each, loads_here in places.items() if each not in found}
+    found, top = _around(loop, places)
+    found -= parts.constants
+    if not places or not all(each in loop.body and not list(blocks(each)) for each in found):
+        return None
+    own = frozenset(load for loads_here in places.values() for load in loads_here)
+    used, used_top = statements_for(loop, loads, own)
+    used -= parts.constants
+    both = NONE.union(*map(writes, used))
+    names = {name: fresh(f"{name}_next") for name in sorted(both & NONE.union(*map(writes, found)))}
+    values = {each: [fresh(_named(each)) for _ in loads_here] for each, loads_here in places.items()}
+    given = {
+        name: values[each][0] for each in places if (name := _given(each)) and _alone(name, used - {each}, used_top)
+    }
+    return Lookups(
+        values,
+        given,
+        found,
+        frozenset(each for each in used if each not in places or _given(each) not in given),
+        {**renamed, **names},
+        {names[name]: renamed.get(name, name) for name in sorted(names.keys() & top)},
+        fresh("after"),
+    )
+
+
+def _around(loop: ast.For, places: Mapping[ast.stmt, Sequence[ast.Call]]) -> tuple[frozenset[ast.stmt], Names]:
+    """The statements that lookups need, and the names that those take from before an iteration."""
+    arguments = {
+        load: [*load.args, *(keyword.value for keyword in load.keywords)] for each in places.values() for load in each
+    }
+    return statements_for(loop, arguments)
+
+
+def _loads(node: ast.stmt) -> list[ast.Call]:
+    """The loads of a simple statement, none where one is inside another."""
+    if list(blocks(node)):
+        return []
+    found = [each for each in ast.walk(node) if isinstance(each, ast.Call) and called(each) == "load"]
+    nested = any(inner in found for load in found for inner in ast.walk(load) if inner is not load)
+    return [] if nested else found
+
+
+def _named(node: ast.stmt) -> str:
+    """What a name that carries a statement's load is called."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return f"{name}_next"
+    return "index_next"
+
+
+def _given(node: ast.stmt) -> str:
+    """The name that a statement gives a load, if it does nothing else."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if called(call) == "load":
+            return name
+    return ""
+
+
+def _alone(name: str, others: frozenset[ast.stmt], top: Names) -> bool:
+    """Whether a name has no other value in the statements of the copies."""
+    return name not in top and not any(name in writes(each) for each in others)
