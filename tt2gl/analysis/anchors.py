@@ -6,7 +6,7 @@ values (`natural`). What is cheap may be computed again instead, once for each l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tt2gl.analysis.graph import Node, Web, sources
 from tt2gl.analysis.memory import Classes, Scene
@@ -64,11 +64,11 @@ class Anchors:
             self._flow()
             self.patient = True
             undecided = [
-                (definition.depth, -place, definition.node.natural, web)
+                (definition.depth, -place, natural, web)
                 for place, web in enumerate(self.webs())
-                if web.natural is None
+                if web.natural is None and any(definition.node.natural is not None for definition in web.definitions)
                 for definition in web.definitions
-                if definition.node.natural is not None
+                if (natural := self._prospect(definition.node)) is not None
             ]
             if not undecided:
                 self.patient = False
@@ -77,6 +77,12 @@ class Anchors:
                 continue
             _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
             web.natural = natural
+
+    def _prospect(self, node: Node) -> Term | None:
+        """The layout that a value has, or will have by those of its operands that have one."""
+        if node.natural is not None or node.kind != "elementwise":
+            return node.natural
+        return self._largest(node, {id(operand): self._prospect(operand) for operand in node.operands})
 
     def _anchor_reduction(self) -> bool:
         """Give the first reduction or scan of values without a layout the default one of their tile."""
@@ -144,21 +150,23 @@ class Anchors:
         return Pair(self.default(operand))
 
     def _strongest(self, node: Node) -> Term | None:
-        """The layout of the largest operand: it would cost most to convert. Of equal ones a dot's, then the first."""
-        best: tuple[tuple[int, bool], Term] | None = None
+        """The layout of the largest operand, unless one is still to get its own."""
         if self.patient and any(self._awaited(operand, node) for operand in node.operands):
             return None
-        for operand in node.operands:
-            if operand.natural is None or len(operand.shape) != len(node.shape):
-                continue
-            weight = operand.elements, self.cores.is_accumulator(operand.natural)
-            if best is None or weight > best[0]:
-                best = (weight, operand.natural)
-        return best[1] if best else None
+        return self._largest(node, {id(operand): operand.natural for operand in node.operands})
+
+    def _largest(self, node: Node, layouts: Mapping[int, Term | None]) -> Term | None:
+        """Of `layouts` that of the largest operand, as it would cost most to convert: of equal ones a dot's, then the first."""
+        known = [
+            (operand.elements, self.cores.is_accumulator(layout), layout)
+            for operand in node.operands
+            if (layout := layouts[id(operand)]) is not None and len(operand.shape) == len(node.shape)
+        ]
+        return max(known, key=lambda each: each[:2])[2] if known else None
 
     @staticmethod
     def _awaited(operand: Node, node: Node) -> bool:
-        """Whether an operand as large as the result is yet to get a layout, and will: its name is computed only once."""
+        """Whether an operand as large as the result is yet to get a layout, and will: it is computed only once."""
         return operand.natural is None and not operand.cheap and operand.elements == node.elements
 
     @staticmethod
