@@ -156,7 +156,7 @@ class Anchors:
         return self._largest(node, {id(operand): operand.natural for operand in node.operands})
 
     def _largest(self, node: Node, layouts: Mapping[int, Term | None]) -> Term | None:
-        """Of `layouts` that of the largest operand, as it would cost most to convert: of equal ones a dot's, then the first."""
+        """The layout of the largest operand, as it would cost most to convert; of equal ones a dot's, then the first."""
         known = [
             (operand.elements, self.cores.is_accumulator(layout), layout)
             for operand in node.operands
