@@ -123,9 +123,7 @@ class TestKept:
     @pytest.mark.parametrize(
         ("body", "code"),
         [
-            pytest.param(
-                "a = tl.zeros((32,), tl.float32)\n    tl.store(p, tl.sum(tl.sort(a)))", "TTG301", id="a sort"
-            ),
+            pytest.param("a = tl.zeros((32,), tl.float32)\n    tl.store(p, tl.sum(tl.sort(a)))", "TTG301", id="a sort"),
             pytest.param("tl.store(p, undefined)", "TTG401", id="does not compile"),
         ],
     )

@@ -129,7 +129,11 @@ def test_nodes_in_loops_are_deeper(graph_of: GraphOf) -> None:
 @pytest.mark.parametrize(
     ("statement", "code"),
     [
-        ("d = tl.dot(tl.reshape(x, (32, 32)), tl.reshape(x, (32, 32)))", "TTG302"),
+        (
+            "d = tl.dot_scaled(tl.full((32, 32), 0, tl.uint8), tl.full((32, 1), 127, tl.uint8), 'e4m3',"
+            " tl.full((32, 32), 0, tl.uint8), None, 'e4m3')",
+            "TTG302",
+        ),
         ("d = tl.make_tensor_descriptor(x_ptr, [n, n], [n, 1], [1, 32]).gather(tl.arange(0, 32), 0)", "TTG304"),
         ("x = tl.sort(x)", "TTG301"),
     ],

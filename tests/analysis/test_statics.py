@@ -26,13 +26,14 @@ def text_of(source: str, fact: Fact | None = None) -> str | None:
         pytest.param("HALF", "BLOCK // 2", id="a local by what it is made of"),
         pytest.param("HALF * 4", "BLOCK // 2 * 4", id="within an expression"),
         pytest.param("4 // HALF", "4 // (BLOCK // 2)", id="with the parentheses it needs"),
+        pytest.param("HALF if BLOCK else 1", "(BLOCK // 2 if BLOCK else 1)", id="a choice"),
     ],
 )
 def test_what_can_be_said(source: str, expected: str) -> None:
     assert text_of(source) == expected
 
 
-@pytest.mark.parametrize("source", ["x", "BLOCK + x", "local", "f(BLOCK)", "BLOCK if True else 1"])
+@pytest.mark.parametrize("source", ["x", "BLOCK + x", "local", "f(BLOCK)", "x if BLOCK else 1"])
 def test_what_cannot_be_said_is_its_value_or_none(source: str) -> None:
     assert text_of(source) is None
     assert text_of(source, ConstFact(64)) == "64"

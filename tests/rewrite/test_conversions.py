@@ -8,7 +8,7 @@ import libcst as cst
 import pytest
 
 from tt2gl.plan import Conversion
-from tt2gl.rewrite.conversions import conversion_line, converted
+from tt2gl.rewrite.conversions import conversion_lines, converted
 
 Code = Callable[[cst.CSTNode], str]
 Body = Callable[..., str]
@@ -35,7 +35,7 @@ def test_a_value_is_converted(code: Code, value: str, expected: str) -> None:
 
 
 def test_the_line_after_a_definition(code: Code) -> None:
-    made = conversion_line(Conversion("x_out", "x", "gl.SliceLayout(1, out_layout)"))
+    (made,) = conversion_lines(Conversion("x_out", "x", "gl.SliceLayout(1, out_layout)"))
     assert code(made) == "x_out = gl.convert_layout(x, gl.SliceLayout(1, out_layout))\n"
 
 

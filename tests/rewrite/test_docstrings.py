@@ -33,10 +33,10 @@ EDITS: dict[str, list[dict[str, Any]]] = {
 }
 """The edits of each example that is a statement."""
 
-OTHERS = {"hoists", "signatures", "imports", "dispatches"}
+OTHERS = {"hoists", "signatures", "imports", "dispatches", "tiles"}
 
-WITHOUT = {"build", "collisions", "expressions", "file"}
-"""Modules that show no before and after: what they do is not a rule's edit, or has a text between."""
+WITHOUT = {"build", "collisions", "dots", "expressions", "file"}
+"""Modules that show no before and after, or several: what they do is not a rule's edit, or has a text between."""
 
 
 def examples(name: str) -> list[tuple[str, str]]:
@@ -82,6 +82,15 @@ def test_signatures(rewritten: Rewritten) -> None:
     declaration = Declaration("layout", source, "coalesced access to x_ptr")
     made = rewritten(f"{before}\n    pass\n", plan={"declarations": (declaration,)})
     assert made.endswith(f"{after}\n\n    pass\n")
+
+
+def test_tiles(rewritten: Rewritten) -> None:
+    ((before, rest),) = examples("tiles")
+    after = rest.partition("\n\n")[0]
+    load, store = "q_desc.load([start_m, 0])", "o_desc.store([start_m, 0], acc)"
+    text = "@triton.jit\ndef kernel(q_desc, o_desc):\n" + textwrap.indent(before, "    ")
+    made = rewritten(f"{text}\n", staged={load: ("", "q_layout")}, tiles={load: "load", store: "store"})
+    assert made.endswith("def kernel(q_desc, o_desc):\n" + textwrap.indent(after, "    ") + "\n")
 
 
 def test_imports() -> None:
