@@ -1,0 +1,147 @@
+"""A matrix product of matrices of any size; neighbouring programs share rows and columns that are in cache."""
+
+import triton
+import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
+
+try:
+    from triton.experimental.gluon.language.nvidia.ampere.async_copy import async_load
+except ImportError:  # as it was called before Triton 3.8
+    from triton.experimental.gluon.language.nvidia.ampere.async_copy import async_copy_global_to_shared as async_load
+
+
+@gluon.constexpr_function
+def coalesced(shape, order, bits, num_warps, lanes=32):
+    """Blocked layout of a global access: up to 16 bytes a thread along `order[0]`, lanes then warps outwards."""
+    rank, elements = len(shape), 1
+    for extent in shape:
+        elements *= extent
+    size, threads, warps = [1] * rank, [1] * rank, [1] * rank
+    size[order[0]] = min(128 // bits, shape[order[0]], max(elements // (num_warps * lanes), 1))
+    for dim in order:
+        threads[dim] = min(lanes, max(shape[dim] // size[dim], 1))
+        lanes //= threads[dim]
+        warps[dim] = min(num_warps, max(shape[dim] // (size[dim] * threads[dim]), 1))
+        num_warps //= warps[dim]
+    threads[order[-1]] *= lanes
+    warps[order[-1]] *= num_warps
+    return gl.BlockedLayout(size, threads, warps, order)
+
+
+@gluon.constexpr_function
+def mma_v2_layout(shape, num_warps, rows=16):
+    """Accumulator of `mma_v2`: the warps are doubled along the side where a warp has more 16x8 instructions left."""
+    m, n = 1, 1
+    while m * n < num_warps:
+        if max(shape[0] // (16 * m), 1) >= shape[1] // (8 * n):
+            m *= 2
+        else:
+            n *= 2
+    return gl.NVMMADistributedLayout([2, 0], [m, n], [rows, 8])
+
+
+@gluon.constexpr_function
+def swizzled_layout(shape, order, bits, k_dim, k_width, rows=8):
+    """Shared memory of an operand of `mma_v2`: what `ldmatrix` reads at once never falls twice into one bank."""
+    vec, rows = (4 * k_width, rows) if order[0] == k_dim else (rows, 4 * k_width)
+    per_phase = max(1024 // (bits * shape[order[0]]), 1)
+    max_phase = max(min(rows, 1024 // (vec * bits)) // per_phase, 1)
+    return gl.SwizzledSharedLayout(vec, per_phase, max_phase, order)
+
+
+@triton.heuristics({"NUM_STAGES": lambda args: args.get("NUM_STAGES", args.get("num_stages", 3))})
+@gluon.jit
+def matmul_kernel(
+    a_ptr, b_ptr, c_ptr,
+    M, N, K,
+    stride_am, stride_bk, stride_cm,
+    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, GROUP_M: gl.constexpr, NUM_STAGES: gl.constexpr = 3,
+):  # fmt: skip
+    # coalesced access to a_ptr
+    a_layout: gl.constexpr = coalesced(
+        [BLOCK_M, BLOCK_K], [1, 0], a_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps()
+    )
+    # coalesced access to b_ptr
+    b_layout: gl.constexpr = coalesced(
+        [BLOCK_K, BLOCK_N], [1, 0], b_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps()
+    )
+    # coalesced access to c_ptr
+    c_layout: gl.constexpr = coalesced(
+        [BLOCK_M, BLOCK_N], [1, 0], c_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps()
+    )
+    mma_layout: gl.constexpr = mma_v2_layout([BLOCK_M, BLOCK_N], gl.num_warps())
+    a_shared: gl.constexpr = swizzled_layout(
+        [BLOCK_M, BLOCK_K], [1, 0], a_ptr.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2
+    )
+    b_shared: gl.constexpr = swizzled_layout(
+        [BLOCK_K, BLOCK_N], [1, 0], a_ptr.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2
+    )
+    lhs_layout: gl.constexpr = gl.DotOperandLayout(0, mma_layout, 2)
+    rhs_layout: gl.constexpr = gl.DotOperandLayout(1, mma_layout, 2)
+
+    pid = gl.program_id(0)
+    tiles_m = gl.cdiv(M, BLOCK_M)
+    tiles_n = gl.cdiv(N, BLOCK_N)
+    # down GROUP_M tiles before going right
+    group = pid // (GROUP_M * tiles_n)
+    rows = min(tiles_m - group * GROUP_M, GROUP_M)
+    pid_m = group * GROUP_M + pid % rows
+    pid_n = pid % (GROUP_M * tiles_n) // rows
+
+    offs_m = pid_m * BLOCK_M + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, a_layout))
+    offs_m_c = pid_m * BLOCK_M + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, c_layout))
+    offs_n = pid_n * BLOCK_N + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, b_layout))
+    offs_n_c = pid_n * BLOCK_N + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, c_layout))
+    offs_k = gl.arange(0, BLOCK_K, layout=gl.SliceLayout(0, a_layout))
+    offs_k_b = gl.arange(0, BLOCK_K, layout=gl.SliceLayout(1, b_layout))
+    a_ptrs = a_ptr + offs_m[:, None] * stride_am + offs_k[None, :]
+    b_ptrs = b_ptr + offs_k_b[:, None] * stride_bk + offs_n[None, :]
+    in_m = offs_m[:, None] < M
+    in_m_c = offs_m_c[:, None] < M
+    in_n = offs_n[None, :] < N
+    in_n_c = offs_n_c[None, :] < N
+
+    acc = gl.zeros((BLOCK_M, BLOCK_N), dtype=gl.float32, layout=mma_layout)
+    gl.static_assert(NUM_STAGES > 1, "no load would run ahead")
+    # rings of NUM_STAGES - 1 tiles; loads run NUM_STAGES - 1 iterations ahead
+    a_buf = gl.allocate_shared_memory(a_ptr.dtype.element_ty, [NUM_STAGES - 1, BLOCK_M, BLOCK_K], a_shared)
+    b_buf = gl.allocate_shared_memory(b_ptr.dtype.element_ty, [NUM_STAGES - 1, BLOCK_K, BLOCK_N], b_shared)
+    steps = gl.cdiv(K, BLOCK_K)
+    for k in gl.static_range(NUM_STAGES - 1):
+        async_load(a_buf.index(k), a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps))
+        async_load(b_buf.index(k), b_ptrs, mask=in_n & (offs_k_b[:, None] < K - k * BLOCK_K) & (k < steps))
+        async_copy.commit_group()
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * stride_bk
+
+    slot = 0
+    for k in range(0, steps):
+        ahead = k + NUM_STAGES - 1
+        more = ahead < steps
+        # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
+        async_copy.wait_group(NUM_STAGES - 2)
+        # the last step may be a short one
+        a = a_buf.index(slot).load(lhs_layout)
+        b = b_buf.index(slot).load(rhs_layout)
+        acc = mma_v2(a, b, acc)
+        async_load(a_buf.index(slot), a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more)
+        async_load(b_buf.index(slot), b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more)
+        async_copy.commit_group()
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * stride_bk
+        slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
+    async_copy.wait_group(0)
+
+    c_ptrs = c_ptr + offs_m_c[:, None] * stride_cm + offs_n_c[None, :]
+    gl.store(c_ptrs, gl.convert_layout(acc.to(c_ptr.dtype.element_ty), c_layout), mask=in_m_c & in_n_c)
+
+
+def matmul(a, b, c):
+    (M, K), N = a.shape, b.shape[1]
+    grid = (triton.cdiv(M, 128) * triton.cdiv(N, 128),)
+    matmul_kernel[grid](
+        a, b, c, M, N, K, a.stride(0), b.stride(0), c.stride(0),
+        BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=8, num_warps=8, num_stages=3,
+    )  # fmt: skip
