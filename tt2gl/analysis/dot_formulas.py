@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from tt2gl.analysis.memory import Scene, pointee_bits
+from tt2gl.analysis.memory import Scene, element_bits
 from tt2gl.formulas import Tile, Width, Written
 from tt2gl.ir.attributes import DialectAttr
 from tt2gl.matrix_layouts import Mma, fma_layout_source, mma_source, read_blocked, read_mma
 from tt2gl.shared_layouts import (
+    NvmmaShared,
     Swizzled,
+    nvmma_shared,
     nvmma_shared_source,
     read_nvmma_shared,
     read_swizzled,
@@ -54,10 +56,10 @@ class Formulas:
         if mma := _all(every, read_mma):
             return self._accumulator(mma, tile, warps, at)
         if nvmma := _all(every, read_nvmma_shared):
-            known = sorted(self._pointers(at), key=lambda entry: entry[0] != pointer)
-            dtypes = [Width(f"{name}.dtype.element_ty", bits) for name, bits in known]
+            dtypes = sorted(self._dtypes(at), key=lambda dtype: not dtype.source.startswith(f"{pointer}."))
             dtypes += [_number(name, bits, at) for bits, name in _DTYPES.items()]
-            return nvmma_shared_source(nvmma, tile, dtypes)
+            plain = nvmma_shared_source(nvmma, tile, dtypes)
+            return plain if plain.exact else self._turned_by_width(nvmma, tile, dtypes) or plain
         if swizzled := _all(every, read_swizzled):
             return self._swizzled(swizzled, tile, at)
         if memory := _all(every, read_tensor_memory):
@@ -101,13 +103,32 @@ class Formulas:
 
     def _bits(self, at: Sequence[int]) -> list[Width]:
         """Ways to say how wide an element is, by the kernel's pointers."""
-        return [Width(f"{name}.dtype.element_ty.primitive_bitwidth", bits) for name, bits in self._pointers(at)]
+        return [Width(f"{dtype.source}.primitive_bitwidth", dtype.values) for dtype in self._dtypes(at)]
 
-    def _pointers(self, at: Sequence[int]) -> list[tuple[str, tuple[int, ...]]]:
-        """The kernel's pointers, with the bits of what they point to under each launch."""
-        names = [name for name, kind in self.scenes[at[0]].launch.signature.items() if kind.startswith("*")]
-        found = [(name, tuple(pointee_bits(self.scenes[i].launch, name) for i in at)) for name in names]
-        return [(name, bits) for name, bits in found if all(bits)]
+    def _dtypes(self, at: Sequence[int]) -> list[Width]:
+        """The types of what the kernel's pointers and descriptors point to, with their bits under each launch."""
+        signature = self.scenes[at[0]].launch.signature
+        ways = {name: f"{name}.dtype.element_ty" for name, kind in signature.items() if kind.startswith("*")}
+        ways |= {name: f"{name}.dtype" for name, kind in signature.items() if kind.startswith("tensordesc<")}
+        found = [
+            Width(source, tuple(element_bits(self.scenes[index].launch, name) for index in at))
+            for name, source in ways.items()
+        ]
+        return [dtype for dtype in found if all(dtype.values)]
+
+    @staticmethod
+    def _turned_by_width(values: Sequence[NvmmaShared], tile: Tile, dtypes: Sequence[Width]) -> Written | None:
+        """Memory that stands the other way round for 32-bit floats: wgmma takes those with K along a row alone."""
+        for dtype in dtypes:
+            for test, turned in (("==", True), ("!=", False)):
+                made = [
+                    nvmma_shared(shape, bits, (bits == 32) == turned)
+                    for shape, bits in zip(tile.shapes, dtype.values, strict=True)
+                ]
+                if made == list(values):
+                    end = f"{dtype.source}, transposed={dtype.source}.primitive_bitwidth {test} 32"
+                    return Written(f"gl.NVMMASharedLayout.get_default_for({tile.source}, {end})", (), True)
+        return None
 
 
 def _number(source: str, value: int, at: Sequence[int]) -> Width:

@@ -191,6 +191,16 @@ def pointee_bits(launch: Launch, name: str) -> int:
     return max(int(digits or 0), 8)
 
 
+def element_bits(launch: Launch, name: str) -> int:
+    """Bits of an element of what a pointer or a descriptor parameter points to, 0 where it is neither."""
+    kind = launch.signature.get(name, "")
+    if not kind.startswith("tensordesc<"):
+        return pointee_bits(launch, name)
+    element = kind.removeprefix("tensordesc<").partition("[")[0]
+    digits = "".join(character for character in element.removeprefix("fp8").removeprefix("bf") if character.isdigit())
+    return 8 if element.startswith("fp8") else int(digits or 0)
+
+
 def named_dims(node: Node, scenes: Sequence[Scene], shapes: Mapping[int, tuple[int, ...]]) -> tuple[str, ...]:
     """A node's extents as source: the author's words, else a constexpr of that value, else the number."""
     named: list[str] = []
