@@ -233,7 +233,7 @@ def _keep_for(kernel: Kernel, error: Exception) -> None:
             message = f"Its launches want different bodies, which no parameter tells apart: {'; '.join(groups)}."
             kernel.keep("TTG310", message, "The kernel stays Triton; convert for some of the launches only.")
         case NoFormulaError():
-            kernel.keep("TTG302", f"It has a dot or ring in a layout of an unknown kind: {error}.", hint)
+            kernel.keep("TTG302", f"Its matrix products need layouts that are not written yet: {error}.", hint)
         case _:
             message = f"Internal error: {type(error).__name__}: {' '.join(str(error).split())}."
             kernel.keep("TTG900", message, "This is a bug in tt2gl: please report it, with the file and its launches.")
