@@ -66,6 +66,10 @@ def test_an_augmented_assignment(body: Body, reads: dict[str, str], targets: dic
     assert body("x += y", reads=reads, targets=targets) == expected
 
 
+def test_what_an_augmented_assignment_reads_is_converted(body: Body) -> None:
+    assert body("x += y", converts={"x": "row"}) == "x = gl.convert_layout(x, row) + y"
+
+
 def test_helpers_get_layouts(body: Body) -> None:
     made = body("x = f(a, b)", arguments={"f(a, b)": (("layout", "row_layout"),)})
     assert made == "x = f(a, b, layout=row_layout)"

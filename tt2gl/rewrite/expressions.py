@@ -167,23 +167,28 @@ class Expressions(cst.CSTTransformer):
         whole = self.locate(original_node)
         if not isinstance(target, cst.Name) or at is None:
             return updated_node
-        read = self.edits.reads.get(at, target.value)
+        # What is read of the target is edited as any other name; what is written to it is a name all the same.
+        reading: cst.BaseExpression = cst.Name(self.edits.reads.get(at, target.value))
+        if at in self.edits.loads:
+            reading = loaded(reading, self.edits.loads[at])
+        if at in self.edits.converts:
+            reading = converted(reading, self.edits.converts[at])
         written = self.edits.targets.get(at, target.value)
         layout = self.edits.converts.get(whole) if whole is not None else None
         if whole is not None and whole in self.edits.dots:
-            made: cst.BaseExpression = self._instruction(updated_node.value, self.edits.dots[whole], cst.Name(read))
+            made: cst.BaseExpression = self._instruction(updated_node.value, self.edits.dots[whole], reading)
             if layout and is_statement(self.edits.dots[whole]):
                 name = self._unused(f"{target.value}_product")
                 self.pending.append(cst.Assign([cst.AssignTarget(cst.Name(name))], made))
                 made = cst.Name(name)
             return cst.Assign([cst.AssignTarget(cst.Name(written))], converted(made, layout) if layout else made)
-        if read == written and layout is None:
+        if isinstance(reading, cst.Name) and reading.value == written and layout is None:
             return updated_node.with_changes(target=cst.Name(written))
         operator = _BINARY[type(original_node.operator)]()
         right = updated_node.value
         if not isinstance(right, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)):
             right = right if right.lpar else right.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-        value: cst.BaseExpression = cst.BinaryOperation(cst.Name(read), operator, right)
+        value: cst.BaseExpression = cst.BinaryOperation(reading, operator, right)
         if layout is not None:
             value = converted(value, layout)
         return cst.Assign([cst.AssignTarget(cst.Name(written))], value)
