@@ -113,8 +113,7 @@ def matmul_kernel_wgmma(
     slot = 0
     free_slot = NUM_STAGES - 1
     for k in range(0, steps):
-        ahead = k + NUM_STAGES - 1
-        more = ahead < steps
+        more = k < steps - (NUM_STAGES - 1)
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
         fence_async_shared()
@@ -123,6 +122,7 @@ def matmul_kernel_wgmma(
         acc = warpgroup_mma(a, b, acc, is_async=True)
         # runs on, while the iteration before is done: its tiles may be overwritten
         acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
+        ahead = k + NUM_STAGES - 1
         # the last step may be a short one
         left = K - ahead * BLOCK_K
         async_load(a_buf.index(free_slot), a_ptrs, mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & more)
@@ -130,8 +130,8 @@ def matmul_kernel_wgmma(
         async_copy.commit_group()
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
-        free_slot = slot
         slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
+        free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
     acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
     async_copy.wait_group(0)
 
@@ -193,13 +193,13 @@ def matmul_kernel_mma_v2(
 
     slot = 0
     for k in range(0, steps):
-        ahead = k + NUM_STAGES - 1
-        more = ahead < steps
+        more = k < steps - (NUM_STAGES - 1)
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
         a = a_buf.index(slot).load(lhs_layout)
         b = b_buf.index(slot).load(rhs_layout)
         acc = mma_v2(a, b, acc)
+        ahead = k + NUM_STAGES - 1
         # the last step may be a short one
         left = K - ahead * BLOCK_K
         async_load(a_buf.index(slot), a_ptrs, mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & more)

@@ -102,20 +102,20 @@ def test_a_loop_by_ones() -> None:
         free_slot = STAGES - 1
         # along K
         for k in range(0, steps):
-            ahead = k + STAGES - 1
-            more = ahead < steps
+            more = k < steps - (STAGES - 1)
             # at most the copies of the next STAGES - 2 iterations are under way: this one's tiles are there
             async_copy.wait_group(STAGES - 2)
             fence_async_shared()
             # a tile
             a = a_buf.index(slot)
             acc += use(a)
+            ahead = k + STAGES - 1
             copy(a_buf.index(free_slot), a_ptrs, mask=(cols < n - ahead * BLOCK) & more)
             async_copy.commit_group()
             # onwards
             a_ptrs += BLOCK
-            free_slot = slot
             slot = gl.where(slot + 1 == STAGES, 0, slot + 1)
+            free_slot = gl.where(free_slot + 1 == STAGES, 0, free_slot + 1)
         async_copy.wait_group(0)
         gl.store(b_ptr, acc)
         """
@@ -162,13 +162,16 @@ def test_rings_of_both_kinds_differ_in_depth() -> None:
     ("header", "lines"),
     [
         ("range(n)", ["for k in gl.static_range(2):", "ahead = k + 2", "mask=M & (k < n)"]),
-        ("range(0, 8)", ["steps = 8", "for k in range(0, steps):", "more = ahead < steps"]),
+        ("range(0, 8)", ["steps = 8", "for k in range(0, steps):", "more = k < steps - 2"]),
         ("range(0, n, 32)", ["gl.static_range(0, 2 * 32, 32)", "index(k // 32)", "ahead = k + 2 * 32"]),
         ("range(0, n, BLOCK)", ["gl.static_range(0, 2 * BLOCK, BLOCK)", "index(k // BLOCK)"]),
-        ("range(0, n, step)", ["k = s * step", "copy(a_buf.index(s), ", "ahead = k + 2 * step"]),
+        (
+            "range(0, n, step)",
+            ["k = s * step", "copy(a_buf.index(s), ", "ahead = k + 2 * step", "more = k < n - 2 * step"],
+        ),
         ("range(m, n)", ["for s in gl.static_range(2):", "k = m + s", "ahead = k + 2"]),
         ("range(m * 2, n + 1, BLOCK * 2)", ["first = m * 2", "end = n + 1", "k = first + s * (BLOCK * 2)"]),
-        ("range(n, m, -BLOCK)", ["k = n - s * BLOCK", "(k > m)", "ahead = k - 2 * BLOCK", "more = ahead > m"]),
+        ("range(n, m, -BLOCK)", ["k = n - s * BLOCK", "(k > m)", "ahead = k - 2 * BLOCK", "more = k > m + 2 * BLOCK"]),
         ("tl.range(0, n, num_stages=3)", ["for k in tl.range(0, n):"]),
         ("tl.range(0, n, step=BLOCK, num_stages=3, flatten=True)", ["tl.range(0, n, step=BLOCK, flatten=True)"]),
     ],
@@ -177,6 +180,14 @@ def test_counting(header: str, lines: list[str]) -> None:
     made = written(f"for k in {header}:\n    a = _tt2gl_ring_a(a_ptr + k, mask=M)\n", rings("3"))
     assert [line for line in lines if line not in made] == []
     assert "num_stages" not in made
+
+
+def test_a_step_by_name_is_taken_to_be_positive_where_a_loop_may_count_down() -> None:
+    assertion = 'gl.static_assert(BLOCK > 0, "the loop is taken to count upwards")'
+    body = "    a = _tt2gl_ring_a(a_ptr + k)\n"
+    assert assertion in written(f"for k in range(m, n, BLOCK):\n{body}")
+    for header in ("range(0, n, BLOCK)", "range(m, n, -BLOCK)", "range(m, n, 8)", "range(m, n)"):
+        assert "count upwards" not in written(f"for k in {header}:\n{body}")
 
 
 def test_a_loop_of_64_bits_has_its_prologue_counted_in_32() -> None:
@@ -195,7 +206,8 @@ def test_a_bound_that_the_loop_changes_is_kept() -> None:
 def test_a_variable_without_a_name_gets_one() -> None:
     made = written("for _ in range(n):\n    a = _tt2gl_ring_a(a_ptrs)\n    a_ptrs += 1\n")
     assert "for i in range(n):\n" in made
-    assert "ahead = i + STAGES - 1\n" in made
+    assert "more = i < n - (STAGES - 1)\n" in made
+    assert "ahead" not in made[made.index("for i in range(n)") :]
 
 
 def test_names_that_the_author_has_are_not_taken() -> None:
@@ -329,8 +341,8 @@ def test_an_address_is_loaded_an_iteration_before_its_copy() -> None:
 
         slot = 0
         for k in range(n):
-            ahead = k + 2
-            more = ahead < n
+            more = k < n - 2
+            more_after = k < n - 3
             # at most the copies of the next 1 iterations are under way: this one's tiles are there
             async_copy.wait_group(1)
             a = a_buf.index(slot)
@@ -338,9 +350,9 @@ def test_an_address_is_loaded_an_iteration_before_its_copy() -> None:
             copy(a_buf.index(slot), a_ptr + page_next, mask=more)
             async_copy.commit_group()
             # where the tiles after these are
-            after = ahead + 1
+            after = k + 3
             # which page
-            page_next = gl.load(b_ptr + after, mask=after < n)  # of the table
+            page_next = gl.load(b_ptr + after, mask=more_after)  # of the table
             slot = gl.where(slot + 1 == 2, 0, slot + 1)
         async_copy.wait_group(0)
         """
@@ -363,8 +375,8 @@ def test_what_addresses_and_copies_both_need_is_worked_out_for_each() -> None:
     assert before.index("at_next =") < before.index("page_next = gl.load(b_ptr + at_next, mask=(at_next < n) & (k < n)")
     assert "    at = ahead + cols\n    page = page_next.to(gl.int64)\n    copy(" in loop
     assert (
-        "    after = ahead + BLOCK\n    at_next = after + cols_next\n"
-        "    page_next = gl.load(b_ptr + at_next, mask=(at_next < n) & (after < n), other=0)\n    cols_next += 1\n"
+        "    after = k + STAGES * BLOCK\n    at_next = after + cols_next\n"
+        "    page_next = gl.load(b_ptr + at_next, mask=(at_next < n) & more_after, other=0)\n    cols_next += 1\n"
         in loop
     )
 
@@ -376,7 +388,7 @@ def test_an_address_of_an_address_is_loaded_with_it() -> None:
     )
     loop = made[made.index("for k in range(n)") :]
     assert (
-        "    row = gl.load(b_ptr + after, mask=after < n)\n    page_next = gl.load(q + row, mask=after < n)\n" in loop
+        "    row = gl.load(b_ptr + after, mask=more_after)\n    page_next = gl.load(q + row, mask=more_after)\n" in loop
     )
     assert loop.count("gl.load(") == 2
 
@@ -436,8 +448,8 @@ def test_names_of_slots_say_which_ring_where_depths_differ() -> None:
     assert "\na_slot = 0\na_free_slot = 2\nb_slot = 0\nfor k in range(n):\n" in made
     assert "    a = a_buf.index(a_slot)\n    b = b_buf.index(b_slot).load(x)\n" in made
     assert made.endswith(
-        "    a_free_slot = a_slot\n"
         "    a_slot = gl.where(a_slot + 1 == 3, 0, a_slot + 1)\n"
+        "    a_free_slot = gl.where(a_free_slot + 1 == 3, 0, a_free_slot + 1)\n"
         "    b_slot = gl.where(b_slot + 1 == 2, 0, b_slot + 1)\n"
         "async_copy.wait_group(0)\n"
     )

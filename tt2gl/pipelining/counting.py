@@ -37,6 +37,11 @@ class Count:
         """Whether the step is written as a negative number."""
         return self.step.startswith("-")
 
+    @property
+    def sign_open(self) -> bool:
+        """Whether the step is a constant by name, which may be negative where the loop does not start at zero."""
+        return self.step_known and self.lower != "0" and not self.step.lstrip("-").isdigit() and not self.downwards
+
     def at(self, number: str) -> str:
         """The variable in an iteration, by its number."""
         lower = f"gl.to_tensor({self.lower}).to(gl.int64)" if self.wide else self.lower
@@ -45,19 +50,29 @@ class Count:
         times = number if self.step == "1" else f"{number} * {operand(self.step)}"
         return times if lower == "0" else f"{lower} + {times}"
 
-    def further(self, iterations: Amount, variable: str = "") -> str:
-        """The variable that many iterations on from where it is, or from another of its values."""
-        variable = variable or self.variable
+    def further(self, iterations: Amount) -> str:
+        """The variable that many iterations on."""
         if self.step == "1":
-            return f"{variable} {_signed(iterations)}"
+            return f"{self.variable} {_signed(iterations)}"
         sign, step = ("-", self.step[1:].strip()) if self.downwards else ("+", self.step)
         if iterations.known == 1:
-            return f"{variable} {sign} {step}"
-        return f"{variable} {sign} {iterations.factor} * {operand(step)}"
+            return f"{self.variable} {sign} {step}"
+        return f"{self.variable} {sign} {iterations.factor} * {operand(step)}"
 
     def exists(self, variable: str) -> str:
         """Whether there is an iteration at that value of the variable."""
         return f"{variable} {'>' if self.downwards else '<'} {operand(self.upper)}"
+
+    def continues(self, iterations: Amount) -> str:
+        """Whether there is an iteration that many on from this one.
+
+        Written so that all but the comparison can be worked out before the loop.
+        """
+        sign, step = ("+", self.step[1:].strip()) if self.downwards else ("-", self.step)
+        distance = iterations.factor
+        if step != "1":
+            distance = operand(step) if iterations.known == 1 else f"{distance} * {operand(step)}"
+        return f"{self.variable} {'>' if self.downwards else '<'} {operand(self.upper)} {sign} {distance}"
 
     def number(self, variable: str) -> str:
         """The number of the iteration at a value of the variable, where it goes by slots."""

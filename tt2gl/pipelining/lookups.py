@@ -4,8 +4,8 @@
     copy(x_buf.index(slot), x_ptr + page * 64, mask=more)
 
     copy(x_buf.index(slot), x_ptr + page_next * 64, mask=more)                     # done one iteration before
-    after = ahead + 1
-    page_next = gl.load(page_ptr + after, mask=after < pages)
+    after = p + 3
+    page_next = gl.load(page_ptr + after, mask=more_after)
 
 The copies would wait for the first of these loads in every iteration.
 """
@@ -46,7 +46,8 @@ class Lookups:
     `values`: statements with lookups, and the names that carry what is looked up. `given`: names that are such values
     as they are, by which the copies have them. `found`: statements that lookups need; `used`: those of the copies.
     `renamed`: names of the lookups. `carried`: of those, what the lookups take from one iteration to the next, with
-    the names that the copies have for it. `variable`: the loop's variable in the iteration that is looked up.
+    the names that the copies have for it. `variable`: the loop's variable in the iteration that is looked up; `more`:
+    whether there is one.
     """
 
     values: Mapping[ast.stmt, Sequence[str]]
@@ -56,6 +57,7 @@ class Lookups:
     renamed: Mapping[str, str]
     carried: Mapping[str, str]
     variable: str
+    more: str
 
     def lines(self, statements: Sequence[ast.stmt], block: cst.BaseSuite, here: Iteration) -> Lines:
         """What is looked up for an iteration that may not be there."""
@@ -115,6 +117,7 @@ def lookups_of(
         {**renamed, **names},
         {names[name]: renamed.get(name, name) for name in sorted(names.keys() & top)},
         fresh("after"),
+        fresh("more_after"),
     )
 
 

@@ -10,11 +10,12 @@ from typing import Literal
 import libcst as cst
 
 from tt2gl.pipelining.branches import branched, joined
+from tt2gl.pipelining.flow import reads
 from tt2gl.pipelining.guards import Guarded, Loaded
 from tt2gl.pipelining.loads import Load
 from tt2gl.pipelining.lookups import Iteration
 from tt2gl.pipelining.loop_plan import LoopPlan
-from tt2gl.pipelining.rings import MARKER, Amount, NotPipelinedError, Ring
+from tt2gl.pipelining.rings import MARKER, NotPipelinedError, Ring
 from tt2gl.pipelining.texts import call, conjunction
 from tt2gl.pipelining.tma import Barriers, of_ring, offsets_of
 from tt2gl.pipelining.trees import (
@@ -24,6 +25,7 @@ from tt2gl.pipelining.trees import (
     bare,
     calls_in,
     code,
+    comment,
     comments,
     edited,
     leading,
@@ -57,6 +59,8 @@ class Producer:
         """The slice in its order."""
         plan = self.plan
         made = self._block(statements, block, {}, self.indent)
+        if self.place == "steady":
+            made = with_variable(plan.ahead, plan.count.further(plan.spec.ahead), made)
         if not plan.copied:
             return made
         last = max(index for index, line in enumerate(made) if f"{plan.copy}(" in code(line))
@@ -67,26 +71,18 @@ class Producer:
         plan, lookups = self.plan, self.plan.lookups
         if lookups is None:
             return []
-        made: Lines = []
-        if self.place == "prologue":
-            variable = plan.first
-            ahead = plan.spec.ahead
-            number = ahead.source if plan.count.step == "1" else ahead.factor
-            made.append(
-                statement(
-                    f"{variable} = {plan.count.at(number)}",
-                    "where the next tiles are, looked up one iteration before they are copied",
-                )
-            )
-            made += (statement(f"{name} = {source}") for name, source in lookups.carried.items())
+        count, ahead = plan.count, plan.spec.ahead
+        if self.place == "steady":
+            here = Iteration({count.variable: lookups.variable}, lookups.more, plan.parts.kept, comments=True)
+            made = with_variable(lookups.variable, count.further(ahead.plus(1)), lookups.lines(statements, block, here))
+            note = "where the tiles after these are"
         else:
-            variable = lookups.variable
-            further = plan.count.further(Amount("", 1), plan.ahead)
-            made.append(statement(f"{variable} = {further}", "where the tiles after these are"))
-        here = Iteration(
-            {plan.count.variable: variable}, plan.count.exists(variable), plan.parts.kept, self.place == "steady"
-        )
-        return [*made, *lookups.lines(statements, block, here)]
+            here = Iteration({count.variable: plan.first}, count.exists(plan.first), frozenset(), comments=False)
+            made = [statement(f"{name} = {source}") for name, source in lookups.carried.items()]
+            number = ahead.source if count.step == "1" else ahead.factor
+            made = with_variable(plan.first, count.at(number), [*made, *lookups.lines(statements, block, here)])
+            note = "where the next tiles are, looked up one iteration before they are copied"
+        return [under(made[0], [*comment(note), *leading(made[0])]), *made[1:]]
 
     def _block(
         self, statements: Sequence[ast.stmt], block: cst.BaseSuite, copied: dict[str, str], indent: int
@@ -99,7 +95,7 @@ class Producer:
                 for each, small in members:
                     if each in self.taken:
                         known = edited(small, Loaded(iter(self.values[each]))) if each in self.values else small
-                        made.append(self._statement(line, known, comment=not said))
+                        made.append(self._statement(line, known, noted=not said))
                         said = True
                     made += self._copies(small, copied, indent)
             elif isinstance(line, cst.If) and isinstance(first, ast.If):
@@ -109,10 +105,10 @@ class Producer:
         return joined(made)
 
     def _statement(
-        self, line: cst.SimpleStatementLine, small: cst.BaseSmallStatement, *, comment: bool
+        self, line: cst.SimpleStatementLine, small: cst.BaseSmallStatement, *, noted: bool
     ) -> cst.BaseStatement:
         made = alone(line, edited(small, Guarded(self.exists, self.names)))
-        if comment and self.place == "steady":
+        if noted and self.place == "steady":
             return under(made, comments(line.leading_lines))
         return bare(made)
 
@@ -175,6 +171,12 @@ class Producer:
         if gone and self.place == "steady":
             return [under(each, comments(leading(each))) for each in made]
         return [_uncommented(each) for each in made]
+
+
+def with_variable(name: str, source: str, lines: Lines) -> Lines:
+    """Statements under one that binds a variable, where they read it."""
+    read = any(name in reads(ast.parse(code(line))) for line in lines)
+    return [statement(f"{name} = {source}"), *lines] if read else lines
 
 
 def _uncommented(line: cst.BaseStatement) -> cst.BaseStatement:

@@ -38,13 +38,12 @@ class Slots:
         """The counters of the next iteration."""
         if self.depth.known == 1:
             return [statement(f"{self.phase} = {self.phase} ^ 1")] if self.phase else []
-        here = self.here
-        made: Lines = []
-        if self.free != here:
-            made.append(statement(f"{self.free} = {here}"))
-        made.append(statement(f"{here} = gl.where({here} + 1 == {self.depth.source}, 0, {here} + 1)"))
+        made: Lines = [
+            statement(f"{name} = gl.where({name} + 1 == {self.depth.source}, 0, {name} + 1)")
+            for name in dict.fromkeys((self.here, self.free))
+        ]
         if self.phase:
-            made.append(statement(f"{self.phase} = {self.phase} ^ ({here} == 0)"))
+            made.append(statement(f"{self.phase} = {self.phase} ^ ({self.here} == 0)"))
         return made
 
 

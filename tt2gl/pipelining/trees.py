@@ -150,7 +150,12 @@ def statement(source: str, *notes: str) -> cst.SimpleStatementLine:
     """A statement of ours, under comments."""
     made = cst.parse_statement(source)
     assert isinstance(made, cst.SimpleStatementLine)
-    return made.with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(f"# {note}")) for note in notes])
+    return made.with_changes(leading_lines=comment(*notes))
+
+
+def comment(*notes: str) -> list[cst.EmptyLine]:
+    """Comments of ours, one a line."""
+    return [cst.EmptyLine(comment=cst.Comment(f"# {note}")) for note in notes]
 
 
 def alone(line: cst.SimpleStatementLine, small: cst.BaseSmallStatement) -> cst.SimpleStatementLine:

@@ -60,13 +60,16 @@ class LoopWriter:
         return [*made, *(line for each in plan.barriers for line in each.gone(plan.each))]
 
     def _condition(self) -> Lines:
-        """Refuses depths with which nothing would run ahead: a tile would be read before it is there."""
-        ahead = self.plan.spec.ahead
-        if ahead.known is not None:
-            if ahead.known < 1:
-                raise NotPipelinedError("no load would run ahead")
-            return []
-        return [statement(f'gl.static_assert({ahead.base} > {-ahead.offset}, "no load would run ahead")')]
+        """Refuses steps back, and depths with which nothing runs ahead: a tile would be read before it is there."""
+        ahead, count = self.plan.spec.ahead, self.plan.count
+        made: Lines = []
+        if ahead.known is None:
+            made.append(statement(f'gl.static_assert({ahead.base} > {-ahead.offset}, "no load would run ahead")'))
+        elif ahead.known < 1:
+            raise NotPipelinedError("no load would run ahead")
+        if count.sign_open:
+            made.append(statement(f'gl.static_assert({count.step} > 0, "the loop is taken to count upwards")'))
+        return made
 
     def _rings(self) -> Lines:
         spec, made = self.plan.spec, []
@@ -89,15 +92,15 @@ class LoopWriter:
         return made
 
     def _ahead(self) -> Lines:
-        """What the iteration ahead is called, and whether there is one.
+        """Whether there are the iterations that the body's end starts loads for.
 
         At the top of the body, so that the compiler works out addresses before it waits for tiles.
         """
-        plan = self.plan
-        return [
-            statement(f"{plan.ahead} = {plan.count.further(plan.spec.ahead)}"),
-            statement(f"{plan.more} = {plan.count.exists(plan.ahead)}"),
-        ]
+        plan, ahead = self.plan, self.plan.spec.ahead
+        made: Lines = [statement(f"{plan.more} = {plan.count.continues(ahead)}")]
+        if plan.lookups is not None:
+            made.append(statement(f"{plan.lookups.more} = {plan.count.continues(ahead.plus(1))}"))
+        return made
 
     def _constants(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
         return [
