@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench.run import Case, all_launches, cases_of_file, environment, selected, selecting_parser, size  # noqa: E402
+from bench.run import Case, cases_of_file, environment  # noqa: E402
+from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
 from tt2gl.ir.types import element_type  # noqa: E402
 from tt2gl.isolate import Outcome, available_cores, map_isolated, preload, private_triton, run_isolated, run_spawned  # noqa: E402

@@ -1,4 +1,4 @@
-"""Measures the corpus on the GPU of this machine: each Gluon port against Triton, and against Triton's own translator.
+"""Measures the corpus on the GPU of this machine: each Gluon port against Triton, its own translator, and libraries.
 
     python bench/run.py --out DIR [--only NAME]... [--launches L.json --root DIR]
 
@@ -27,18 +27,19 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from bench import rivals  # noqa: E402
+from bench.selection import all_launches, selected, selecting_parser, size, tensors_of  # noqa: E402
 from tt2gl.convert import convert  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
 from tt2gl.isolate import Outcome, map_isolated, preload, private_triton, run_isolated  # noqa: E402
-from tt2gl.launch_file import read_launches  # noqa: E402
-from tt2gl.launches import Launch, TensorArg, launches_for  # noqa: E402
+from tt2gl.launches import Launch, launches_for  # noqa: E402
 from tt2gl.report.document import document  # noqa: E402
 from tt2gl.results import Conversion, KernelReport  # noqa: E402
 from tt2gl.slicing.slicer import slice_kernel  # noqa: E402
 from tt2gl.slicing.slices import Slice, load_slice  # noqa: E402
 from tt2gl.source import read_source  # noqa: E402
 from tt2gl.targets import default_target  # noqa: E402
-from tt2gl.verify.compile import CompileJob, compile_many, tensor_bytes  # noqa: E402
+from tt2gl.verify.compile import CompileJob, compile_many  # noqa: E402
 from tt2gl.verify.device import (  # noqa: E402
     DeviceJob,
     DeviceRun,
@@ -114,17 +115,6 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def selecting_parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser with the options that say which kernels."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="NAME", help="kernels or files whose name has it"
-    )
-    parser.add_argument("--launches", type=Path, help="launches of other kernels than the corpus")
-    parser.add_argument("--root", type=Path, help="where the files of --launches are")
-    return parser
-
-
 def environment(commit: str | None) -> dict[str, str]:
     """GPU, driver, torch, Triton, date and commit; raises where torch has no GPU."""
     import torch
@@ -174,14 +164,6 @@ def prepare(arguments: argparse.Namespace, target: str) -> list[Case]:
     return compiled(wanted, target)
 
 
-def all_launches(arguments: argparse.Namespace) -> tuple[list[Launch], Path]:
-    """The launches asked for, else all of the corpus, and the folder their files are relative to."""
-    if arguments.launches:
-        return list(read_launches(arguments.launches)), arguments.root or Path.cwd()
-    corpus = ROOT / "corpus"
-    return [launch for path in sorted(corpus.glob("*.launches.json")) for launch in read_launches(path)], corpus
-
-
 def cases_of_file(
     file: str, target: str, launches: tuple[Launch, ...], root: Path, compiled: bool = True
 ) -> list[Case]:
@@ -206,11 +188,6 @@ def cases_of_file(
     return cases
 
 
-def selected(kernel: str, file: str, only: Sequence[str]) -> bool:
-    """Whether `--only` names the kernel or its file."""
-    return not only or any(name in kernel or name in file for name in only)
-
-
 def largest_of_each_kernel(cases: Iterable[Case]) -> list[Case]:
     """The launch of most bytes of each kernel: the small ones are for equality without a GPU."""
     largest: dict[tuple[str, str], Case] = {}
@@ -219,11 +196,6 @@ def largest_of_each_kernel(cases: Iterable[Case]) -> list[Case]:
         if key not in largest or size(case.launch) > size(largest[key].launch):
             largest[key] = case
     return list(largest.values())
-
-
-def size(launch: Launch) -> int:
-    """Bytes of all tensors of a launch."""
-    return sum(tensor_bytes(value) for value in (launch.args or {}).values() if isinstance(value, TensorArg))
 
 
 def translate(original: Slice | None, target: str) -> str:
@@ -278,12 +250,13 @@ def compiled(cases: list[Case], target: str) -> list[Case]:
 
 
 def measure(case: Case, timeout: float) -> Entry:
-    """Run one case alone on the GPU, and the straw man after it, each in a process of its own."""
+    """Run one case with its rivals alone on the GPU, and the straw man after it, each in a process of its own."""
     entry = Entry(case)
     if case.original is None or case.port is None:
         return entry
     original = Participant(case.original, case.launch)
-    entry.outcome = run_on_device(DeviceJob(original, Participant(case.port, case.launch)), timeout=timeout)
+    port = Participant(case.port, case.launch)
+    entry.outcome = run_on_device(DeviceJob(original, port, rivals=rivals.calls_of), timeout=timeout)
     if case.translated:
         straw = Participant(FileKernel(case.translated, case.report.kernel), case.launch)
         entry.straw = run_on_device(DeviceJob(original, straw, seeds=(0,)), timeout=timeout)
@@ -298,7 +271,8 @@ def write(path: Path, entries: Sequence[Entry], where: dict[str, str], seconds: 
             run = entry.outcome.value
             kernel["device"] |= {"shape": shape(entry.case.launch), "noise": run.noise, "repeats": run.repeats}
             kernel["device"]["gb_per_s"] = gigabytes_a_second(run)
-            kernel["device"]["rivals"] = rivals(entry)
+            kernel["device"]["rivals"] = {**run.rivals, **straw_man_time(entry)}
+            kernel["device"]["rival_errors"] = dict(run.rival_errors)
             kernel["device"]["straw_man"] = straw_man(entry)
     text = json.dumps({"environment": where, **made}, indent=1, allow_nan=False) + "\n"
     # Results are committed, and nobody's folders belong there.
@@ -316,11 +290,10 @@ def final_report(entry: Entry) -> KernelReport:
 
 def shape(launch: Launch) -> str:
     """The work in words: the shapes and types of the tensors."""
-    tensors = [value for value in (launch.args or {}).values() if isinstance(value, TensorArg)]
-    return ", ".join(f"{'x'.join(map(str, tensor.shape))} {tensor.dtype}" for tensor in tensors)
+    return ", ".join(f"{'x'.join(map(str, tensor.shape))} {tensor.dtype}" for tensor in tensors_of(launch))
 
 
-def rivals(entry: Entry) -> dict[str, float]:
+def straw_man_time(entry: Entry) -> dict[str, float]:
     """Milliseconds of the straw man, where it runs and is equal."""
     run = entry.straw.value if entry.straw else None
     return {STRAW_MAN: run.result.gluon_ms} if run and run.result.equal else {}
@@ -344,7 +317,7 @@ def gigabytes_a_second(run: DeviceRun) -> float:
 
 # ------------------------------------------------------------------------------------------------------- the table
 
-HEADINGS = ("kernel", "equal", "bitwise", "triton us", "gluon us", "ratio", "noise", "GB/s", "translator")
+HEADINGS = ("kernel", "equal", "bitwise", "triton us", "gluon us", "ratio", "noise", "GB/s", "library", "translator")
 
 
 def cells(entry: Entry) -> tuple[str, ...]:
@@ -369,8 +342,17 @@ def cells(entry: Entry) -> tuple[str, ...]:
         f"{result.speedup:.3f}",
         f"{run.noise:.1%}",
         f"{gigabytes_a_second(run):.0f}",
+        library(run),
         translator,
     )
+
+
+def library(run: DeviceRun) -> str:
+    """The fastest library's time over the port's, and which it is; else why there is none."""
+    if not run.rivals:
+        return next((f"{name}: {error}"[:40] for name, error in run.rival_errors.items()), "-")
+    fastest = min(run.rivals, key=run.rivals.__getitem__)
+    return f"{run.rivals[fastest] / run.result.gluon_ms:.2f} {fastest}"
 
 
 def row(entry: Entry) -> str:

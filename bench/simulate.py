@@ -21,7 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench.run import Case, all_launches, cases_of_file, selected, selecting_parser, size  # noqa: E402
+from bench.run import Case, cases_of_file  # noqa: E402
+from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
 from tt2gl.isolate import map_isolated, preload  # noqa: E402
 from tt2gl.report.document import document  # noqa: E402

@@ -61,7 +61,8 @@ def fake_convert(path: Path, **_: Any) -> Conversion:
 def fake_run(job: DeviceJob, timeout: float) -> Outcome[DeviceRun]:
     if isinstance(job.port.kernel, FileKernel):
         return Outcome("crash", error="SIGABRT")
-    return Outcome("ok", DeviceRun(DeviceResult("GPU", True, False, 1e-7, 0.2, 0.1), "", 0.01, 50, 4096))
+    result = DeviceResult("GPU", True, False, 1e-7, 0.2, 0.1)
+    return Outcome("ok", DeviceRun(result, "", 0.01, 50, 4096, {"slow": 0.3, "quick": 0.15}, {"broken": "no"}))
 
 
 @pytest.fixture
@@ -97,10 +98,13 @@ def test_a_run_writes_the_document_and_prints_the_table(
     assert double["compile"]["triton"]["metrics"]["global_loads"] == {"128": 1}
     assert double["device"]["speedup"] == 2.0
     assert double["device"]["shape"] == "4096 float32"
+    assert double["device"]["rivals"] == {"slow": 0.3, "quick": 0.15}
+    assert double["device"]["rival_errors"] == {"broken": "no"}
     assert double["device"]["straw_man"]["error"].startswith("does not run: SIGABRT")
     assert "device" not in kept
     printed = capsys.readouterr().out
     assert "k:double" in printed
+    assert "1.50 quick" in printed
     assert "k:kept" in printed
     assert printed.rstrip().endswith("1 of 2 equal; Triton's time over Gluon's: geometric mean 2.000, least 2.000")
     assert (out / "translated" / "k_double.py").read_text().count("def double") == 1

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -263,3 +264,28 @@ def test_a_kernel_that_fails_is_named(cpu: dict[str, FakeKernel], monkeypatch: p
     monkeypatch.setattr(cpu["gluon"], "launch", fail)
     with pytest.raises(device.RunError, match="the Gluon kernel failed: RuntimeError: CUDA error: an illegal memory"):
         device.run_job(JOB)
+
+
+def test_a_rival_that_does_not_run_is_told_and_spares_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch: Any = ModuleType("torch")
+    torch.cuda = SimpleNamespace(synchronize=lambda: None)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+    def refuse() -> None:
+        raise RuntimeError("no kernel\nfor this GPU")
+
+    def works() -> None:
+        pass
+
+    run, errors = device.that_run(lambda launch, inputs: {"A": refuse, "B": works}, LAUNCH, inputs())
+    assert run == {"B": works}
+    assert errors == {"A": "RuntimeError: for this GPU"}
+
+
+def test_rivals_that_cannot_even_be_made_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+
+    def make(launch: Launch, inputs: DeviceInputs) -> dict[str, Callable[[], object]]:
+        raise KeyError("a_ptr")
+
+    assert device.that_run(make, LAUNCH, inputs()) == ({}, {"all": "KeyError: 'a_ptr'"})

@@ -10,8 +10,8 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +56,18 @@ class Participant:
     launch: Launch
 
 
+# Other ways to do the work of a launch on its inputs, by name: calls to be timed beside the kernels.
+Rivals = Callable[[Launch, DeviceInputs], Mapping[str, Callable[[], object]]]
+
+
 @dataclass(frozen=True)
 class DeviceJob:
-    """An original and its port. Inputs and grid are the original's."""
+    """An original and its port. Inputs and grid are the original's; `rivals` is a module's function."""
 
     original: Participant
     port: Participant
     seeds: tuple[int, ...] = DEFAULT_SEEDS
+    rivals: Rivals | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class DeviceRun:
     """What a job found: `reason` says what differs; `noise` is how far two timings of the original lie apart.
 
     `noise` is relative: 0.01 means that a ratio within 1% of 1 says nothing. `bytes` is the size of all tensors,
-    each counted once.
+    each counted once. `rivals`: milliseconds by name; `rival_errors`: what was said by those that do not run.
     """
 
     result: DeviceResult
@@ -78,6 +83,8 @@ class DeviceRun:
     noise: float
     repeats: int
     bytes: int
+    rivals: Mapping[str, float] = field(default_factory=dict)
+    rival_errors: Mapping[str, str] = field(default_factory=dict)
 
 
 class RunError(Exception):
@@ -131,7 +138,9 @@ def run_job(job: DeviceJob) -> DeviceRun:
     equality = check_equality(original, port, make, job.seeds)
     torch.cuda.empty_cache()
     inputs = make(0)
-    triton_ms, again_ms, gluon_ms = _time(original, port, inputs)
+    work = inputs.clone()
+    rivals, rival_errors = that_run(job.rivals, launch, work) if job.rivals else ({}, {})
+    triton_ms, again_ms, gluon_ms, *others = _time(original, port, inputs, work, [*rivals.values()])
     triton, gluon = statistics.median(triton_ms), statistics.median(gluon_ms)
     return DeviceRun(
         DeviceResult(torch.cuda.get_device_name(), equality.equal, equality.bitwise, equality.max_error, triton, gluon),
@@ -139,7 +148,31 @@ def run_job(job: DeviceJob) -> DeviceRun:
         noise=abs(statistics.median(again_ms) / triton - 1),
         repeats=len(triton_ms),
         bytes=sum(min(buffer.last - buffer.first, buffer.view.nbytes) for buffer in inputs.buffers.values()),
+        rivals={name: statistics.median(times) for name, times in zip(rivals, others, strict=True)},
+        rival_errors=rival_errors,
     )
+
+
+def that_run(
+    make: Rivals, launch: Launch, inputs: DeviceInputs
+) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
+    """The rivals that run on these inputs, and why the others do not: no rival's fault is the kernels'."""
+    import torch
+
+    run: dict[str, Callable[[], object]] = {}
+    errors: dict[str, str] = {}
+    try:
+        made = make(launch, inputs)
+    except Exception as error:  # noqa: BLE001 (a library may raise anything)
+        return run, {"all": one_line(error)}
+    for name, call in made.items():
+        try:
+            call()
+            torch.cuda.synchronize()
+            run[name] = call
+        except Exception as error:  # noqa: BLE001
+            errors[name] = one_line(error)
+    return run, errors
 
 
 def run_each(calls: Sequence[tuple[Participant, Inputs]]) -> list[dict[str, NDArray[Any]]]:
@@ -261,16 +294,22 @@ def _descriptor(function: Any, tensor: Any, block: tuple[int, ...]) -> Any:
 # ------------------------------------------------------------------------------------------------------- timing
 
 
-def _time(original: Kernel, port: Kernel, before: DeviceInputs) -> tuple[list[float], list[float], list[float]]:
-    """Milliseconds of the original, of the original again, and of the port, interleaved on the same tensors."""
+def _time(
+    original: Kernel, port: Kernel, before: DeviceInputs, work: DeviceInputs, rivals: Sequence[Callable[[], object]]
+) -> list[list[float]]:
+    """Milliseconds of the original, of the original again, of the port and of rivals, interleaved on the same tensors.
+
+    All run on `work`, which holds the tensors `before`, or did until a rival was tried.
+    """
     import torch
 
-    work = before.clone()
+    for name, buffer in work.buffers.items():
+        buffer.restore(before.buffers[name])
     original(work)
     changed = written(before, work)
     cache = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
     flushed = torch.empty(max(_FLUSH_BYTES, 4 * cache), dtype=torch.int8, device=_DEVICE)
-    runs = [original.bind(work), original.bind(work), port.bind(work)]
+    runs = [original.bind(work), original.bind(work), port.bind(work), *rivals]
 
     def prepare() -> None:
         # A kernel that updates in place would else work on ever larger numbers.
@@ -300,8 +339,7 @@ def _time(original: Kernel, port: Kernel, before: DeviceInputs) -> tuple[list[fl
     warm = interleave(runs, timed, wait, repeats=_FEWEST_REPEATS // 4)
     spent = (time.perf_counter() - spent) / len(warm[0])
     interleave(runs, timed, wait, repeats=max(1, math.ceil(_WARM_UP_SECONDS / spent)))
-    first, again, gluon = interleave(runs, timed, wait, repeats=choose_repeats(spent))
-    return first, again, gluon
+    return interleave(runs, timed, wait, repeats=choose_repeats(spent))
 
 
 def interleave(
