@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,11 @@ BEFORE, AFTER = (
     re.sub(r"  # (before|after): .*", "", block)
     for block in re.findall(r"^```python\n(@\w+\.jit  # .*?)^```$", README, re.MULTILINE | re.DOTALL)
 )
+# A loop before and after, as in a golden pair.
+LOOP = [
+    textwrap.indent(re.sub(r"  # (before|after): .*", "", block), "    ")
+    for block in re.findall(r"^```python\n(\S[^\n]*  # (?:before|after): matmul.*?)^```$", README, re.M | re.S)
+]
 LAUNCHES = re.findall(r"^```json\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[0]
 # The launches page shows the same launch with its grid and arguments.
 RUNNABLE = re.findall(r"^```json\n(.*?)^```$", (ROOT / "docs" / "launches.md").read_text("utf-8"), re.M | re.S)[0]
@@ -26,7 +32,7 @@ SESSIONS = [
 
 
 # Of this file the README shows the signature of its second kernel, and what is said of both.
-MATMUL = """import triton
+RANKING = """import triton
 import triton.language as tl
 
 
@@ -38,11 +44,10 @@ def scale_kernel(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def tile_matmul_kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
-    a = tl.load(a_ptr + m[:, None] * K + k[None, :])
-    b = tl.load(b_ptr + k[:, None] * N + n[None, :])
-    tl.store(c_ptr + m[:, None] * N + n[None, :], tl.dot(a, b))
+def sort_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=float("inf"))
+    tl.store(out_ptr + offsets, tl.sort(x), mask=offsets < n)
 """
 KEPT = re.findall(r"^```python\n(# tt2gl: kept.*?)^```$", README, re.MULTILINE | re.DOTALL)[0]
 
@@ -51,7 +56,7 @@ KEPT = re.findall(r"^```python\n(# tt2gl: kept.*?)^```$", README, re.MULTILINE |
 def folder(tmp_path: Path) -> Path:
     text = f"import torch\nimport triton\nimport triton.language as tl\n\n\n{BEFORE}"
     (tmp_path / "softmax.py").write_text(text)
-    (tmp_path / "matmul.py").write_text(MATMUL)
+    (tmp_path / "ranking.py").write_text(RANKING)
     (tmp_path / "launches.json").write_text(LAUNCHES)
     (tmp_path / "runnable.json").write_text(RUNNABLE)
     return tmp_path
@@ -69,7 +74,7 @@ def run(folder: Path, command: str, *, status: int = 0) -> str:
 def test_sessions_are_shown() -> None:
     assert [command.split()[:2] for command, _ in SESSIONS] == [
         ["convert", "softmax.py"],
-        ["convert", "matmul.py"],
+        ["convert", "ranking.py"],
         ["convert", "softmax.py"],
         ["verify", "softmax.py"],
         ["verify", "softmax.py"],
@@ -82,10 +87,17 @@ def test_what_convert_prints_and_writes(folder: Path) -> None:
     assert (folder / "softmax_gluon.py").read_text().endswith(f"\n\n\n{AFTER}")
 
 
+def test_the_loop_is_that_of_a_golden_pair() -> None:
+    golden = ROOT / "tests" / "golden"
+    before, after = LOOP
+    assert before in (golden / "matmul.py").read_text("utf-8")
+    assert after in (golden / "matmul.sm90.gluon.py").read_text("utf-8")
+
+
 def test_what_is_said_of_a_kept_kernel(folder: Path) -> None:
     command, said = SESSIONS[1]
     assert run(folder, command, status=2) == said.strip()
-    assert f"\n\n\n{KEPT}" in (folder / "matmul_gluon.py").read_text()
+    assert f"\n\n\n{KEPT}" in (folder / "ranking_gluon.py").read_text()
 
 
 @pytest.mark.parametrize("session", SESSIONS[3:], ids=["compiled", "simulated"])
