@@ -76,7 +76,7 @@ def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
     stages = function.stages.source if function.stages is not None else "2"
     buffers = stages if any(ring.in_memory for ring in rings) or not rings else f"{stages} - 1"
     others = frozenset(dot.name for dot in function.edits.dots.values() if dot.dtype != "gl.float32")
-    return LoopRings(name, line, rings, buffers, others)
+    return LoopRings(name, line, rings, buffers, others, function.wide)
 
 
 def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:

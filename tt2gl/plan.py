@@ -160,7 +160,8 @@ class FunctionPlan:
     `name`: what it is called, where it is one of several made of the author's; `calls`: the names of such functions
     that it calls, by the line of the author's.
     `copies`: statements that stand several times, each time with other edits. `hoists`: by where the loop starts.
-    `rings`: what its loads go through, `stages`: how far they run ahead of their use. `host_tiles`: a kernel that the
+    `wide`: variables of its loops that count in 64 bits. `rings`: what its loads go through, `stages`: how far they run
+    ahead of their use. `host_tiles`: a kernel that the
     host gives tensor descriptors, whose tiles need a layout.
     """
 
@@ -177,6 +178,7 @@ class FunctionPlan:
     hoists: Mapping[tuple[int, int], tuple[Hoist, ...]] = field(default_factory=dict)
     rings: tuple[Ring, ...] = ()
     stages: Stages | None = None
+    wide: frozenset[str] = frozenset()
     host_tiles: bool = False
 
     def layouts(self) -> Iterator[str]:

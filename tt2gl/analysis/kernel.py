@@ -66,6 +66,7 @@ def analyse(
         taken,
         stages=cores.stages(),
         refused=staging.refused,
+        wide=staging.wide,
         unreached=left_out,
         unverified=unverified,
     )

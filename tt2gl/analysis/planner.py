@@ -6,7 +6,7 @@ one text for all its callers: each distinct layout that its callers want becomes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.choices import conditional
@@ -18,7 +18,7 @@ from tt2gl.analysis.naming import class_names, listed, unused
 from tt2gl.analysis.propagation import Decisions, DotWant
 from tt2gl.analysis.staging import Refusal
 from tt2gl.analysis.terms import IN_RING, Operand, Stored, renamed, rendered, root_of, skeleton
-from tt2gl.plan import ENTRY, Conversion, Declaration, Dot, Edits, FunctionPlan, Ring, Stages, Store, STAGES
+from tt2gl.plan import ENTRY, STAGES, Conversion, Declaration, Dot, Edits, FunctionPlan, Ring, Stages, Store
 
 
 @dataclass
@@ -38,6 +38,7 @@ class KernelAnalysis:
     names: dict[str, str] = field(default_factory=dict)
     stages: Stages | None = None
     refused: tuple[Refusal, ...] = ()
+    wide: Mapping[FunctionKey, frozenset[str]] = field(default_factory=dict)
     unreached: dict[FunctionKey, list[Position]] = field(default_factory=dict)
     unverified: dict[FunctionKey, Position] = field(default_factory=dict)
     label: str = ""
@@ -269,6 +270,7 @@ class Planner:
             conversions={statement: tuple(steps) for statement, steps in conversions.items()},
             rings=self._rings(key, function),
             stages=self.staged.get(key),
+            wide=frozenset(n for analysis in self.analyses for n in analysis.wide.get(key[:2], ())),
         )
 
     def _host_tiles(self, key: Body) -> bool:

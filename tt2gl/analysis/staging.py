@@ -28,9 +28,10 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Staging:
-    """The loads that go through rings, and those that were refused."""
+    """The loads that go through rings, and those that were refused; by function, its loops' variables of 64 bits."""
 
     loads: frozenset[CallChain]
+    wide: Mapping[FunctionKey, frozenset[str]]
     refused: tuple[Refusal, ...] = ()
 
 
@@ -65,7 +66,23 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
             positions = [position for position in positions if position not in gone]
     out = {(refusal.function, refusal.position) for refusal in refused}
     kept = frozenset(node.chain for node in nodes if (node.site.function, node.site.position) not in out)
-    return Staging(kept, tuple(refused))
+    facts = [scene.facts for scene in scenes]
+    loops = [(key, members[0].loop) for (key, _), members in asked.items()]
+    wide = {key: frozenset(n for k, loop in loops if k == key for n in _wide(key, loop, facts)) for key, _ in loops}
+    return Staging(kept, wide, tuple(refused))
+
+
+def _wide(key: FunctionKey, loop: ast.For | None, facts: Sequence[LaunchFacts]) -> Iterator[str]:
+    """A loop's variable where it has 64 bits, also under the name it gets where its body assigns to it."""
+    if loop is None or not isinstance(loop.target, ast.Name):
+        return
+    own = [known for seen in facts for known in seen.functions.values() if (known.path, known.line) == key]
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Name) and node.id == loop.target.id and isinstance(node.ctx, ast.Load):
+            said = (known.expressions.get(position_of(node)) for known in own)
+            if any(isinstance(fact, TensorFact) and fact.dtype == "int64" for fact in said):
+                yield from (node.id, f"{node.id}_turn")
+                return
 
 
 def _addressing(graph: Graph, staged: set[CallChain]) -> Iterator[CallChain]:

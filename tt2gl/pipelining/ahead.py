@@ -78,6 +78,7 @@ class _Question:
         self.known = constants(function), bound(function)
         self.effects = Effects(helpers)
         self.pointers = Pointers(function, self.known[0], pointers)
+        self.written = NONE
 
     def answered(self, positions: Sequence[Position]) -> tuple[Position, ...]:
         """The plain loads that run ahead too. Raises _NotAhead."""
@@ -139,17 +140,19 @@ class _Question:
             raise _NotAhead("the load is in the loop's header", load)
 
     def _check_memory(self, loads: Sequence[ast.Call]) -> None:
-        written = NONE
         for node in (node for statement in self.loop.body for node in ast.walk(statement)):
             if not isinstance(node, ast.Call):
                 continue
             if self.effects.orders(node):
                 raise _NotAhead(f"the loop orders accesses to memory by {called(node)}")
             for pointer in self.effects.written(node):
-                written |= self.pointers.roots(pointer)
+                self.written |= self.pointers.roots(pointer)
         for load in loads:
-            if written & self.pointers.roots(needs(load)[0]):
-                raise _NotAhead("the loop writes to the memory that the load reads", load)
+            self._check_unwritten(load)
+
+    def _check_unwritten(self, load: ast.Call) -> None:
+        if self.written & self.pointers.roots(needs(load)[0]):
+            raise _NotAhead("the loop writes to the memory that the load reads", load)
 
     def _check_slice(self, loads: Sequence[ast.Call]) -> tuple[Position, ...]:
         liveness = Liveness()
@@ -169,6 +172,7 @@ class _Question:
                 if trouble:
                     raise _NotAhead(f"what a load needs {trouble}")
                 if called(node) == "load":
+                    self._check_unwritten(node)
                     indirect.append(position(node))
         return tuple(dict.fromkeys(indirect))
 

@@ -34,6 +34,15 @@ def writes(node: ast.AST) -> Names:
     )
 
 
+def takes_attribute(statements: Iterable[ast.stmt], name: str) -> bool:
+    """Whether statements take an attribute of a variable, as in `k.to(gl.int64)`."""
+    return any(
+        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+        for statement in statements
+        for node in ast.walk(statement)
+    )
+
+
 def targets(node: ast.expr) -> Names:
     """The names that an assignment's target binds."""
     return writes(node)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
-from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, writes
+from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, takes_attribute, writes
 from tt2gl.pipelining.loads import needs
 from tt2gl.pipelining.lookups import lookups_of
 from tt2gl.pipelining.loop_plan import LoopPlan
@@ -121,7 +121,7 @@ class FunctionWriter:
             count = replace(count, variable=self.fresh("i"))
         renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed)}
         bindings += [(renamed[name], name) for name in sorted(parts.carried & parts.renamed)]
-        stage, first = self._stages(count, live_after)
+        stage, first = self._stages(count, live_after, takes_attribute(loop.body, count.variable))
         arrivals = barriers(self.spec, loop.body, parts.kept, self.fresh)
         return LoopPlan(
             self.spec,
@@ -142,11 +142,14 @@ class FunctionWriter:
             lookups_of(loop, parts, wanted, renamed, self.fresh),
         )
 
-    def _stages(self, count: Count, live_after: Names) -> tuple[str, str]:
-        """What the prologue counts with, and its name for the loop's variable: the variable itself where it may."""
+    def _stages(self, count: Count, live_after: Names, as_tensor: bool) -> tuple[str, str]:
+        """What the prologue counts with, and its name for the loop's variable: the variable itself where it may.
+
+        Not where the body takes an attribute of it (`as_tensor`): what the prologue counts with is no tensor.
+        """
         free = count.variable not in live_after
         first = count.variable if free else self.fresh(f"{count.variable}_ahead")
-        return (first, first) if count.by_slots else (self.fresh("s"), first)
+        return (first, first) if count.by_slots and not as_tensor else (self.fresh("s"), first)
 
     def _count(self, header: Header, node: cst.For, assigned: Names, bindings: list[tuple[str, str]]) -> Count:
         known = self.constexprs, self.variables

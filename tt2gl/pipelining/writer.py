@@ -10,6 +10,7 @@ import libcst as cst
 
 from tt2gl.pipelining.consumer import Consumer
 from tt2gl.pipelining.counting import without_option
+from tt2gl.pipelining.flow import takes_attribute
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
@@ -117,7 +118,9 @@ class LoopWriter:
             span = f"0, {ahead.factor} * {operand(count.step)}, {count.step}" if count.step != "1" else ahead.source
         else:
             span = ahead.source
-            lines.append(statement(f"{plan.first} = {count.at(plan.stage)}"))
+            first = count.at(plan.stage)
+            first = f"gl.to_tensor({first})" if takes_attribute(loop.body, count.variable) else first
+            lines.append(statement(f"{plan.first} = {first}"))
         producer = Producer(plan, "prologue", self.indent + 4)
         block = cst.IndentedBlock([*lines, *producer.lines(loop.body, node.body)])
         stages = cst.For(cst.Name(plan.stage), cst.parse_expression(f"gl.static_range({span})"), block)
