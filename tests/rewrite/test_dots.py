@@ -82,3 +82,12 @@ def test_only_an_instruction_with_a_choice_is_told_the_precision(
 ) -> None:
     made = body("s = tl.dot(a, b)", dots={"tl.dot(a, b)": dot(instruction, precision='"ieee"')})
     assert lines(made) == [expected]
+
+
+def test_a_product_within_a_statement_without_a_result_has_a_name_of_its_own(body: Callable[..., str]) -> None:
+    made = body("b = f(x)\ng(tl.dot(a, b) * b)", dots={"tl.dot(a, b)": dot("wgmma")})
+    assert lines(made) == [
+        "b = f(x)",
+        "acc_product = warpgroup_mma(a, b, gl.zeros([M, N], gl.float32, registers))",
+        "g(acc_product * b)",
+    ]

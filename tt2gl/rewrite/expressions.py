@@ -57,11 +57,12 @@ class Expressions(cst.CSTTransformer):
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> object:  # type: ignore[override]
         """Apply every expression rule at the node's place, innermost first."""
         left = super().on_leave(original_node, updated_node)
-        if isinstance(original_node, cst.BaseSmallStatement) and self.pending:
-            place = self.locate(original_node)
+        if isinstance(original_node, cst.BaseSmallStatement):
+            place = self.locate(original_node) if self.pending else None
             if place is not None:
                 self.before[place] = self.pending
             self.pending, self.split = [], set()
+            self.target, self.whole, self.reads_target = "", None, False
         if not isinstance(original_node, cst.BaseExpression) or not isinstance(left, cst.BaseExpression):
             return left
         position = self.locate(original_node)
