@@ -67,6 +67,13 @@ def test_loads_that_stay_where_they_are(loop: str, reason: str) -> None:
     assert reason in (asked(loop).reason or "")
 
 
+def test_loads_of_addresses_stay_behind_what_writes_them() -> None:
+    loop = (
+        "for k in range(8):\n    page = tl.load(y_ptr + k)\n    a = tl.load(x_ptr + page)\n    tl.store(y_ptr + n, k)"
+    )
+    assert "writes to the memory" in (asked(loop, pointers=frozenset({"x_ptr", "y_ptr"})).reason or "")
+
+
 def test_writing_is_found_through_names() -> None:
     before = "p = x_ptr + n\nq = p\n"
     loop = "for k in range(8):\n    a = tl.load(x_ptr + k)\n    q += 1\n    tl.store(q, a)"
