@@ -11,6 +11,7 @@ from tt2gl.convert import convert
 from tt2gl.isolate import private_triton
 from tt2gl.launch_file import read_launches
 from tt2gl.launches import DescriptorArg, Launch, TensorArg
+from tt2gl.results import Conversion
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import SourceFile, read_source
 from tt2gl.verify.compile import tensor_bytes
@@ -23,6 +24,11 @@ FAMILIES = available()
 
 # The larger ones are for a GPU.
 MOST_BYTES = 2**22
+
+
+def has_products(family: str) -> bool:
+    """Whether kernels of a family multiply matrices."""
+    return "tl.dot" in (CORPUS / f"{family}.py").read_text()
 
 
 def small_launches(family: str) -> list[Launch]:
@@ -50,12 +56,18 @@ def _source(family: str) -> SourceFile:
     return read_source(CORPUS / f"{family}.py")
 
 
-def jobs(family: str, target: str) -> list[SimulationJob]:
-    """Every kernel of a family with its conversion, which is of all launches, under the small ones."""
-    path = CORPUS / f"{family}.py"
+@cache
+def conversion(family: str, target: str) -> Conversion:
+    """A family's file converted for all launches."""
     launches = read_launches(CORPUS / f"{family}.launches.json")
-    text = convert(path, target=target, launches=launches, root=CORPUS, compile=False).text
-    port = read_source(path.with_name(f"{family}_gluon.py"), text)
+    return convert(CORPUS / f"{family}.py", target=target, launches=launches, root=CORPUS, compile=False)
+
+
+def jobs(family: str, target: str) -> list[SimulationJob]:
+    """Every kernel of a family that was converted with its conversion, under the small launches."""
+    made = conversion(family, target)
+    port = read_source(CORPUS / f"{family}_gluon.py", made.text)
+    converted = {report.kernel for report in made.kernels if report.status == "converted"}
     return [
         SimulationJob(
             original(family, launch, target),
@@ -63,6 +75,7 @@ def jobs(family: str, target: str) -> list[SimulationJob]:
             target,
         )
         for launch in small_launches(family)
+        if launch.kernel in converted
     ]
 
 

@@ -26,7 +26,7 @@ def test_originals_compile(backend: str, architecture: str, tmp_path: Path) -> N
         env={**os.environ, "TRITON_CACHE_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     results = [json.loads(line) for line in done.stdout.splitlines()]

@@ -7,17 +7,24 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.simulated import FAMILIES, jobs, original, simulate_alone, small_launches
+from tests.corpus.simulated import FAMILIES, conversion, has_products, jobs, original, simulate_alone, small_launches
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.results import SimulateResult
 from tt2gl.verify.inputs import Inputs, make_inputs
 from tt2gl.verify.options import SimulationOptions
 from tt2gl.verify.simulate import simulate_many
 
+# Converting a product takes Triton's whole compiler, for each launch; simulating one takes seconds.
+_BY_WEIGHT = [pytest.param(name, marks=[pytest.mark.slow] if has_products(name) else []) for name in FAMILIES]
+
 
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", _BY_WEIGHT)
 def test_conversions_are_equal_bit_for_bit(family: str, target: str) -> None:
+    kept = [report for report in conversion(family, target).kernels if report.status != "converted"]
+    # Products without an instruction of ours yet; descriptors from the host where there is no TMA.
+    assert {report.diagnostics[-1].code for report in kept} <= {"TTG302", "TTG304"}
+    assert not kept or has_products(family)
     cases = jobs(family, target)
     runs = simulate_many(cases, SimulationOptions(seeds=1), workers=1)
     found = {
@@ -26,7 +33,7 @@ def test_conversions_are_equal_bit_for_bit(family: str, target: str) -> None:
     assert {name: run for name, run in found.items() if run.result != SimulateResult(True, True, 0.0)} == {}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", _BY_WEIGHT)
 def test_kernels_agree_with_their_references(family: str) -> None:
     pytest.importorskip("torch")
     preload()
