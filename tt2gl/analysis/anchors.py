@@ -127,7 +127,7 @@ class Anchors:
             case "reduce":
                 return self.reduced(node, node.operands[0].natural)
             case "scan":
-                return node.operands[0].natural
+                return self._scanned(node)
             case "join":
                 return self.paired(node.operands[0])
             case "split":
@@ -139,6 +139,14 @@ class Anchors:
             case "call" | "argument":
                 return node.value.natural if node.value else None
         return None
+
+    def _scanned(self, node: Node) -> Term | None:
+        """The layout of a scan: only a blocked one can be scanned, so for a dot's or a slice the default of the tile."""
+        natural = node.operands[0].natural
+        if isinstance(natural, Cut) or natural is not None and self.cores.is_accumulator(natural):
+            node.operand_term = self.default(node.operands[0])
+            return node.operand_term
+        return natural
 
     def paired(self, operand: Node) -> Term:
         """The layout of two such values joined: one of them with a last dimension of two, or what was split before."""
