@@ -6,13 +6,13 @@ kernel's constexprs where one gives exactly those.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.dot_formulas import Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, RingFact
 from tt2gl.analysis.graph import Definition, Graph, Node
-from tt2gl.analysis.memory import Classes, named_dims
+from tt2gl.analysis.memory import Classes, Scene, named_dims
 from tt2gl.analysis.naming import stem, unused
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.ir.attributes import Attribute, DialectAttr
@@ -78,7 +78,7 @@ class TensorCores:
             names = _names(scene.graph)
             for node in scene.graph.nodes:
                 node.staged = node.kind == "load" and (node.chain in staged or bool(node.tile))
-                if node.kind == "dot" and (fact := scene.facts.lowered.dots.get(node.chain)) is not None:
+                if node.kind == "dot" and (fact := _fact(node, scene)) is not None:
                     dot = self.dots.setdefault(node.chain, DotUse(node, names.get(id(node), "dot")))
                     dot.facts[index], dot.shapes[index] = fact, node.shape
                     dot.depths[index] = node.operands[0].shape[-1]
@@ -253,6 +253,20 @@ class TensorCores:
         """The class of these layouts; called `label` where it is new. `pointer`: to elements of such a tile."""
         said = self.formulas.written(dims, shapes, layouts, pointer)
         return self.classes.named(dims, layouts, said.source, said.exact, label)
+
+
+def _fact(node: Node, scene: Scene) -> DotFact | None:
+    """What Triton makes of a dot: of one that it computes only once, what it makes of the dot that it is equal to."""
+    known: Mapping[CallChain, DotFact] = scene.facts.lowered.dots
+    if node.chain in known:
+        return known[node.chain]
+    shapes = [operand.shape for operand in node.operands]
+    alike = (
+        other
+        for other in scene.graph.nodes
+        if other.kind == "dot" and other.chain in known and [operand.shape for operand in other.operands] == shapes
+    )
+    return next((known[other.chain] for other in alike), None)
 
 
 def _in_place(ring: RingFact) -> bool:

@@ -1,0 +1,47 @@
+"""Matrix products in the analysis of whole kernels: what Triton does with them where the source says more or less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tt2gl.launches import Launch
+
+TILES = """
+    @triton.jit
+    def kernel(a, b, c, d, M: tl.constexpr):
+        i = tl.arange(0, M)
+        o = i[:, None] * M + i[None, :]
+        x = tl.load(a + o)
+        y = tl.load(b + o)
+        {}
+"""
+POINTERS = "a=*fp16 b=*fp16 c=*fp32 d=*fp32"
+
+
+@pytest.fixture
+def made(port: Callable[..., str], launch: Callable[..., Launch]) -> Callable[[str], str]:
+    """The lines of a kernel on two tiles, converted and compiled."""
+
+    def apply(*lines: str) -> str:
+        return port(TILES.format("\n        ".join(lines)), launch(POINTERS, M=64))
+
+    return apply
+
+
+def test_products_that_triton_computes_once_stay_two(made: Callable[..., str]) -> None:
+    text = made("tl.store(c + o, tl.dot(x, y) * y)", "tl.store(d + i, tl.sum(tl.dot(x, y) * x, axis=1))")
+    assert text.count("warpgroup_mma(x_smem, y_smem") == 2
+
+
+def test_a_product_is_added_to_what_was_loaded(made: Callable[..., str]) -> None:
+    text = made("s = tl.load(c + o)", "s += tl.dot(x, y)", "tl.store(c + o, s)")
+    assert "warpgroup_mma(x_smem, y_smem, gl.convert_layout(s, mma_layout))" in text
+
+
+@pytest.mark.parametrize("scanned", ["tl.dot(x, y)", "tl.sum(x, axis=1)"])
+def test_only_blocked_layouts_are_scanned(made: Callable[..., str], scanned: str) -> None:
+    place = "o" if "dot" in scanned else "i"
+    text = made(f"s = {scanned}", f"tl.store(c + {place}, tl.cumsum(s, axis=0))")
+    assert "tl.cumsum(gl.convert_layout(s, " in text
