@@ -1,4 +1,5 @@
-# make test                  lint and the whole suite, in .venv
+# make test                  lint and the suite, in .venv: under ten minutes on two cores
+# make test SLOW=1           with the slow tests: every layout, the whole corpus in the simulator
 # make test TRITON=3.6.0     the suite on another Triton, in .venv-3.6.0 (no torch there: every torch pins one Triton)
 # make test SUBSET=1         leaves slow and fuzz tests out: under five minutes
 # make demo                  a kernel converted, compiled and simulated for two GPUs, and compared; needs no GPU
@@ -17,7 +18,7 @@ EXTRAS := dev
 endif
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SELECT := $(if $(SUBSET),-m "subset or not (slow or fuzz)",)
+SELECT := $(if $(SUBSET),-m "subset or not (slow or fuzz)",$(if $(SLOW),,-m "subset or not slow"))
 
 .PHONY: all venv demo test pytest lint format bench clean
 .DELETE_ON_ERROR:

@@ -89,8 +89,7 @@ def attention_kernel(
     slot = 0
     free_slot = NUM_STAGES - 1
     for start_n in range(0, end, BLOCK_N):
-        ahead = start_n + (NUM_STAGES - 1) * BLOCK_N
-        more = ahead < end
+        more = start_n < end - (NUM_STAGES - 1) * BLOCK_N
         keys_scores = start_n + offs_n_scores
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
@@ -115,6 +114,7 @@ def attention_kernel(
         # runs on into the next iteration
         acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
         m_i = m_new
+        ahead = start_n + (NUM_STAGES - 1) * BLOCK_N
         keys = ahead + offs_n
         keys_v = ahead + offs_n_v
         async_load(
@@ -126,8 +126,8 @@ def attention_kernel(
             v_ptr + head + keys_v[:, None] * stride_n + offs_d_v[None, :],
             mask=(keys_v[:, None] < n) & more)
         async_copy.commit_group()
-        free_slot = slot
         slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
+        free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
     acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
     async_copy.wait_group(0)
 

@@ -118,14 +118,14 @@ def matmul_kernel(
 
     slot = 0
     for k in range(0, steps):
-        ahead = k + NUM_STAGES - 1
-        more = ahead < steps
+        more = k < steps - (NUM_STAGES - 1)
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
         # the last step may be a short one
         a = a_buf.index(slot).load(lhs_layout)
         b = b_buf.index(slot).load(rhs_layout)
         acc = mma_v2(a, b, acc)
+        ahead = k + NUM_STAGES - 1
         async_load(a_buf.index(slot), a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more)
         async_load(b_buf.index(slot), b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more)
         async_copy.commit_group()
