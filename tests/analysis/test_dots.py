@@ -45,3 +45,16 @@ def test_only_blocked_layouts_are_scanned(made: Callable[..., str], scanned: str
     place = "o" if "dot" in scanned else "i"
     text = made(f"s = {scanned}", f"tl.store(c + {place}, tl.cumsum(s, axis=0))")
     assert "tl.cumsum(gl.convert_layout(s, " in text
+
+
+def test_a_tile_too_narrow_to_be_copied_ahead_is_loaded_where_it_is_read(made: Callable[..., str]) -> None:
+    text = made(
+        "s = tl.zeros([M, M], tl.float32)",
+        "for j in range(0, 8):",
+        "    z = tl.load(b + j * M * M + o)",
+        "    g = tl.load(a + j * M + i)",
+        "    s += tl.dot(x * g[None, :], z)",
+        "tl.store(c + o, s)",
+    )
+    assert "z_buf" in text
+    assert "g_buf" not in text

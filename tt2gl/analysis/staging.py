@@ -16,6 +16,9 @@ from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.statics import position_of
 from tt2gl.pipelining.ahead import can_run_ahead
 
+COPY_BITS = 32
+"""The least that a thread can copy asynchronously: narrower tiles are loaded where they are read."""
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -47,6 +50,8 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     }
     nodes = [node for scene in scenes for node in scene.graph.nodes if node.kind == "load" and node.chain in chains]
     nodes = [node for node in nodes if node.loop is not None and not node.tile]
+    narrow = {node.chain for scene in scenes for node in scene.graph.nodes if _is_narrow(scene, node)}
+    nodes = [node for node in nodes if node.chain not in narrow]
     asked: dict[tuple[FunctionKey, int], list[Node]] = {}
     for node in nodes:
         asked.setdefault((node.site.function, id(node.loop)), []).append(node)
@@ -83,6 +88,12 @@ def _wide(key: FunctionKey, loop: ast.For | None, facts: Sequence[LaunchFacts]) 
             if any(isinstance(fact, TensorFact) and fact.dtype == "int64" for fact in said):
                 yield from (node.id, f"{node.id}_turn")
                 return
+
+
+def _is_narrow(scene: Scene, node: Node) -> bool:
+    """Whether a thread loads less than the 4 bytes that the smallest asynchronous copy moves."""
+    access = scene.facts.accesses.get(node.chain) if node.kind == "load" else None
+    return access is not None and access.size_per_thread[access.order[0]] * node.bits < COPY_BITS
 
 
 def _addressing(graph: Graph, staged: set[CallChain]) -> Iterator[CallChain]:
