@@ -135,6 +135,17 @@ class TestKept:
         assert [report.status for report in made.kernels] == ["kept"]
         assert codes(made) == {code}
 
+    def test_products_stay_triton_for_amd(self, file: File) -> None:
+        product = "a = tl.full((32, 32), 1, tl.float16)\n    tl.store(p, tl.sum(tl.dot(a, a)))"
+        text = f"{HEADER}\n\n@triton.jit\ndef k(p):\n    {product}\n"
+        made = convert(file(text), target="gfx942", launches=[launch("k", {"p": "*fp32"})])
+        (report,) = made.kernels
+        assert (report.status, [told.code for told in report.diagnostics]) == ("kept", ["TTG302"])
+        assert report.diagnostics[0].message == (
+            "Its matrix products need layouts that are not written yet: ttg.amd_mfma."
+        )
+        assert made.text == text
+
     def test_a_mixed_file_has_one_comment_and_the_kernel_as_it_was(self, file: File) -> None:
         made = convert(file(HEADER + ADD + SORT), target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH])
         assert {report.kernel: report.status for report in made.kernels} == {"add": "converted", "sort_rows": "kept"}

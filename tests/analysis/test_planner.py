@@ -103,7 +103,8 @@ def kernel(x_ptr, y_ptr, n, BM: tl.constexpr, BN: tl.constexpr):
 
 def test_a_helper_that_returns_tensors_of_two_layouts(port: Port, launch: MakeLaunch) -> None:
     made = port(INDICES, launch(TYPES, BM=32, BN=64))
-    assert "def indices(BM: gl.constexpr, BN: gl.constexpr, layout_0: gl.constexpr, layout_1: gl.constexpr):" in made
+    assert "return gl.arange(0, BM, layout=tile_layout_2), gl.arange(0, BN, layout=tile_layout_3)" in made
+    assert "indices(BM, BN, tile_layout_2=tile_layout_2, tile_layout_3=tile_layout_3)" in made
 
 
 @pytest.mark.xfail(strict=True, reason="what a helper returns in a tuple is made in default layouts and converted")
