@@ -181,6 +181,8 @@ def pairs(target: str) -> list[tuple[Slice, Slice]]:
 HAVE_BLOCK_POINTERS = hasattr(TritonSemantic, "make_block_ptr")
 
 
+@pytest.mark.slow
+@pytest.mark.subset
 @pytest.mark.skipif(not HAVE_BLOCK_POINTERS, reason="this Triton has no block pointers")
 def test_lowered_kernels_compute_the_same_bits() -> None:
     jobs = [
