@@ -58,3 +58,17 @@ def test_a_tile_too_narrow_to_be_copied_ahead_is_loaded_where_it_is_read(made: C
     )
     assert "z_buf" in text
     assert "g_buf" not in text
+
+
+def test_two_tiles_of_one_name_in_one_turn_of_a_loop_have_rings_of_their_own(made: Callable[..., str]) -> None:
+    text = made(
+        "s = tl.zeros([M, M], tl.float32)",
+        "for j in range(0, 8):",
+        "    z = tl.load(b + j * M * M + o)",
+        "    s = tl.dot(x, z, s)",
+        "    z = tl.load(a + j * M * M + o)",
+        "    s = tl.dot(x, z, s)",
+        "tl.store(c + o, s)",
+    )
+    assert "z_buf = " in text
+    assert "z_2_buf = " in text

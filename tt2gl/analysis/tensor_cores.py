@@ -6,7 +6,8 @@ kernel's constexprs where one gives exactly those.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import ast
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.dot_formulas import Formulas, Layouts, Shapes
@@ -14,6 +15,7 @@ from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction
 from tt2gl.analysis.graph import Definition, Graph, Node
 from tt2gl.analysis.memory import Classes, Scene, named_dims
 from tt2gl.analysis.naming import stem, unused
+from tt2gl.analysis.statics import position_of
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.plan import STAGES, Stages
@@ -90,22 +92,25 @@ class TensorCores:
                     and (ring := scene.facts.lowered.rings.get(node.chain)) is not None
                 ):
                     if node.chain not in self.rings:
-                        self.rings[node.chain] = RingUse(node, self._ring_name(node, names))
+                        self.rings[node.chain] = RingUse(node, self._ring_name(node, names, index))
                     use = self.rings[node.chain]
                     use.facts[index], use.shapes[index] = ring, node.shape
 
-    def _ring_name(self, node: Node, names: dict[int, str]) -> str:
+    def _ring_name(self, node: Node, names: dict[int, str], index: int) -> str:
         """What a ring is called: as the variable its tile becomes, else as the pointer it is loaded from.
 
-        Loads of one variable share a ring (one is taken, by a compile-time condition); two loads of one statement do not.
+        Loads of one variable share a ring where one turn of a loop takes only one of them.
         """
         name = names.get(id(node)) or stem(node.function) or "tile"
         beside = {
             use.name
             for use in self.rings.values()
             if use.node.site.function == node.site.function
-            and use.node.site.statement == node.site.statement
             and use.node.site.position != node.site.position
+            and (
+                use.node.site.statement == node.site.statement
+                or (index in use.facts and use.node.loop is node.loop and not _either(use.node, node))
+            )
         }
         return unused(name, beside)
 
@@ -253,6 +258,19 @@ class TensorCores:
         """The class of these layouts; called `label` where it is new. `pointer`: to elements of such a tile."""
         said = self.formulas.written(dims, shapes, layouts, pointer)
         return self.classes.named(dims, layouts, said.source, said.exact, label)
+
+
+def _either(first: Node, second: Node) -> bool:
+    """Whether a condition of their loop takes either one value or the other."""
+    assert first.loop is not None
+
+    def within(body: Sequence[ast.stmt], node: Node) -> bool:
+        places = (position_of(each) for part in body for each in ast.walk(part) if isinstance(each, ast.expr))
+        return node.site.position in places
+
+    branches = [each for each in ast.walk(first.loop) if isinstance(each, ast.If)]
+    pairs = ((first, second), (second, first))
+    return any(within(each.body, one) and within(each.orelse, other) for each in branches for one, other in pairs)
 
 
 def _fact(node: Node, scene: Scene) -> DotFact | None:
