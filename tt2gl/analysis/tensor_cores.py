@@ -99,7 +99,7 @@ class TensorCores:
     def _ring_name(self, node: Node, names: dict[int, str], index: int) -> str:
         """What a ring is called: as the variable its tile becomes, else as the pointer it is loaded from.
 
-        Loads of one variable share a ring where one turn of a loop takes only one of them.
+        Loads of one variable and extent share a ring where one turn of a loop takes only one of them.
         """
         name = names.get(id(node)) or stem(node.function) or "tile"
         beside = {
@@ -109,6 +109,7 @@ class TensorCores:
             and use.node.site.position != node.site.position
             and (
                 use.node.site.statement == node.site.statement
+                or use.shapes.get(index, node.shape) != node.shape
                 or (index in use.facts and use.node.loop is node.loop and not _either(use.node, node))
             )
         }
