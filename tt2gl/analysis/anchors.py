@@ -141,7 +141,7 @@ class Anchors:
         return None
 
     def _scanned(self, node: Node) -> Term | None:
-        """The layout of a scan: only a blocked one can be scanned, so for a dot's or a slice the default of the tile."""
+        """The layout of a scan: only blocked ones are scanned, so for a dot's or a slice the default of the tile."""
         natural = node.operands[0].natural
         if isinstance(natural, Cut) or natural is not None and self.cores.is_accumulator(natural):
             node.operand_term = self.default(node.operands[0])
@@ -164,7 +164,7 @@ class Anchors:
         return self._largest(node, {id(operand): operand.natural for operand in node.operands})
 
     def _largest(self, node: Node, layouts: Mapping[int, Term | None]) -> Term | None:
-        """The layout of the largest operand, as it would cost most to convert; of equal ones a dot's, then the first."""
+        """The layout of the largest operand, which costs most to convert; of equal ones a dot's, then the first."""
         known = [
             (operand.elements, self.cores.is_accumulator(layout), layout)
             for operand in node.operands

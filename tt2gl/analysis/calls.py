@@ -177,7 +177,7 @@ class CallReader:
         if len(given) == 1 and isinstance(given[0], ast.Tuple | ast.List):
             given = list(given[0].elts)
         if not given:
-            return tuple(range(rank - 2)) + (rank - 1, rank - 2)
+            return (*range(rank - 2), rank - 1, rank - 2)
         dims = [_integer(part, frame) for part in given]
         return tuple(dim % rank for dim in dims if dim is not None) if None not in dims else ()
 

@@ -98,8 +98,8 @@ Instruction = Literal["fma", "mma_v2", "wgmma", "tcgen05", "tcgen05_scaled"]
 class DotOperandFact:
     """Operand of a dot as its instruction takes it: a view of shared memory, or a tensor in registers.
 
-    `registers`: an operand in tensor memory, of `layout` there, is stored from registers of this one. `reloaded`: one in
-    registers that is read anew for each product, from shared memory in this layout, where it was put once.
+    `registers`: an operand in tensor memory, of `layout` there, is stored from registers of this one. `reloaded`: one
+    in registers that is read anew for each product, from shared memory in this layout, where it was put once.
     """
 
     in_memory: bool

@@ -1,4 +1,4 @@
-"""A file as the stages of a conversion see it: the author's, with what Gluon has no words for written in other words."""
+"""A file as the stages of a conversion see it: the author's, with what Gluon has no words for in other words."""
 
 from __future__ import annotations
 

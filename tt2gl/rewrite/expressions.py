@@ -137,7 +137,8 @@ class Expressions(cst.CSTTransformer):
     def _instruction(self, node: cst.BaseExpression, dot: Dot, added: cst.BaseExpression | None) -> cst.BaseExpression:
         assert isinstance(node, cst.Call)
         a, b = argument(node, "input", 0), argument(node, "other", 1)
-        assert a is not None and b is not None
+        assert a is not None
+        assert b is not None
         if dot.accumulator is not None:
             added = argument(node, "acc", 2)
         if any(_stores(statement) for statement in self.pending):
@@ -145,7 +146,7 @@ class Expressions(cst.CSTTransformer):
         return product(dot, a, b, added)
 
     def _split_off(self, dot: Dot) -> str:
-        """What a product is called that the rest of its statement reads: as the statement's result, where that may be."""
+        """What a product is called that the rest of its statement reads: the statement's result, where it may be."""
         if self.target and not self.reads_target and self.target not in self.split:
             self.split.add(self.target)
             return self.target
