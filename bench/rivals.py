@@ -17,8 +17,6 @@ from tt2gl.verify.tensors import DeviceInputs
 # A launch's arguments by parameter: torch's tensors, scalars, constexprs.
 Arguments = Mapping[str, Any]
 
-_BACKWARD = "SDPA's whole backward"
-
 
 @dataclass(frozen=True)
 class Rival:
@@ -187,26 +185,6 @@ def attention(
     return make
 
 
-def attention_backward(**outputs: int) -> Maker:
-    """The whole backward pass, as torch has no part of it. `outputs`: which gradients (0: of q) the kernel writes."""
-
-    def make(arguments: Arguments) -> list[Rival]:
-        import torch
-
-        inputs = tuple(arguments[name].detach().requires_grad_() for name in ("Q", "K", "V"))
-        out = torch.nn.functional.scaled_dot_product_attention(
-            *inputs, is_causal=arguments["CAUSAL"], scale=arguments["sm_scale"]
-        )
-
-        def run() -> tuple[Any, ...]:
-            found = torch.autograd.grad(out, inputs, arguments["DO"], retain_graph=True)
-            return tuple(found[index] for index in outputs.values())
-
-        return [Rival(_BACKWARD, tuple(outputs), run)]
-
-    return make
-
-
 MAKERS: Mapping[str, Maker] = {
     "matmul_kernel": product("a_ptr", "b_ptr", "c_ptr"),
     "grouped_order_matmul_kernel": product("a_ptr", "b_ptr", "c_ptr"),
@@ -230,6 +208,4 @@ MAKERS: Mapping[str, Maker] = {
     "two_phase_attention_kernel": attention(("Q", "K", "V", "Out"), "sm_scale", heads_second=False),
     "descriptor_attention_kernel": attention(("q_ptr", "k_ptr", "v_ptr", "o_ptr"), "sm_scale"),
     "block_attention_kernel": attention(("q", "k", "v", "o"), "scale", heads_second=False, causal=True),
-    "attention_backward_dkdv_kernel": attention_backward(DK=1, DV=2),
-    "attention_backward_dq_kernel": attention_backward(DQ=0),
 }

@@ -57,8 +57,7 @@ def source_for(fn: Any, launch: Launch) -> Any:
     if fn.is_gluon() and STAGES in names:
         # What Triton has as an option of the launch, a pipelined Gluon kernel has as a parameter.
         constexprs.setdefault(STAGES, launch.options.num_stages)
-    for flag, arguments in getattr(fn, "aligned", ()):
-        constexprs.setdefault(flag, set(arguments) <= set(launch.divisible_by_16))
+    constexprs = {**alignment_flags(fn, launch), **constexprs}
     for parameter in inspect.signature(fn.fn).parameters.values():
         if signature[parameter.name] == "constexpr" and parameter.name not in constexprs:
             constexprs[parameter.name] = None if parameter.default is parameter.empty else parameter.default
@@ -76,6 +75,11 @@ def with_tile_layout(kind: str) -> str:
     block = str_to_ty(kind, None).block_type
     layout = NVMMASharedLayout.get_default_for([int(extent) for extent in block.shape], block.element_ty)
     return f"{kind[:-1]},{layout!r}>"
+
+
+def alignment_flags(fn: Any, launch: Launch) -> dict[str, bool]:
+    """The flags by which a port chooses a body for aligned arguments, as a launch has them."""
+    return {flag: set(names) <= set(launch.divisible_by_16) for flag, names in getattr(fn, "aligned", ())}
 
 
 def options_for(backend: Any, launch: Launch, **changes: Any) -> Any:

@@ -23,10 +23,10 @@ class Store:
 
 @dataclass(frozen=True)
 class Dot:
-    """A matrix product: its call, its operands and its accumulator by position; what it is called where it is split off.
+    """A matrix product: its call, its operands and its accumulator by position; its name where it is split off.
 
-    `instruction`: `fma`, `mma_v2`, `wgmma` or `tcgen05`. `layout`, `dims`, `dtype`: of its result. Without an accumulator
-    it starts from zeros; with `is_sum` it takes the other side of the sum it stands in. `memory`: the layout of its
+    `instruction`: `fma`, `mma_v2`, `wgmma` or `tcgen05`. `layout`, `dims`, `dtype`: of its result. Without an
+    accumulator it starts from zeros; with `is_sum` it takes the other side of the sum it stands in. `memory`: the layout of its
     accumulator in tensor memory, `lhs`: its first operand there, where that is not in shared memory.
     """
 
@@ -39,6 +39,7 @@ class Dot:
     dims: tuple[str, ...]
     dtype: str
     precision: str | None
+    imprecise: str | None
     is_sum: bool
     name: str
     memory: str | None = None
@@ -71,8 +72,8 @@ class Edits:
     variable is read or defined under. `arguments`: layouts passed to a helper. `staged`: the ring that a load's tiles
     go through (without a name: one of its own), and the layout it is read from there in (empty: taken in place).
     `tiles`: a `load` or `store` through a tensor descriptor. `views`: a transposition of shared
-    memory, by its order. `loads`: the layout that shared memory is read in. `stores`: a value that a dot takes from shared
-    memory. `dots`: a product, by the expression that it stands for (a call, or a sum).
+    memory, by its order. `loads`: the layout that shared memory is read in. `stores`: a value that a dot takes from
+    shared memory. `dots`: a product, by the expression that it stands for (a call, or a sum).
     """
 
     creations: Mapping[Position, str] = field(default_factory=dict)
@@ -222,7 +223,8 @@ class Dispatch:
     """A kernel that only calls, by what is known when it is compiled, one of the functions made of its body.
 
     `line` is that of its `def`. `flags`: constexpr parameters that hold where all of some arguments, by name, are
-    multiples of 16. `passed`: what a function, by its name, takes beyond the kernel's parameters. `stages`: the kernel's own.
+    multiples of 16. `passed`: what a function, by its name, takes beyond the kernel's parameters. `stages`: the
+    kernel's own.
     """
 
     line: int

@@ -97,7 +97,7 @@ def test_functions_and_types_of_descriptors() -> None:
         "d_base = y_ptr + s\n"
         "d_offs = B + tl.arange(0, B).to(tl.int64)\n"
         "d_offs_1 = tl.arange(0, B).to(tl.int64)\n"
-        "tl.store(d_base + d_offs_1, tl.load(d_base + d_offs, mask=d_offs < n, other=float(\"nan\"))"
+        'tl.store(d_base + d_offs_1, tl.load(d_base + d_offs, mask=d_offs < n, other=float("nan"))'
         ".to(d_base.dtype.element_ty), mask=d_offs_1 < n)\n"
     )
 

@@ -17,7 +17,19 @@ MEMORY = "[M, N], gl.float32, memory, registers"
 def dot(instruction: str, **changes: object) -> Dot:
     layout = "registers"
     made = Dot(
-        NOWHERE, NOWHERE, NOWHERE, None, instruction, layout, ("M", "N"), "gl.float32", None, False, "acc", "memory"
+        NOWHERE,
+        NOWHERE,
+        NOWHERE,
+        None,
+        instruction,
+        layout,
+        ("M", "N"),
+        "gl.float32",
+        None,
+        None,
+        False,
+        "acc",
+        "memory",
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 

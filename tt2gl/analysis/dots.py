@@ -63,6 +63,7 @@ class DotReader:
             accumulator=position_of(given) if given is not None else None,
             dtype=f"gl.{gluon_dtype(fact.dtype)}",
             precision=precision,
+            imprecise=self.imprecise(arguments, frame),
             is_sum=whole is not None,
         )
         return made
@@ -78,6 +79,14 @@ class DotReader:
         if isinstance(fact, ConstFact) and fact.value is not None:
             return '"tf32"' if fact.value else '"ieee"'
         return None
+
+    def imprecise(self, arguments: Arguments, frame: Frame) -> str | None:
+        """`max_num_imprecise_acc` as source, where the author gives it."""
+        given = arguments.get("max_num_imprecise_acc", 5)
+        if given is None or self.is_none(given, frame):
+            return None
+        said = frame.facts.expressions.get(position_of(given))
+        return str(said.value) if isinstance(said, ConstFact) else ast.unparse(given)
 
     def is_none(self, node: ast.expr, frame: Frame) -> bool:
         """Whether an argument is given as None."""

@@ -51,8 +51,8 @@ class Site:
 class DotSite:
     """Where a dot's call and its operands stand; `dtype` is the accumulator's, as source.
 
-    `precision`: the author's choice for 32-bit floats, as source. `is_sum`: the call is one side of a sum, whose other
-    side it takes as its accumulator.
+    `precision`: the author's choice for 32-bit floats, as source. `imprecise`: how many 8-bit products are added in
+    less than 32 bits, as source. `is_sum`: the call is one side of a sum, whose other side it takes as its accumulator.
     """
 
     call: Position
@@ -61,6 +61,7 @@ class DotSite:
     accumulator: Position | None
     dtype: str
     precision: str | None
+    imprecise: str | None
     is_sum: bool
 
 
@@ -68,8 +69,8 @@ class DotSite:
 class Node:
     """One tensor-valued expression in one calling context. `dims` are its extents as source text, None if unknown.
 
-    `loop`: the innermost loop of its function, where every turn of it computes the value. `staged`: a load whose tiles go
-    through shared memory. `order`: of a transposition. `tile`: the descriptor that a load or store goes through.
+    `loop`: the innermost loop of its function, where every turn of it computes the value. `staged`: a load whose tiles
+    go through shared memory. `order`: of a transposition. `tile`: the descriptor that a load or store goes through.
     """
 
     kind: Kind

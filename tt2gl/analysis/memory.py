@@ -147,20 +147,25 @@ class Classes:
         return made
 
     def _formula(self, candidate: _Candidate, layouts: dict[int, Blocked]) -> tuple[str, bool]:
-        """Source that gives `layouts`, and whether it does under every launch."""
-        orders = [layout.order for layout in layouts.values()]
-        order = orders[0] if orders else tuple(reversed(range(len(candidate.dims))))
-        tried: list[tuple[int, str]] = []
+        """Source that gives `layouts`, and whether it does under every launch.
+
+        Where none does, launches with the most aligned arguments count first: under the others the wider layout is
+        still right, and their accesses are narrow either way.
+        """
+        aligned = {index: len(self.scenes[index].launch.divisible_by_16) for index in layouts}
+        first = [index for index in layouts if aligned[index] == max(aligned.values())]
+        order = layouts[first[0]].order if first else tuple(reversed(range(len(candidate.dims))))
+        tried: list[tuple[tuple[int, int], str]] = []
         for text, bits in self._widths(candidate):
-            right = 0
+            exact: set[int] = set()
             for index, layout in layouts.items():
                 scene = self.scenes[index]
                 width = bits(scene.launch)
                 made = coalesced(candidate.shapes[index], order, width, scene.launch.options.num_warps, scene.lanes)
-                right += made == layout
+                exact |= {index} if made == layout else set()
             source = f"coalesced([{', '.join(candidate.dims)}], {list(order)}, {text}, gl.num_warps())"
-            tried.append((right, source))
-            if right == len(layouts):
+            tried.append(((len(exact & set(first)), len(exact)), source))
+            if len(exact) == len(layouts):
                 return source, True
         literal = set(layouts.values())
         if len(literal) == 1 and all(dim.isdigit() for dim in candidate.dims):

@@ -7,7 +7,7 @@ one text for all its callers: each distinct layout that its callers want becomes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tt2gl.analysis.choices import conditional
 from tt2gl.analysis.collected import Body, Conflict, Context, Function, Labels, Version, Wanted, collect
@@ -205,7 +205,7 @@ class Planner:
         return self._choice(analysis, said, position, wanted)
 
     def _told_apart(self, key: Body, wanted: Wanted, position: Position) -> str:
-        """What tells one version of a variable from others: its layout, which nobody spells for an argument as it comes."""
+        """What tells one version of a variable from others: its layout; an argument comes in one that is not spelled."""
         try:
             return self._spelled(key, wanted, position)
         except Conflict:
@@ -289,9 +289,7 @@ class Planner:
                 made.setdefault(want.name, Ring(want.name, dtype, _dims(slot), layout, want.in_memory, want.tile))
         return tuple(ring for ring in made.values() if ring.name)
 
-    def _edits(
-        self, key: Body, function: Function, labels: Labels
-    ) -> tuple[Edits, dict[Position, tuple[Edits, ...]]]:
+    def _edits(self, key: Body, function: Function, labels: Labels) -> tuple[Edits, dict[Position, tuple[Edits, ...]]]:
         """Edits of the statements that stand once, and of each copy of the others."""
 
         def edits(statement: Position | None, version: Version | None) -> Edits:
@@ -337,7 +335,10 @@ class Planner:
                 arguments={
                     position: (
                         *extents.get(position, ()),
-                        *((name, self._spelled(key, wanted, position)) for name, wanted in passed.get(position, {}).items()),
+                        *(
+                            (name, self._spelled(key, wanted, position))
+                            for name, wanted in passed.get(position, {}).items()
+                        ),
                         *((stages[position],) if position in stages else ()),
                     )
                     for position in {**passed, **stages, **extents}
@@ -349,7 +350,9 @@ class Planner:
 
     def _out_of_reach(self, key: Body) -> dict[Position, str]:
         """Creating calls that no launch of any kernel reaches: the compiler is left to infer their layout."""
-        places = [set(analysis.unreached.get(key[:2], ())) for analysis in self.analyses if self._reaches(analysis, key)]
+        places = [
+            set(analysis.unreached.get(key[:2], ())) for analysis in self.analyses if self._reaches(analysis, key)
+        ]
         return dict.fromkeys(set.intersection(*places), "gl.AutoLayout()") if places else {}
 
     @staticmethod
@@ -401,6 +404,7 @@ def _dot(want: DotWant, layout: str, memory: str | None, lhs: str | None) -> Dot
         want.dims,
         site.dtype,
         site.precision,
+        site.imprecise,
         site.is_sum,
         want.name,
         memory,

@@ -229,8 +229,9 @@ class Propagation(Anchors):
             case "load" if node.staged:
                 self._operands(node, self.access_root(node), clone)
                 use = self.cores.rings[node.chain]
-                self.decisions.staged[spot] = term, RingWant(
-                    use.name, self.cores.ring(node, self.graph), self.graph.pointer(node), use.in_memory
+                self.decisions.staged[spot] = (
+                    term,
+                    RingWant(use.name, self.cores.ring(node, self.graph), self.graph.pointer(node), use.in_memory),
                 )
             case "dot":
                 self._dot(node, term, spot)
@@ -288,7 +289,7 @@ class Propagation(Anchors):
 
     def _dot(self, node: Node, term: Term, spot: Spot) -> None:
         """A product: its operands as its instruction takes them, its accumulator and result in its own layout."""
-        assert node.dot is not None and node.natural is not None
+        assert node.dot is not None
         own, use = self.cores.accumulator(node), self.cores.dots[node.chain]
         lhs: Stored | None = None
         for place, operand in enumerate(node.operands[:2]):
@@ -418,7 +419,9 @@ class Propagation(Anchors):
             terms = [web.natural] if web.natural is not None else list(web.versions)
             steps = [step for place in places for step in self.decisions.after.get(place, ())]
             converted = [target for name, _, target in steps if name == web.name and target not in terms]
-            statements = tuple(dict.fromkeys(statement for _, statement, _ in places if statement != ENTRY or converted))
+            statements = tuple(
+                dict.fromkeys(statement for _, statement, _ in places if statement != ENTRY or converted)
+            )
             if statements:
                 function, _, context = places[0]
                 named = NamedWeb(function, context, web.name, statements, tuple(terms), tuple(converted), web.cheap)

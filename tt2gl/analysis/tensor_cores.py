@@ -227,7 +227,9 @@ class TensorCores:
         if len(layouts) < len(taken) or value.kind != "read" or value.web is None:
             return None
         shapes = {index: fact.shape for index, fact in taken.items()}
-        root = self._register(named_dims(value, self.scenes, shapes), shapes, layouts, f"{value.web.find().name}_shared")
+        root = self._register(
+            named_dims(value, self.scenes, shapes), shapes, layouts, f"{value.web.find().name}_shared"
+        )
         return Stored(Root(root), self._spelled(value, graph, shapes), in_place=False)
 
     def ring(self, node: Node, graph: Graph) -> Stored:

@@ -1,11 +1,11 @@
 """Loops that assign to their own variable: they get another one, so that each turn's number stays known.
 
-    for start in range(0, N, BLOCK):                    # before
-        start = gl.multiple_of(start, BLOCK)
+for start in range(0, N, BLOCK):                    # before
+    start = gl.multiple_of(start, BLOCK)
 
-    for start_turn in range(0, N, BLOCK):               # after
-        start = start_turn
-        start = gl.multiple_of(start, BLOCK)
+for start_turn in range(0, N, BLOCK):               # after
+    start = start_turn
+    start = gl.multiple_of(start, BLOCK)
 """
 
 from __future__ import annotations

@@ -25,23 +25,27 @@ import libcst as cst
 
 from tt2gl.plan import Dot, Store
 from tt2gl.rewrite.build import MARK, TCGEN05, bare, call, expression, statement
+from tt2gl.rewrite.creations import with_keywords
 
 _FUNCTIONS = {"fma": "gl.dot_fma", "mma_v2": "mma_v2", "wgmma": "warpgroup_mma"}
 
 
-def product(dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.BaseExpression | None) -> cst.Call:
+def product(
+    dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.BaseExpression | None
+) -> cst.BaseExpression:
     """The instruction's call; without `added` it starts from zeros."""
     if dot.instruction == "tcgen05":
         return _marker(dot, a, b, added)
     if added is None:
         added = expression(f"gl.zeros([{', '.join(dot.dims)}], {dot.dtype}, {dot.layout})")
     made = call(_FUNCTIONS[dot.instruction], a, b, added)
+    keywords: list[tuple[str, str]] = []
     # wgmma knows one precision for each type of its operands: Triton takes it for 32-bit floats as tf32 alone.
-    if dot.precision is None or dot.instruction != "mma_v2":
-        return made
-    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    given = cst.Arg(expression(dot.precision), keyword=cst.Name("input_precision"), equal=equal)
-    return made.with_changes(args=[*made.args, given])
+    if dot.instruction == "mma_v2" and dot.precision is not None:
+        keywords.append(("input_precision", dot.precision))
+    if dot.instruction == "wgmma" and dot.imprecise is not None:
+        keywords.append(("max_num_imprecise_acc", dot.imprecise))
+    return with_keywords(made, keywords)
 
 
 def _marker(dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.BaseExpression | None) -> cst.Call:

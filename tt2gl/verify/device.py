@@ -260,6 +260,7 @@ def call_arguments(function: Any, launch: Launch, inputs: DeviceInputs, options:
     """
     chosen = launch.options.to_dict()
     arguments = {name: value for name, value in chosen.items() if name in options and name not in function.arg_names}
+    flags = compiler.alignment_flags(function, launch)
     for name in function.arg_names:
         if name in inputs.blocks:
             arguments[name] = _descriptor(function, inputs.buffers[name].view, inputs.blocks[name])
@@ -269,6 +270,8 @@ def call_arguments(function: Any, launch: Launch, inputs: DeviceInputs, options:
             arguments[name] = inputs.scalars[name]
         elif name == STAGES and function.is_gluon():
             arguments[name] = launch.options.num_stages
+        elif name in flags:
+            arguments[name] = flags[name]
         elif name in launch.constexprs:
             arguments[name] = compiler.constexpr_value(launch.constexprs[name], function)
     return arguments
