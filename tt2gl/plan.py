@@ -26,8 +26,8 @@ class Dot:
     """A matrix product: its call, its operands and its accumulator by position; its name where it is split off.
 
     `instruction`: `fma`, `mma_v2`, `wgmma` or `tcgen05`. `layout`, `dims`, `dtype`: of its result. Without an
-    accumulator it starts from zeros; with `is_sum` it takes the other side of the sum it stands in. `memory`: the layout of its
-    accumulator in tensor memory, `lhs`: its first operand there, where that is not in shared memory.
+    accumulator it starts from zeros; with `is_sum` it takes the other side of the sum it stands in. `memory`: the
+    layout of its accumulator in tensor memory, `lhs`: its first operand there, where that is not in shared memory.
     """
 
     call: Position

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tt2gl.analysis.collected import Conflict
-from tt2gl.analysis.facts import CallChain, DotFact, Instruction, LaunchFacts
+from tt2gl.analysis.facts import CallChain, DotFact, Instruction, LaunchFacts, RingFact
 from tt2gl.launches import Launch
 
 Traits = dict[CallChain, str]
@@ -28,9 +28,15 @@ _ORDER: tuple[Instruction, ...] = ("tcgen05_scaled", "tcgen05", "wgmma", "mma_v2
 def traits(facts: LaunchFacts) -> Traits:
     """How a launch's dots and loads are carried out."""
     found = {chain: _PLAIN for chain, access in facts.accesses.items() if "load" in access.operation}
-    found.update((chain, ring.layout.name) for chain, ring in facts.lowered.rings.items())
+    found.update((chain, _laid_out(ring)) for chain, ring in facts.lowered.rings.items())
     found.update((chain, _how(dot)) for chain, dot in facts.lowered.dots.items())
     return found
+
+
+def _laid_out(ring: RingFact) -> str:
+    """The kind of a ring's layout, and for one that is loaded from which of its dimensions is the fastest."""
+    order = ring.layout.get("order")
+    return f"{ring.layout.name} {order[0]}" if order else str(ring.layout.name)
 
 
 def _how(dot: DotFact) -> str:

@@ -205,7 +205,7 @@ class Planner:
         return self._choice(analysis, said, position, wanted)
 
     def _told_apart(self, key: Body, wanted: Wanted, position: Position) -> str:
-        """What tells one version of a variable from others: its layout; an argument comes in one that is not spelled."""
+        """What tells a version of a variable from others: its layout; an argument comes in one that is not spelled."""
         try:
             return self._spelled(key, wanted, position)
         except Conflict:
