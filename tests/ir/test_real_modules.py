@@ -81,9 +81,9 @@ def check_nothing_is_lost(text: str) -> Module:
     assert {id(value) for operation in walked for value in operation.operands} <= defined
     assert {id(block) for operation in walked for block in operation.successors} <= {id(block) for block in blocks}
     assert "tt2gl_generic" not in text
-    assert [
-        o.name for o in walked if any(isinstance(a, DialectAttr) and a.get("text") for a in o.attributes.values())
-    ] == []
+    # `#rocdl<sched_group_mask none>` has no form but its own; of the others nothing is left as text.
+    attributes = [a for o in walked for a in o.attributes.values() if isinstance(a, DialectAttr)]
+    assert [str(a) for a in attributes if a.get("text") and "." in a.name] == []
     unknown = {"unknown", *re.findall(r"^(#\w+) = loc\(unknown\)$", text, re.MULTILINE)}
     places = re.findall(r" -> [^\n]* loc\((.*)\)$", text, re.MULTILINE)
     assert sum(operation.location == UNKNOWN for operation in walked) == sum(place in unknown for place in places)
