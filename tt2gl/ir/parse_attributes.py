@@ -23,6 +23,7 @@ _BARE = re.compile(r"[A-Za-z_][\w.]*+")
 _KNOWN_WORD = re.compile(r"true|false|dense|array|loc|[su]?i\d+|bf16|tf32|f\d+\w*|tensor|vector|tuple")
 _HASH = re.compile(r"#([A-Za-z_$][\w$.]*+(?:-(?!>)[\w$.]++)*+)")
 _SYMBOL = re.compile(rf"@({STRING_TEXT}|[A-Za-z_$][\w$.-]*+)")
+_PAIR = re.compile(r'\s*("(?:[^"\\]|\\.)*"):("(?:[^"\\]|\\.)*")')
 _PADDING = re.compile(r"(\d++)\s*+:\s*+\+(\d++)")
 
 
@@ -251,13 +252,16 @@ class AttributeParser(TypeParser):
         return name, self._parameter()
 
     def _parameter(self) -> Attribute:
-        """A parameter's value: an attribute, or a bare word as a string, or `64:+4` as (64, 4)."""
+        """A parameter's value: an attribute, a bare word as a string, `64:+4` as (64, 4), or `"a":"b"` as a pair."""
         if self.at("["):
             return self._array(self._parameter)
         if self.at("{"):
             return tuple(self._entries())
         if (padding := self.match(_PADDING)) is not None:
             return int(padding[1]), int(padding[2])
+        if (pair := _PAIR.match(self.text, self.position)) is not None:
+            self.position = pair.end()
+            return unescape(pair[1]), unescape(pair[2])
         bare = _BARE.match(self.text, self.position)
         if bare is not None and not _KNOWN_WORD.fullmatch(bare[0]):
             self.position = bare.end()
