@@ -15,23 +15,29 @@ from tt2gl.ir.types import Type
 
 pytestmark = pytest.mark.fuzz
 
+# How fast examples are made says something of the machine, and nothing of the parser.
+_BUSY = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
 
 def holding(attribute: str) -> str:
     """A module that has one attribute."""
     return f'"builtin.module"() ({{\n}}) {{it = {attribute}}} : () -> ()\n'
 
 
+@settings(suppress_health_check=_BUSY)
 @given(modules.types)
 def test_types(kind: Type) -> None:
     assert parse_module(holding(print_type(kind))).attributes == {"it": kind}
 
 
+@settings(suppress_health_check=_BUSY)
 @given(modules.attributes)
 def test_attributes(attribute: Any) -> None:
     parsed = parse_module(holding(print_attribute(attribute))).attributes["it"]
     assert (type(parsed), parsed) == (type(attribute), attribute)
 
 
+@settings(suppress_health_check=_BUSY)
 @given(modules.locations)
 def test_locations(place: Location) -> None:
     assert (
@@ -42,7 +48,7 @@ def test_locations(place: Location) -> None:
     )
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=100, suppress_health_check=_BUSY)
 @given(modules.operations())
 def test_modules(operation: Operation) -> None:
     text = Printer().module(operation)
