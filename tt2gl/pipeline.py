@@ -19,11 +19,11 @@ import libcst as cst
 from tt2gl.pipelining.ahead import Ahead, can_run_ahead
 from tt2gl.pipelining.headers import with_own_variables
 from tt2gl.pipelining.loops import Fresh, FunctionWriter, names_of
-from tt2gl.pipelining.rings import LoopRings, NotPipelinedError, Ring
+from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.tcgen05 import with_tensor_memory
 from tt2gl.pipelining.walking import Lines, walked, with_blocks
 from tt2gl.pipelining.wgmma import launched_asynchronously
-from tt2gl.plan import ASYNC_LOAD, FilePlan, FunctionPlan
+from tt2gl.plan import ASYNC_LOAD, FilePlan, FunctionPlan, Ring
 from tt2gl.source import SourceFile
 
 __all__ = ["Ahead", "LoopRings", "NotPipelinedError", "Ring", "can_run_ahead", "pipelined", "staged"]
@@ -70,9 +70,7 @@ def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
 
 
 def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
-    rings = tuple(
-        Ring(ring.name, ring.dtype, ring.dims, ring.layout, ring.in_memory, ring.tile) for ring in function.rings
-    )
+    rings = function.rings
     stages = function.stages.source if function.stages is not None else "2"
     buffers = stages if any(ring.in_memory for ring in rings) or not rings else f"{stages} - 1"
     others = frozenset(dot.name for dot in function.edits.dots.values() if dot.dtype != "gl.float32")

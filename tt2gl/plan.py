@@ -136,6 +136,12 @@ TMA_LOAD = "tma_load"
 TMA_STORE = "tma_store"
 """What it calls one from there."""
 
+RING_MARK = "_tt2gl_ring_"
+"""Begins the name of a call that stands for a slot of a ring, until the loop it is in is pipelined."""
+
+TCGEN05_MARK = "_tt2gl_tcgen05"
+"""A call that stands for a product by `tcgen05_mma`, until it is known where its accumulator lives."""
+
 STAGES = "NUM_STAGES"
 """The parameter of a pipelined kernel that Triton's launch option `num_stages` becomes."""
 

@@ -46,7 +46,7 @@ class Formulas:
     def written(self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts, pointer: str | None = None) -> Written:
         """Source of `layouts` for a tile of `dims`; `pointer`: the parameter that says best what its elements are.
 
-        Raises ValueError for a layout of another kind.
+        Raises NoFormulaError for a layout of another kind.
         """
         layouts = dict(sorted(layouts.items()))
         at = list(layouts)

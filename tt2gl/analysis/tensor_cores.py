@@ -40,7 +40,6 @@ class DotUse:
     name: str
     facts: dict[int, DotFact] = field(default_factory=dict)
     shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    depths: dict[int, int] = field(default_factory=dict)
 
     @property
     def instruction(self) -> Instruction:
@@ -83,7 +82,6 @@ class TensorCores:
                 if node.kind == "dot" and (fact := _fact(node, scene)) is not None:
                     dot = self.dots.setdefault(node.chain, DotUse(node, names.get(id(node), "dot")))
                     dot.facts[index], dot.shapes[index] = fact, node.shape
-                    dot.depths[index] = node.operands[0].shape[-1]
                 elif node.kind == "descriptor":
                     self.descriptors.setdefault(node.chain, {})[index] = node
                 elif (

@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 from tt2gl.pipelining.flow import blocks, inside, reads, writes
 from tt2gl.pipelining.operands import memory, place
 from tt2gl.pipelining.static import called
-
-MARKER = "_tt2gl_tcgen05"
-"""The call that stands for a product: operands, sum, then extents, dtype, both layouts of the sum."""
+from tt2gl.plan import TCGEN05_MARK
 
 Loop = ast.For | ast.While
 
@@ -49,7 +47,7 @@ def product_of(statement: ast.stmt) -> Product | None:
     """The product that a statement is."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[a, b, added, *said]) as call) if (
-            called(call) == MARKER
+            called(call) == TCGEN05_MARK
         ):
             dims, dtype, memory, registers, *lhs = (ast.unparse(each) for each in said)
             none = isinstance(added, ast.Constant)

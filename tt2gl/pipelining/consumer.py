@@ -10,10 +10,10 @@ import libcst as cst
 
 from tt2gl.pipelining.branches import branched
 from tt2gl.pipelining.loop_plan import LoopPlan
-from tt2gl.pipelining.rings import MARKER
 from tt2gl.pipelining.tma import of_ring
 from tt2gl.pipelining.trees import Member, Replaced, calls_in, code, edited, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Compound, Lines
+from tt2gl.plan import RING_MARK
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Consumer:
     def __post_init__(self) -> None:
         plan = self.plan
         tiles = {ring.name: f"{plan.buffers[ring.name]}.index({plan.slot(ring)})" for ring in plan.rings}
-        self.replaced = Replaced(MARKER, tiles)
+        self.replaced = Replaced(RING_MARK, tiles)
 
     def lines(self, loop: ast.For, node: cst.For) -> Lines:
         """The whole body, the wait before the first statement that reads a ring. `indent` is that of the body."""
@@ -36,7 +36,7 @@ class Consumer:
         for line, members, first in lines_of(loop.body, node.body):
             nodes: Sequence[cst.CSTNode] = [small for _, small in members] or [line]
             if not isinstance(first, ast.For):
-                made += self._waits([marker for each in nodes for marker in calls_in(each, MARKER)], waited)
+                made += self._waits([marker for each in nodes for marker in calls_in(each, RING_MARK)], waited)
             made += self._line(line, members, first, self.indent)
         return made
 
@@ -45,7 +45,7 @@ class Consumer:
         plan = self.plan
         made: Lines = []
         for marker in markers:
-            ring = plan.spec.ring(code(marker.func).removeprefix(MARKER))
+            ring = plan.spec.ring(code(marker.func).removeprefix(RING_MARK))
             arrivals = of_ring(plan.barriers, ring)
             name = arrivals.name if arrivals is not None else ""
             if name not in waited:
@@ -73,7 +73,7 @@ class Consumer:
         kept = self.plan.parts.kept
         if isinstance(line, cst.SimpleStatementLine):
             left = [edited(small, self.replaced) for each, small in members if each in kept]
-            if len(left) == len(members) and not calls_in(line, MARKER):
+            if len(left) == len(members) and not calls_in(line, RING_MARK):
                 return [line]
             if not left:
                 return []
@@ -93,6 +93,6 @@ class Consumer:
         elif isinstance(line.orelse, cst.If):
             assert isinstance(first.orelse[0], ast.If)
             other = self._branches(first.orelse[0], line.orelse, indent)
-        if body and calls_in(line, MARKER) and [code(each) for each in body] == [code(each) for each in other]:
+        if body and calls_in(line, RING_MARK) and [code(each) for each in body] == [code(each) for each in other]:
             return [under(body[0], [*line.leading_lines, *leading(body[0])]), *body[1:]]
         return branched(line, body, other)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from tt2gl.pipelining.counting import Count
 from tt2gl.pipelining.lookups import Lookups
-from tt2gl.pipelining.rings import Amount, LoopRings, Ring
+from tt2gl.pipelining.rings import Amount, LoopRings
 from tt2gl.pipelining.slices import Slice
 from tt2gl.pipelining.slots import Slots
 from tt2gl.pipelining.tma import Barriers
+from tt2gl.plan import Ring
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, takes_attribute
 from tt2gl.pipelining.loads import needs
 from tt2gl.pipelining.lookups import lookups_of
 from tt2gl.pipelining.loop_plan import LoopPlan
-from tt2gl.pipelining.rings import MARKER, LoopRings, NotPipelinedError
+from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.slices import slice_loop
 from tt2gl.pipelining.slots import slots_of
 from tt2gl.pipelining.static import bound, constants, is_static
@@ -22,6 +22,7 @@ from tt2gl.pipelining.tma import barriers
 from tt2gl.pipelining.trees import code
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
+from tt2gl.plan import RING_MARK
 
 
 @dataclass
@@ -62,7 +63,7 @@ def markers_of(loop: ast.For) -> list[ast.Call]:
 
 def is_marker(node: ast.AST) -> bool:
     """Whether a node is the call that stands for a load through a ring."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(MARKER)
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(RING_MARK)
 
 
 def _own(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -112,7 +113,7 @@ class FunctionWriter:
         live_after = self.liveness.after[loop]
         wanted = {marker: needs(marker) for marker in markers}
         parts = slice_loop(loop, wanted, live_after)
-        names = list(dict.fromkeys(marker.func.id.removeprefix(MARKER) for marker in markers))  # type: ignore[attr-defined]
+        names = list(dict.fromkeys(marker.func.id.removeprefix(RING_MARK) for marker in markers))  # type: ignore[attr-defined]
         rings = tuple(self.spec.ring(name) for name in names)
         bindings: list[tuple[str, str]] = []
         count = self._count(header, node, assigned, bindings)

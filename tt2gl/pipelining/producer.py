@@ -15,7 +15,7 @@ from tt2gl.pipelining.guards import Guarded, Loaded
 from tt2gl.pipelining.loads import Load
 from tt2gl.pipelining.lookups import Iteration
 from tt2gl.pipelining.loop_plan import LoopPlan
-from tt2gl.pipelining.rings import MARKER, NotPipelinedError, Ring
+from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.texts import call, conjunction
 from tt2gl.pipelining.tma import Barriers, of_ring, offsets_of
 from tt2gl.pipelining.trees import (
@@ -34,6 +34,7 @@ from tt2gl.pipelining.trees import (
     under,
 )
 from tt2gl.pipelining.walking import Lines
+from tt2gl.plan import RING_MARK, Ring
 
 
 @dataclass
@@ -115,9 +116,9 @@ class Producer:
     def _copies(self, small: cst.BaseSmallStatement, copied: dict[str, str], indent: int) -> Lines:
         plan = self.plan
         made: Lines = []
-        for marker in calls_in(small, MARKER):
+        for marker in calls_in(small, RING_MARK):
             assert isinstance(marker.func, cst.Name)
-            name = marker.func.value.removeprefix(MARKER)
+            name = marker.func.value.removeprefix(RING_MARK)
             ring = plan.spec.ring(name)
             renamed = edited(marker, Guarded(self.exists, self.names))
             if (arrivals := of_ring(plan.barriers, ring)) is not None:

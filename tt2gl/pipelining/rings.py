@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-MARKER = "_tt2gl_ring_"
-"""Stands before the name of a ring in the call of a load that goes through it."""
+from tt2gl.plan import Ring
 
 
 class NotPipelinedError(ValueError):
@@ -15,22 +14,6 @@ class NotPipelinedError(ValueError):
     def __init__(self, reason: str, function: tuple[str, int] | None = None) -> None:
         super().__init__(reason)
         self.function = function
-
-
-@dataclass(frozen=True)
-class Ring:
-    """A ring of tiles in shared memory, named after the author's variable; all else is Gluon source.
-
-    `in_memory`: a wgmma reads the tile in place; else it is only loaded to registers. `tile`: TMA copies it,
-    through the descriptor that the marker's first argument is, which says all else that there is to say of it.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[str, ...]
-    layout: str
-    in_memory: bool
-    tile: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from tt2gl.pipelining.rings import Amount, LoopRings, Ring
+from tt2gl.pipelining.rings import Amount, LoopRings
 from tt2gl.pipelining.trees import statement
 from tt2gl.pipelining.walking import Lines
+from tt2gl.plan import Ring
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tt2gl.pipelining.rings import MARKER, Amount, LoopRings, NotPipelinedError, Ring
+from tt2gl.pipelining.rings import Amount, LoopRings, NotPipelinedError
 from tt2gl.pipelining.slots import Slots
 from tt2gl.pipelining.texts import call
 from tt2gl.pipelining.trees import statement
 from tt2gl.pipelining.walking import Lines
-from tt2gl.plan import TMA_LOAD
+from tt2gl.plan import RING_MARK, TMA_LOAD, Ring
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ def _descriptors(spec: LoopRings, body: ast.stmt) -> dict[str, str]:
     """The rings of tiles that a statement reads, and the descriptor of each. Raises NotPipelinedError."""
     found: dict[str, str] = {}
     for node in ast.walk(body):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(MARKER)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(RING_MARK)):
             continue
-        name = node.func.id.removeprefix(MARKER)
+        name = node.func.id.removeprefix(RING_MARK)
         if not spec.ring(name).tile:
             continue
         said = ast.unparse(node.args[0])

@@ -75,7 +75,7 @@ class LoopWriter:
     def _rings(self) -> Lines:
         spec, made = self.plan.spec, []
         for ring in self.plan.rings:
-            shape = ", ".join([spec.depth(ring).source, *ring.shape])
+            shape = ", ".join([spec.depth(ring).source, *ring.dims])
             source = f"gl.allocate_shared_memory({ring.dtype}, [{shape}], {ring.layout})"
             if (arrivals := of_ring(self.plan.barriers, ring)) is not None:
                 source = allocation(arrivals.descriptors[ring.name], arrivals.depth)

@@ -22,13 +22,6 @@ ADDED = (
 _ADDED = re.compile(rf"(?<![\w.])({'|'.join(ADDED)})(?=[.(,])")
 
 
-RING = "_tt2gl_ring_"
-"""Begins the name of a call that stands for a slot of a ring, until the loop it is in is pipelined."""
-
-TCGEN05 = "_tt2gl_tcgen05"
-"""A call that stands for a product by `tcgen05_mma`, until its function has got its tensor memory and mbarrier."""
-
-
 def marked(source: str) -> str:
     """Source of ours with its names marked."""
     return _ADDED.sub(rf"{MARK}\1", source)

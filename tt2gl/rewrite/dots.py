@@ -23,8 +23,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tt2gl.plan import Dot, Store
-from tt2gl.rewrite.build import MARK, TCGEN05, bare, call, expression, statement
+from tt2gl.plan import TCGEN05_MARK, Dot, Store
+from tt2gl.rewrite.build import MARK, bare, call, expression, statement
 from tt2gl.rewrite.creations import with_keywords
 
 _FUNCTIONS = {"fma": "gl.dot_fma", "mma_v2": "mma_v2", "wgmma": "warpgroup_mma"}
@@ -54,7 +54,7 @@ def _marker(dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.B
     said = [f"[{', '.join(dot.dims)}]", dot.dtype, dot.memory, dot.layout]
     if dot.lhs is not None:
         said += [f"[{', '.join(dot.lhs.dims)}]", dot.lhs.layout]
-    return call(f"{MARK}{TCGEN05}", a, b, added or expression("None"), *map(expression, said))
+    return call(f"{MARK}{TCGEN05_MARK}", a, b, added or expression("None"), *map(expression, said))
 
 
 def argument(node: cst.Call, name: str, place: int) -> cst.BaseExpression | None:

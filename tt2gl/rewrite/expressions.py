@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 
 import libcst as cst
 
-from tt2gl.plan import Dot, Edits, FunctionPlan, Position
-from tt2gl.rewrite.build import MARK, RING
+from tt2gl.plan import RING_MARK, Dot, Edits, FunctionPlan, Position
+from tt2gl.rewrite.build import MARK
 from tt2gl.rewrite.conversions import conversion_lines, converted
 from tt2gl.rewrite.creations import with_keywords, with_layout
 from tt2gl.rewrite.dots import argument, fence, first_name, is_statement, loaded, names_in, product, put, transposed
@@ -106,7 +106,7 @@ class Expressions(cst.CSTTransformer):
         if at in edits.staged and isinstance(node, cst.Call):
             ring, layout = edits.staged[at]
             if ring:
-                node = node.with_changes(func=cst.Name(f"{MARK}{RING}{ring}"))
+                node = node.with_changes(func=cst.Name(f"{MARK}{RING_MARK}{ring}"))
             if layout:
                 node = loaded(node, layout)
         if at in edits.views:
