@@ -12,6 +12,7 @@ steady state that waits for the oldest and starts the next, and a drain.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -33,6 +34,7 @@ COPY = "async_copy.async_copy_global_to_shared"
 """What copies to shared memory are called, unless it is said otherwise."""
 
 _BYTE_ORDER_MARK = "\ufeff"
+_ALIAS = re.compile(r"^from triton\.experimental\.gluon import language as (\w+)", re.MULTILINE)
 
 
 def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
@@ -40,6 +42,20 @@ def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
 
     Raises NotPipelinedError, with the function, for a loop that cannot be.
     """
+    alias = _ALIAS.search(text)
+    if alias is None or alias[1] == "gl":
+        return _staged(text, source, plan)
+    # What is written here says `gl`, which the author has taken: until it is written, the author's is called as ours.
+    return _swapped(_staged(_swapped(text, alias[1]), source, plan), alias[1])
+
+
+def _swapped(text: str, alias: str) -> str:
+    """The text with `gl` and what the file calls it instead in each other's place."""
+    return re.sub(rf"\b(gl|{alias})\b", lambda found: alias if found[0] == "gl" else "gl", text)
+
+
+def _staged(text: str, source: SourceFile, plan: FilePlan) -> str:
+    """The same, in a file where Gluon's language is called `gl`."""
     bare = text.removeprefix(_BYTE_ORDER_MARK)
     mark, text = text[: len(text) - len(bare)], with_own_variables(bare)
     names = {function.line: function.name for function in source.functions}

@@ -191,6 +191,7 @@ class Builder:
             if not isinstance(frame.env[name], Web) and self.becomes_tensor(name, node, frame):
                 frame.env[name] = Web(name, frame.key)
         before, outer = dict(frame.env), frame.loop
+        self.graph.bound[node] = frozenset(before) & self.graph.bound.get(node, before.keys())
         frame.depth += 1
         frame.loop = node if isinstance(node, ast.For) and not self.is_unrolled(node, frame) else None
         if test is not None:

@@ -18,6 +18,7 @@ from tt2gl.analysis.operations import (
     REDUCE,
     REDUCTION_OPTIONS,
     SCAN,
+    gluon_dtype,
     is_extern_math,
     short_name,
 )
@@ -228,6 +229,7 @@ class CallReader:
         made = self.builder.node("load", node, fact, values, frame)
         made.dims, made.pointer = pointer.dims, self.pointer(arguments.get("pointer", 0), frame)
         made.function = self.spelled_pointer(arguments.get("pointer", 0), frame)
+        made.dtype = f"gl.{gluon_dtype(fact.dtype)}"
         return made
 
     def store(self, node: ast.Call, arguments: Arguments, frame: Frame) -> Value:

@@ -71,6 +71,7 @@ class Node:
 
     `loop`: the innermost loop of its function, where every turn of it computes the value. `staged`: a load whose tiles
     go through shared memory. `order`: of a transposition. `tile`: the descriptor that a load or store goes through.
+    `dtype`: a load's, as source.
     """
 
     kind: Kind
@@ -98,6 +99,7 @@ class Node:
     staged: bool = False
     order: tuple[int, ...] = ()
     tile: str = ""
+    dtype: str = ""
 
     @property
     def dims_known(self) -> tuple[str, ...]:
@@ -176,7 +178,8 @@ class Graph:
     """A kernel's nodes in program order, its definitions and the roots that must be computed whatever reads them.
 
     `words`: for each call of a helper, what its parameters are called there by their source in the kernel.
-    `parameters`: the kernel's own; `borrowed`: those that a helper needs and is not given.
+    `parameters`: the kernel's own; `borrowed`: those that a helper needs and is not given. `bound`: the names that are
+    bound before a loop.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -187,6 +190,7 @@ class Graph:
     words: dict[tuple[FunctionKey, CallChain], dict[str, str]] = field(default_factory=dict)
     parameters: frozenset[str] = frozenset()
     borrowed: dict[FunctionKey, set[str]] = field(default_factory=dict)
+    bound: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
 
     def spelled(self, node: Node) -> tuple[str, ...]:
         """A node's extents in the words of the function it stands in: a parameter that has one, else as known."""
@@ -198,11 +202,16 @@ class Graph:
             for dim, extent in zip(node.dims_known, node.shape, strict=True)
         )
 
-    def pointer(self, load: Node) -> str:
-        """A name that holds what a load reads, and does so before any loop: a parameter, where it is known."""
+    def element_type(self, load: Node) -> str:
+        """The dtype of a load's tiles as source that is right before its loop: a pointer's, where one is known there.
+
+        A parameter, or a name in the address that the loop does not make.
+        """
         local = self.words.get((load.site.function, load.site.context))
         known = load.pointer if local is None or load.pointer is None else local.get(load.pointer)
-        return known or load.function
+        if known is None and (load.loop is None or load.function in self.bound.get(load.loop, ())):
+            known = load.function
+        return f"{known}.dtype.element_ty" if known else load.dtype
 
     def _borrow(self, dim: str, extent: int, helper: FunctionKey, local: dict[str, str]) -> str:
         """An extent that a helper knows by none of its parameters: by the kernel's, which it is to be given too."""

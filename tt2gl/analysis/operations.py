@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 CREATE = {"arange", "full", "zeros", "zeros_like", "full_like", "histogram"}
 """Make a tensor from nothing; a layout must be said."""
 
@@ -60,5 +62,5 @@ def is_extern_math(qualified: str) -> bool:
 
 
 def gluon_dtype(printed: str) -> str:
-    """`float32` for what Triton prints as `fp32`; other names are the same."""
-    return {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}.get(printed, printed)
+    """`float32` for what Triton prints as `fp32`; integers are called the same."""
+    return "bfloat16" if printed == "bf16" else re.sub(r"^fp(?=\d)", "float", printed)

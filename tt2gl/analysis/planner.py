@@ -285,8 +285,8 @@ class Planner:
             if kind == "ring":
                 slot = {entry.context: entry.term for entry in entries}
                 want = function.rings[position]
-                dtype, layout = f"{want.pointer}.dtype.element_ty", self._spelled(key, slot, position)
-                made.setdefault(want.name, Ring(want.name, dtype, _dims(slot), layout, want.in_memory, want.tile))
+                layout = self._spelled(key, slot, position)
+                made.setdefault(want.name, Ring(want.name, want.dtype, _dims(slot), layout, want.in_memory, want.tile))
         return tuple(ring for ring in made.values() if ring.name)
 
     def _edits(self, key: Body, function: Function, labels: Labels) -> tuple[Edits, dict[Position, tuple[Edits, ...]]]:

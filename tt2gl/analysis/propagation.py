@@ -50,15 +50,15 @@ class NamedWeb:
 
 @dataclass(frozen=True)
 class RingWant:
-    """The ring of a load: its name, the shared layout of a slot, and a name whose elements point to its dtype.
+    """The ring of a load: its name, the shared layout of a slot, and its dtype as source.
 
-    `in_memory`: a dot takes the slots in place. `tile`: the load goes through a descriptor, which says all of a slot,
-    and which `pointer` is; without a name it goes through a tile of its own.
+    `in_memory`: a dot takes the slots in place. `tile`: the load goes through a descriptor, which says all of a slot;
+    without a name it goes through a tile of its own.
     """
 
     name: str
     slot: Stored
-    pointer: str
+    dtype: str
     in_memory: bool
     tile: bool = False
 
@@ -221,7 +221,7 @@ class Propagation(Anchors):
                 ring = self.cores.rings.get(node.chain)
                 name, in_memory = (ring.name, ring.in_memory) if ring is not None else ("", False)
                 self.decisions.tiles[spot] = node.kind
-                self.decisions.staged[spot] = term, RingWant(name, IN_RING, node.tile, in_memory, tile=True)
+                self.decisions.staged[spot] = term, RingWant(name, IN_RING, f"{node.tile}.dtype", in_memory, tile=True)
             case "store" if node.tile:
                 self.decisions.tiles[spot] = node.kind
                 for operand in node.operands:
@@ -231,7 +231,7 @@ class Propagation(Anchors):
                 use = self.cores.rings[node.chain]
                 self.decisions.staged[spot] = (
                     term,
-                    RingWant(use.name, self.cores.ring(node, self.graph), self.graph.pointer(node), use.in_memory),
+                    RingWant(use.name, self.cores.ring(node, self.graph), self.graph.element_type(node), use.in_memory),
                 )
             case "dot":
                 self._dot(node, term, spot)

@@ -1,0 +1,82 @@
+"""Shapes of products and their loops that packages have and a plain matmul lacks: each converts and compiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options
+
+HEADER = "import triton\nimport triton.language as tl\n\n\n"
+
+SCORES = """{more}@triton.jit
+def scores_kernel(q_ptr, k_ptr, out_ptr, n, {flags}M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    cols = tl.arange(0, N)
+    dims = tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + dims[None, :])
+    total = tl.zeros([M, N], tl.float32)
+    for start in range(0, n, N):
+        {load}
+        total = tl.dot(q, tl.trans(k), total)
+    tl.store(out_ptr + rows[:, None] * N + cols[None, :], total)
+"""
+
+TYPES = {"q_ptr": "*fp16", "k_ptr": "*fp16", "out_ptr": "*fp32", "n": "i32"}
+
+
+def written(path: Path, text: str, *values: dict[str, object], target: str = "sm90", **types: str) -> str:
+    """The text of a file whose kernel must convert and compile under launches with these constexprs."""
+    path.write_text(HEADER + text)
+    pointers = TYPES | types
+    launches = [
+        Launch(
+            str(path),
+            "scores_kernel",
+            {**pointers, **dict.fromkeys(own, "constexpr")},
+            own,
+            tuple(pointers),
+            Options(num_warps=4),
+        )
+        for given in values or ({},)
+        for own in ({"M": 64, "N": 64, "D": 64, **given},)
+    ]
+    made = convert(path, target=target, launches=launches)
+    assert [report.status for report in made.kernels] == ["converted"] * len(launches), made.kernels[0].diagnostics
+    return made.text
+
+
+TILE_POINTERS = """@triton.jit
+def tile_pointers(base, rows, cols, stride):
+    return base + rows[:, None] * stride + cols[None, :]
+
+
+"""
+
+EITHER = """if FLAG:
+            tiles = tile_pointers(k_ptr, start + cols, dims, D)
+        else:
+            tiles = tile_pointers(q_ptr, start + cols, dims, D)
+        k = tl.load(tiles)"""
+
+
+def test_a_ring_of_pointers_that_the_loop_makes_says_its_dtype(tmp_path: Path) -> None:
+    """No name before the loop points to the tiles' elements: the ring says their dtype itself."""
+    text = SCORES.format(more=TILE_POINTERS, flags="FLAG: tl.constexpr, ", load=EITHER)
+    made = written(tmp_path / "kernels.py", text, {"FLAG": True})
+    assert "k_buf = gl.allocate_shared_memory(gl.float16, [NUM_STAGES, N, D], k_shared)" in made
+
+
+TAKEN = """def gates(gl):
+    return gl
+
+
+"""
+
+
+def test_what_pipelining_writes_gives_way_to_the_authors_names(tmp_path: Path) -> None:
+    """A file that calls something else `gl` has Gluon's language under another name, in pipelined loops too."""
+    load = "k = tl.load(k_ptr + (start + cols)[:, None] * D + dims[None, :])"
+    made = written(tmp_path / "kernels.py", SCORES.format(more=TAKEN, flags="", load=load))
+    assert "k_buf = gl_2.allocate_shared_memory(" in made
+    assert "def gates(gl):\n    return gl\n" in made
