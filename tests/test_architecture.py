@@ -29,7 +29,7 @@ FLOORS = (
     ("jit_functions", "launch_calls"),
     ("host", "targets", "report", "simulate"),
     ("files", "config", "results"),
-    ("diagnostics", "isolate", "ir"),
+    ("diagnostics", "formatting", "isolate", "ir"),
 )
 """From the top: a module imports modules of floors below its own, or of its own package."""
 

@@ -16,6 +16,7 @@ from tt2gl.analysis.naming import listed
 from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.file_plan import file_plan, keep_conflict, keep_unpipelined, same_file
+from tt2gl.formatting import fitted
 from tt2gl.infer.launches import infer_launches
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.kernel_state import Kernel
@@ -273,7 +274,7 @@ def _write(
         if not any(kernel.variants for kernel in kernels):
             return source.text
         try:
-            text = with_instructions(staged(rewrite(source, plan), source, plan))
+            text = fitted(with_instructions(staged(rewrite(source, plan), source, plan)), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)
             continue

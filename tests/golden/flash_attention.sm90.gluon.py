@@ -34,7 +34,8 @@ def coalesced(shape, order, bits, num_warps, lanes=32):
 @gluon.jit
 def attention_kernel(
     q_ptr, k_ptr, v_ptr, o_ptr, stride_h, stride_n, n, scale,
-    D: gl.constexpr, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, CAUSAL: gl.constexpr, NUM_STAGES: gl.constexpr = 3,
+    D: gl.constexpr, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, CAUSAL: gl.constexpr,
+    NUM_STAGES: gl.constexpr = 3,
 ):  # fmt: skip
     # coalesced access to q_ptr and o_ptr
     q_layout: gl.constexpr = coalesced([BLOCK_M, D], [1, 0], q_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps())
@@ -132,4 +133,8 @@ def attention_kernel(
     async_copy.wait_group(0)
 
     o = (acc / gl.convert_layout(l_i, gl.SliceLayout(1, acc_layout))[:, None]).to(o_ptr.dtype.element_ty)
-    gl.store(o_ptr + head + offs_m[:, None] * stride_n + offs_d[None, :], gl.convert_layout(o, q_layout), mask=offs_m[:, None] < n)
+    gl.store(
+        o_ptr + head + offs_m[:, None] * stride_n + offs_d[None, :],
+        gl.convert_layout(o, q_layout),
+        mask=offs_m[:, None] < n,
+    )

@@ -57,7 +57,8 @@ def matmul_kernel(
     a_ptr, b_ptr, c_ptr,
     M, N, K,
     stride_am, stride_bk, stride_cm,
-    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, GROUP_M: gl.constexpr, NUM_STAGES: gl.constexpr = 3,
+    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, GROUP_M: gl.constexpr,
+    NUM_STAGES: gl.constexpr = 3,
 ):  # fmt: skip
     # coalesced access to a_ptr
     a_layout: gl.constexpr = coalesced(

@@ -67,7 +67,8 @@ def swizzled_layout(shape, order, bits, k_dim, k_width, rows=8):
 @gluon.jit
 def matmul_kernel_wgmma(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm, factor,
-    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, NUM_STAGES: gl.constexpr,
+    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr,
+    NUM_STAGES: gl.constexpr,
 ):  # fmt: skip
     # coalesced access to a_ptr
     a_layout: gl.constexpr = coalesced(
@@ -136,13 +137,18 @@ def matmul_kernel_wgmma(
     async_copy.wait_group(0)
 
     c_ptrs = c_ptr + offs_m_c[:, None] * stride_cm + offs_n_c[None, :]
-    gl.store(c_ptrs, gl.convert_layout(scaled(acc, factor).to(c_ptr.dtype.element_ty), c_layout), mask=(offs_m_c[:, None] < M) & (offs_n_c[None, :] < N))
+    gl.store(
+        c_ptrs,
+        gl.convert_layout(scaled(acc, factor).to(c_ptr.dtype.element_ty), c_layout),
+        mask=(offs_m_c[:, None] < M) & (offs_n_c[None, :] < N),
+    )
 
 
 @gluon.jit
 def matmul_kernel_mma_v2(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm, factor,
-    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, NUM_STAGES: gl.constexpr,
+    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr,
+    NUM_STAGES: gl.constexpr,
 ):  # fmt: skip
     # coalesced access to a_ptr
     a_layout: gl.constexpr = coalesced(
@@ -211,7 +217,11 @@ def matmul_kernel_mma_v2(
     async_copy.wait_group(0)
 
     c_ptrs = c_ptr + offs_m_c[:, None] * stride_cm + offs_n_c[None, :]
-    gl.store(c_ptrs, gl.convert_layout(scaled(acc, factor).to(c_ptr.dtype.element_ty), c_layout), mask=(offs_m_c[:, None] < M) & (offs_n_c[None, :] < N))
+    gl.store(
+        c_ptrs,
+        gl.convert_layout(scaled(acc, factor).to(c_ptr.dtype.element_ty), c_layout),
+        mask=(offs_m_c[:, None] < M) & (offs_n_c[None, :] < N),
+    )
 
 
 # c = factor * (a @ b)
@@ -220,7 +230,8 @@ def matmul_kernel_mma_v2(
 @gluon.jit
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm, factor,
-    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, NUM_STAGES: gl.constexpr = 3,
+    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr,
+    NUM_STAGES: gl.constexpr = 3,
 ):  # fmt: skip
     """One tile of c a program."""
     # wgmma takes whole warpgroups and 64 rows at least

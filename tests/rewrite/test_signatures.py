@@ -103,11 +103,3 @@ def test_several_parameters(code: Code) -> None:
 )
 def test_where_declarations_stand(code: Code, before: str, after: str) -> None:
     assert code(with_declarations(function(before), [LAYOUT])) == after
-
-
-def test_a_long_declaration_is_broken_within_120_columns(code: Code) -> None:
-    dims = ", ".join(f"BLOCK_SIZE_{letter}" for letter in "MNK")
-    long = Declaration("layout", f"coalesced([{dims}], [2, 1, 0], x_ptr.dtype.element_ty, gl.num_warps())", "")
-    made = code(with_declarations(function("def f():\n    pass\n"), [long]))
-    assert "coalesced(\n" in made
-    assert max(map(len, made.splitlines())) <= 120

@@ -11,7 +11,6 @@ def kernel(x_ptr, BLOCK: gl.constexpr):
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import libcst as cst
@@ -35,22 +34,41 @@ def gluon_decorator(decorator: cst.Decorator) -> cst.Decorator:
 
 def with_parameters(function: cst.FunctionDef, names: Sequence[str], value: int | None = None) -> cst.FunctionDef:
     """The function with constexpr parameters at its end; `value` is their default."""
-    params = function.params
-    optional = any(param.default is not None for param in params.params)
-    made = list(params.params)
     for name in names:
-        annotation = cst.Annotation(expression("gl.constexpr"))
+        params = function.params
+        optional = any(param.default is not None for param in params.params)
         default = cst.Integer(str(value)) if value is not None else cst.Name("None") if optional else None
-        if made:
-            comma = made[-1].comma
-            space = (
-                made[0].comma.whitespace_after if isinstance(made[0].comma, cst.Comma) else cst.SimpleWhitespace(" ")
-            )
-            made[-1] = made[-1].with_changes(comma=cst.Comma(whitespace_after=space))
-        else:
-            comma = cst.MaybeSentinel.DEFAULT
-        made.append(cst.Param(cst.Name(name), annotation, default=default, comma=comma))
-    return function.with_changes(params=params.with_changes(params=made))
+        added = cst.Param(cst.Name(name), cst.Annotation(expression("gl.constexpr")), default=default)
+        made = _appended(params.params, added, function.whitespace_before_params)
+        function = function.with_changes(params=params.with_changes(params=made))
+    return function
+
+
+def _appended(
+    params: Sequence[cst.Param], added: cst.Param, opening: cst.BaseParenthesizableWhitespace
+) -> list[cst.Param]:
+    """Parameters and one more, on a line of its own where the author's are on several."""
+    if not params:
+        return [added]
+    last, plain = params[-1], cst.SimpleWhitespace("")
+    spaces = [param.comma.whitespace_after for param in params[:-1] if isinstance(param.comma, cst.Comma)]
+    lines = [space for space in [opening, *spaces] if isinstance(space, cst.ParenthesizedWhitespace)]
+    if not lines:
+        space: cst.BaseParenthesizableWhitespace = spaces[0] if spaces else cst.SimpleWhitespace(" ")
+        comma = cst.Comma(whitespace_after=space)
+        return [*params[:-1], last.with_changes(comma=comma), added.with_changes(comma=last.comma)]
+    line = lines[-1].with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
+    closing = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_param
+    if isinstance(closing, cst.ParenthesizedWhitespace):
+        # A comment behind the last of the author's stays there.
+        line = line.with_changes(first_line=closing.first_line)
+        closing = closing.with_changes(first_line=cst.TrailingWhitespace())
+    if isinstance(last.comma, cst.Comma):
+        added = added.with_changes(comma=last.comma.with_changes(whitespace_after=closing))
+    else:
+        added = added.with_changes(whitespace_after_param=closing)
+    before = last.with_changes(comma=cst.Comma(whitespace_after=line), whitespace_after_param=plain)
+    return [*params[:-1], before, added]
 
 
 def with_declarations(
@@ -67,12 +85,6 @@ def with_declarations(
     lines: list[cst.BaseStatement] = []
     for place, declaration in enumerate(declarations):
         text = f"{declaration.name}: gl.constexpr = {declaration.source}"
-        if " if " in declaration.source and len(text) > _WIDTH:
-            value, test, other = re.split(r" (?=if |else )", declaration.source)
-            text = f"{declaration.name}: gl.constexpr = (\n    {value}\n    {test}\n    {other}\n)"
-        elif len(text) > _WIDTH and text.endswith(")"):
-            head, _, arguments = text[:-1].partition("(")
-            text = f"{head}(\n    {arguments}\n)"
         line = ensure_type(statement(text), cst.SimpleStatementLine)
         leading = [cst.EmptyLine(indent=False)] if start and place == 0 else []
         if declaration.comment:
