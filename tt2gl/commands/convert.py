@@ -1,0 +1,93 @@
+"""`tt2gl convert`: the Triton kernels of files as Gluon."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tt2gl.commands.common import Run, given_launches, known_target, names, project_config
+from tt2gl.diagnostics import ExitCode
+
+if TYPE_CHECKING:
+    from tt2gl.results import Conversion
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of `convert` alone."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="Python files with @triton.jit kernels")
+    parser.add_argument("-o", "--out", metavar="OUT", help="output file or folder (default: FILE_gluon.py beside FILE)")
+    parser.add_argument(
+        "--target", metavar="T", help="architecture, such as sm90 (default: the GPU present, else sm90)"
+    )
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--diff", action="store_true", help="print the difference to stdout, write nothing")
+    modes.add_argument("--check", action="store_true", help="write nothing, exit 1 if OUT is missing or out of date")
+    rules = parser.add_mutually_exclusive_group()
+    rules.add_argument("--only", type=names, default=(), metavar="RULES", help="optimising rules to apply: A,B,...")
+    rules.add_argument("--no", type=names, default=(), metavar="RULES", help="optimising rules to leave out: A,B,...")
+
+
+def run(arguments: argparse.Namespace, run: Run) -> None:
+    """Convert the files, one by one."""
+    with run.reporting():
+        from tt2gl.files import output_paths
+
+        config = project_config()
+        outputs = output_paths(arguments.files, arguments.out)
+        target = known_target(arguments.target or config.target)
+        launches, root = given_launches(arguments, config)
+
+        from tt2gl.convert import convert
+        from tt2gl.report.progress import progress
+
+        options: dict[str, Any] = {
+            "target": target,
+            "launches": launches,
+            "root": root,
+            "timeout": arguments.timeout,
+            "only": arguments.only,
+            "without": arguments.no if arguments.only or arguments.no else config.no,
+        }
+        for file, output in zip(arguments.files, outputs, strict=True):
+            with run.reporting(file):
+                with progress(f"converting {file}"):
+                    conversion = convert(file, **options)
+                _deliver(conversion, output, run)
+    if arguments.json:
+        run.print_document()
+
+
+def _deliver(conversion: Conversion, output: Path, run: Run) -> None:
+    """Write, compare or show one converted file, as the options say."""
+    from tt2gl.files import read_if_there, write_text
+    from tt2gl.report.diff import unified_diff
+    from tt2gl.report.document import FileEntry
+
+    arguments = run.arguments
+    up_to_date = read_if_there(output) == conversion.text
+    diff = unified_diff(conversion.original, conversion.text, conversion.path, str(output)) if arguments.diff else None
+    if arguments.check:
+        outcome = f"{output} is up to date" if up_to_date else f"{output} would change"
+    elif arguments.diff:
+        outcome = f"{output} not written"
+    else:
+        if not up_to_date:
+            write_text(output, conversion.text)
+        outcome = f"{output} is up to date" if up_to_date else f"wrote {output}"
+    run.kernels.extend(conversion.kernels)
+    run.files.append(FileEntry(conversion.path, str(output), up_to_date, diff))
+    if arguments.check:
+        run.end_with(ExitCode.CLEAN if up_to_date else ExitCode.NO)
+    elif any(report.status != "converted" for report in conversion.kernels):
+        run.end_with(ExitCode.UNKNOWN)
+    if arguments.json:
+        run.diagnostics.extend(conversion.diagnostics)
+        return
+    from tt2gl.report.terminal import print_conversion
+
+    if diff:
+        sys.stdout.write(diff)
+        sys.stdout.flush()
+    print_conversion(conversion, outcome)
