@@ -39,6 +39,7 @@ from tt2gl.slicing.slicer import slice_kernel  # noqa: E402
 from tt2gl.slicing.slices import Slice, load_slice  # noqa: E402
 from tt2gl.source import read_source  # noqa: E402
 from tt2gl.targets import default_target  # noqa: E402
+from tt2gl.verify.comparison import compare  # noqa: E402
 from tt2gl.verify.compile import CompileJob, compile_many  # noqa: E402
 from tt2gl.verify.device import (  # noqa: E402
     DeviceJob,
@@ -48,7 +49,6 @@ from tt2gl.verify.device import (  # noqa: E402
     device_diagnostics,
     run_on_device,
 )
-from tt2gl.verify.metrics import compare  # noqa: E402
 
 # Triton's own translator, by the names it has had.
 TRANSLATORS = (

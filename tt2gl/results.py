@@ -11,8 +11,22 @@ Status = Literal["converted", "kept", "failed"]
 
 
 @dataclass(frozen=True)
+class Place:
+    """A line of a source file."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
 class Metrics:
-    """What a compiler made of one kernel. Sizes in bytes, instruction widths in bits; None where unknown."""
+    """What a compiler made of one kernel. Sizes in bytes, instruction widths in bits; None where unknown.
+
+    `copies` are asynchronous copies by what carries them and bytes: of a thread (`cp.async.16`), of a tile (`tma.8192`).
+    `step_mma` and `step_copies` are those in the innermost loops that have some: what one step takes. `rings` has how
+    many slots each ring of shared memory has, by tile (`128x64xf16`). `places` are lines of the source by what stands
+    there: `load.128`, `store.32`, `convert_layout`, `ring.128x64xf16`, and instructions and copies by their names.
+    """
 
     shared_bytes: int
     registers: int | None
@@ -25,6 +39,11 @@ class Metrics:
     async_copies: int = 0
     mma: dict[str, int] = field(default_factory=dict)
     barriers: int = 0
+    copies: dict[str, int] = field(default_factory=dict)
+    step_mma: dict[str, int] = field(default_factory=dict)
+    step_copies: dict[str, int] = field(default_factory=dict)
+    rings: dict[str, list[int]] = field(default_factory=dict)
+    places: dict[str, list[Place]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

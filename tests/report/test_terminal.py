@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tt2gl.diagnostics import Diagnostic, Severity
@@ -46,6 +48,21 @@ def test_the_table_puts_both_compilers_side_by_side(capsys: pytest.CaptureFixtur
         assert cell in out
     assert "..." not in out
     assert "…" not in out
+
+
+def test_products_copies_and_rings_are_told_where_there_are_some(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = Metrics(0, 32, 0, 1024, 1)
+    mma = {"wgmma.m64n128k16.f32.f16.f16": 12, "wgmma.m64n128k16.f32.bf16.bf16": 4}
+    copies, step = {"cp.async.16": 24, "tma.8192": 1}, {"cp.async.16": 8}
+    rich = Metrics(0, 32, 0, 1024, 1, mma=mma, copies=copies, step_copies=step, rings={"64x64xf16": [3, 2]})
+    report = KernelReport(
+        "k.py", "k", "sm90", 0, "converted", triton=CompileResult(True, plain), gluon=CompileResult(True, rich)
+    )
+    print_verification([replace(report, gluon=report.triton)])
+    assert not any(word in capsys.readouterr().out for word in ("products", "copies", "rings"))
+    print_verification([report])
+    out = capsys.readouterr().out
+    assert " ".join(out.split()[-10:]) == "0 | 16xwgmma.m64n128k16 0 | 8xcp.async.16 0 | 3x64x64xf16 2x64x64xf16"
 
 
 @pytest.mark.parametrize(

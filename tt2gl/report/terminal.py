@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -68,6 +69,12 @@ _COLUMNS: tuple[_Column, ...] = (
     ("stores", lambda metrics: _widths(metrics.global_stores)),
     ("conversions", lambda metrics: metrics.convert_layouts),
 )
+# Only where a kernel has some: what one step of its loops takes, and how far its loads run ahead.
+_PIPELINE_COLUMNS: tuple[_Column, ...] = (
+    ("products", lambda metrics: _named(metrics.step_mma or metrics.mma)),
+    ("copies", lambda metrics: _named(metrics.step_copies or metrics.copies)),
+    ("rings", lambda metrics: _rings(metrics.rings)),
+)
 
 
 def print_verification(reports: Sequence[KernelReport]) -> None:
@@ -75,7 +82,8 @@ def print_verification(reports: Sequence[KernelReport]) -> None:
     table = Table(title="Triton | Gluon; loads and stores: instructions x bits", title_justify="left", box=None)
     simulated = any(report.simulate for report in reports)
     ran = any(report.device for report in reports)
-    for heading in ("kernel", "target", "launch", "status", *(heading for heading, _ in _COLUMNS)):
+    columns = (*_COLUMNS, *(column for column in _PIPELINE_COLUMNS if _has_some(column, reports)))
+    for heading in ("kernel", "target", "launch", "status", *(heading for heading, _ in columns)):
         table.add_column(heading, no_wrap=True)
     if simulated:
         table.add_column("simulated", no_wrap=True)
@@ -85,9 +93,14 @@ def print_verification(reports: Sequence[KernelReport]) -> None:
         status = Text(report.status, _STATUS_STYLES[report.status])
         equal = (_simulate_cell(report.simulate),) if simulated else ()
         measured = _device_cells(report.device) if ran else ()
-        cells = (_pair(report.triton, report.gluon, show) for _, show in _COLUMNS)
+        cells = (_pair(report.triton, report.gluon, show) for _, show in columns)
         table.add_row(report.kernel, report.target, str(report.launch), status, *cells, *equal, *measured)
     console(sys.stdout).print(table)
+
+
+def _has_some(column: _Column, reports: Sequence[KernelReport]) -> bool:
+    results = (result for report in reports for result in (report.triton, report.gluon))
+    return any(column[1](result.metrics) != "0" for result in results if result is not None and result.metrics)
 
 
 def _pair(triton: CompileResult | None, gluon: CompileResult | None, show: Callable[[Metrics], object]) -> str:
@@ -107,6 +120,19 @@ def _widths(instructions: dict[str, int]) -> str:
     """Instructions by width, widest first: `4x128 1x32`."""
     widest_first = sorted(instructions.items(), key=lambda item: -int(item[0]))
     return " ".join(f"{count}x{width}" for width, count in widest_first) or "0"
+
+
+def _rings(rings: dict[str, list[int]]) -> str:
+    """Every ring as its slots and its tile: `3x128x64xf16`."""
+    return " ".join(f"{slots}x{tile}" for tile, depths in rings.items() for slots in depths) or "0"
+
+
+def _named(instructions: dict[str, int]) -> str:
+    """Instructions by name, without the types that they end in: `8xwgmma.m64n128k16`."""
+    short: Counter[str] = Counter()
+    for name, count in instructions.items():
+        short[re.sub(r"(\.m\d+n\d+k\d+)\..*", r"\1", name)] += count
+    return " ".join(f"{count}x{name}" for name, count in short.items()) or "0"
 
 
 def _simulate_cell(result: SimulateResult | None) -> str:

@@ -19,9 +19,9 @@ from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import default_target, get_target
 from tt2gl.targets.gpu import present_architecture
+from tt2gl.verify.comparison import compare
 from tt2gl.verify.compile import CompileJob, compile_many
 from tt2gl.verify.device import DeviceJob, Participant, device_diagnostics, run_on_device
-from tt2gl.verify.metrics import compare
 from tt2gl.verify.options import SimulationOptions
 
 Progress = Callable[[int, int], None]

@@ -16,7 +16,7 @@ from tt2gl.failures import CompileError, explain
 from tt2gl.isolate import Outcome, map_isolated, preload, printed_so_far, private_triton
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.results import CompileResult, Metrics
-from tt2gl.slicing.slices import Slice, load_slice
+from tt2gl.slicing.slices import Slice, load_slice, names_of
 from tt2gl.targets import Target, get_target
 from tt2gl.verify.metrics import read_metrics
 
@@ -119,7 +119,8 @@ def compile_job(job: CompileJob) -> CompiledKernel:
     except Exception as error:
         raise CompileError(explain(error, job.slice, printed_so_far())) from error
     asm = kernel.asm
-    metrics = read_metrics(asm, kernel.metadata.shared)
+    sources = {name: str(path) for name, path in names_of(job.slice).items()}
+    metrics = read_metrics(asm, kernel.metadata.shared, sources)
     return CompiledKernel(kernel.metadata.name, metrics, {text: asm[text] for text in job.texts if text in asm})
 
 

@@ -1,0 +1,94 @@
+"""What the ports of the corpus lower worse than Triton's own compiler does, by kernel and metric. Needs no GPU.
+
+    python bench/lowering.py [--target T]... [--only NAME]... [--launches L.json --root DIR] [--out FILE]
+
+Each file is converted for each target, and every kernel is compiled twice under every launch, as `tt2gl verify` does.
+The table has a line for each kernel and metric (the codes of docs/diagnostics.md): under how many of its launches the
+port is worse, and what was said of the first. `--out` keeps the document that `tt2gl verify --json` prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bench.selection import all_launches, selected, selecting_parser  # noqa: E402
+from tt2gl.files import write_text  # noqa: E402
+from tt2gl.report.document import document  # noqa: E402
+from tt2gl.results import KernelReport  # noqa: E402
+from tt2gl.verify.api import verify  # noqa: E402
+
+
+def main() -> int:
+    """Compare; 0 where every kernel was converted, compiles and is worse in nothing, 1 where one is worse, else 2."""
+    arguments = parse_arguments()
+    start = time.perf_counter()
+    launches, root = all_launches(arguments)
+    chosen = [launch for launch in launches if selected(launch.kernel, launch.file, arguments.only)]
+    reports: list[KernelReport] = []
+    for target in arguments.target or ["sm90"]:
+        for file in sorted({launch.file for launch in chosen}):
+            of_file = [launch for launch in chosen if launch.file == file]
+            names = {launch.kernel for launch in of_file}
+            made = verify(root / file, targets=[target], launches=of_file, root=root)
+            # A file may have kernels that were not asked for, whose launches are guessed.
+            reports += [report for report in made if report.kernel in names]
+            print(f"{time.perf_counter() - start:6.0f} s  {target} {file}", file=sys.stderr, flush=True)
+    for line in table(reports):
+        print(line)
+    if arguments.out is not None:
+        made_document = document(reports, seconds=time.perf_counter() - start)
+        write_text(arguments.out, json.dumps(made_document, indent=1, allow_nan=False).replace(f"{ROOT}/", "") + "\n")
+    return verdict(reports)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = selecting_parser(__doc__)
+    parser.add_argument("--target", action="append", default=[], metavar="T", help="architecture (default: sm90)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where the document goes (default: nowhere)")
+    return parser.parse_args()
+
+
+def verdict(reports: Sequence[KernelReport]) -> int:
+    """What the program exits with."""
+    if any(diagnostic.code.startswith("TTG5") for report in reports for diagnostic in report.diagnostics):
+        return 1
+    return 0 if all(report.status == "converted" for report in reports) else 2
+
+
+def table(reports: Sequence[KernelReport]) -> list[str]:
+    """A line for each kernel, target and code, most launches first; then how many launches came out no worse."""
+    worse: defaultdict[tuple[str, str, str], dict[int, str]] = defaultdict(dict)
+    launches: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for report in reports:
+        kernel = f"{Path(report.file).stem}:{report.kernel}"
+        launches[report.target, kernel] += 1
+        if report.status != "converted":
+            said = next((each.message for each in report.diagnostics if each.severity == "error"), "")
+            worse[report.target, report.status, kernel].setdefault(report.launch, said)
+        for found in report.diagnostics:
+            if found.code.startswith("TTG5"):
+                place = f"line {found.line}: " if found.line else ""
+                worse[report.target, found.code, kernel].setdefault(report.launch, place + found.message)
+    lines = [
+        f"{target:8} {code:9} {kernel:55} {len(under):3} of {launches[target, kernel]:<3} {next(iter(under.values()))}"
+        for (target, code, kernel), under in sorted(worse.items(), key=lambda item: (item[0][:2], -len(item[1])))
+    ]
+    for target in dict.fromkeys(report.target for report in reports):
+        of_target = [report for report in reports if report.target == target]
+        good = sum(verdict([report]) == 0 for report in of_target)
+        lines.append(f"{target}: {good} of {len(of_target)} launches are no worse")
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""What the last TTGIR of a kernel says and its assembly does not: conversions, rings, the tiles of bulk copies."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tt2gl.results import Place
+from tt2gl.verify.assembly import place_among
+
+_CONVERSION = re.compile(r"ttg\.convert_layout [^:\n]*: (tensor<.*?>) -> (tensor<.*?>)(?: loc\(|$)")
+_ALLOCATION = re.compile(r"ttg\.local_alloc (?:\{[^}]*\} )?: \(\) -> !ttg\.memdesc<(\d+)x([\dx]+x)(\w+),")
+_SLOT = re.compile(r"ttg\.memdesc_index .*?!ttg\.memdesc<(\d+x[\dx]+x\w+),")
+_BULK = re.compile(
+    r"""(?P<name>ttng\.async_tma_copy_global_to_local|ttng\.async_tma_gather|amdg\.async_tdm_copy_global_to_local
+        |ttng\.async_tma_copy_local_to_global|ttng\.async_tma_scatter|amdg\.async_tdm_copy_local_to_global)\b.*
+        !ttg\.memdesc<(?P<shape>[\dx]+x)(?P<element>\w+),""",
+    re.VERBOSE,
+)
+_BITS = re.compile(r"\d+")
+_LOCATION = re.compile(r"^(#loc\d*) = (loc\(.*\))$", re.MULTILINE)
+_FILE = re.compile(r'"(?:[^"]*/)?([^"/]+)\.py":(\d+):\d+')
+_REFERENCE = re.compile(r"#loc\d*")
+
+
+def _converts(line: str) -> bool:
+    """Whether a line is a layout conversion that can move data: one between equal layouts compiles to nothing."""
+    found = _CONVERSION.search(line)
+    return found is not None and found[1] != found[2]
+
+
+@dataclass(frozen=True)
+class LoweredText:
+    """What was read of a kernel's TTGIR.
+
+    `bulk_copies` counts copies of whole tiles by direction and bytes (`tma.16384`, `tma_store.8192`), `step_copies`
+    those of one step of the innermost loops that have some; `rings` has the depths of all rings of tiles of a kind.
+    """
+
+    conversions: int
+    bulk_copies: Counter[str]
+    step_copies: Counter[str]
+    rings: dict[str, list[int]]
+    places: dict[str, dict[Place, None]]
+
+
+def read_ttgir(ttgir: str, files: Mapping[str, str] | None = None) -> LoweredText:
+    """Read the text of a TTGIR module; `files` has the sources that places may be in, by stem."""
+    locations = _Locations(ttgir, files or {})
+    slots = set(_SLOT.findall(ttgir))
+    copies: Counter[str] = Counter()
+    by_loop: defaultdict[tuple[int, ...], Counter[str]] = defaultdict(Counter)
+    rings: defaultdict[str, list[int]] = defaultdict(list)
+    places: defaultdict[str, dict[Place, None]] = defaultdict(dict)
+    conversions = 0
+    for line, loops in _lines_with_loops(ttgir):
+        kind = ""
+        if _converts(line):
+            conversions += 1
+            kind = "convert_layout"
+        elif (ring := _ALLOCATION.search(line)) and f"{ring[1]}x{ring[2]}{ring[3]}" in slots and ring[3] != "i64":
+            # What is indexed and no tile is an array of mbarriers, words of 64 bits.
+            kind = f"ring.{ring[2]}{ring[3]}"
+            rings[f"{ring[2]}{ring[3]}"].append(int(ring[1]))
+        elif bulk := _BULK.search(line):
+            kind = _bulk_name(bulk)
+            copies[kind] += 1
+            by_loop[loops][kind] += 1
+        if kind and (place := locations.place(line)) is not None:
+            places[kind][place] = None
+    outer = {loops[:depth] for loops in by_loop for depth in range(len(loops))}
+    step = sum((counted for loops, counted in by_loop.items() if loops and loops not in outer), Counter())
+    depths = {tile: sorted(found, reverse=True) for tile, found in sorted(rings.items())}
+    return LoweredText(conversions, copies, step, depths, places)
+
+
+def _bulk_name(found: re.Match[str]) -> str:
+    bits = _BITS.search(found["element"])
+    tile = math.prod(int(extent) for extent in found["shape"].rstrip("x").split("x"))
+    kind = "tdm" if "tdm" in found["name"] else "tma"
+    out = "_store" if "local_to_global" in found["name"] or "scatter" in found["name"] else ""
+    return f"{kind}{out}.{tile * (int(bits[0]) if bits else 8) // 8}"
+
+
+def _lines_with_loops(ttgir: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Each line with the numbers of the loops around it, outermost first."""
+    # What is open at a line: the number of a loop, or 0 for any other region.
+    opened: list[int] = []
+    count = 0
+    for line in ttgir.splitlines():
+        text = line.strip()
+        if text.startswith("}") and opened:
+            opened.pop()
+        yield line, tuple(loop for loop in opened if loop)
+        # A second region of an operation begins where the first ends: of a `while`, the loop's body.
+        opens = re.sub(r" loc\(.*\)$", "", text).endswith("{")
+        if opens:
+            loop = re.search(r"\bscf\.(?:for|while)\b", text) or text.startswith("} do {")
+            count += bool(loop)
+            opened.append(count if loop else 0)
+
+
+class _Locations:
+    """The places of a module's lines: their locations are named, and written out below."""
+
+    def __init__(self, ttgir: str, files: Mapping[str, str]) -> None:
+        self._texts = dict(_LOCATION.findall(ttgir)) if files else {}
+        self._files = files
+
+    def place(self, line: str) -> Place | None:
+        """The innermost place of a line that is in one of the files."""
+        _, _, text = line.rpartition(" loc(")
+        return place_among(self._chain(text, frozenset()), self._files)
+
+    def _chain(self, text: str, seen: frozenset[str]) -> Iterator[tuple[str, str]]:
+        yield from _FILE.findall(text)
+        for name in _REFERENCE.findall(text):
+            if name not in seen and name in self._texts:
+                yield from self._chain(self._texts[name], seen | {name})
