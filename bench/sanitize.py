@@ -1,10 +1,14 @@
-"""Runs every port under Triton's concurrency sanitizer on the GPU of this machine, and prints what it reports.
+"""Runs every port under sanitizers on the GPU of this machine, and prints what they report.
 
-    python bench/sanitize.py --out DIR [--only NAME]... [--launches L.json --root DIR] [--original] [--jobs N]
+    python bench/sanitize.py --out DIR [--only NAME]... [--launches L.json --root DIR] [--tool T]... [--jobs N]
 
-Each launch whose tensors are small runs once, in a process of its own with a time limit, compiled with
-TRITON_INSTRUMENTATION_MODE=consan: every access to shared and tensor memory is then checked against the copies,
-products and barriers under way. What it reports is an assertion of the device, so a launch that is reported fails.
+Each launch whose tensors are small runs once for each tool, in a process of its own with a time limit. Tools:
+
+- `consan`, Triton's concurrency sanitizer: compiled with TRITON_INSTRUMENTATION_MODE=consan, every access to shared and
+  tensor memory is checked against the copies, products and barriers under way. What it reports is an assertion of the
+  device, so a launch that is reported fails.
+- `memcheck`, `racecheck`, `synccheck`: NVIDIA's compute-sanitizer, which instruments the machine code as it is.
+
 With --original, Triton's kernel runs so as well: what both report is the compiler's or the sanitizer's own.
 """
 
@@ -15,6 +19,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import sys
 import time
 from collections import Counter
@@ -23,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,9 +44,18 @@ from tt2gl.targets import default_target  # noqa: E402
 from tt2gl.verify.device import Participant, run_each  # noqa: E402
 from tt2gl.verify.inputs import make_inputs, unknown_inputs  # noqa: E402
 
-# Read by Triton when it is imported, and by CUDA when it starts, so that a failure is the launch's that caused it.
-SANITIZER = {"TRITON_INSTRUMENTATION_MODE": "consan", "CUDA_LAUNCH_BLOCKING": "1"}
+CONSAN = "consan"
+COMPUTE_SANITIZER = ("memcheck", "racecheck", "synccheck")
 
+# Read by Triton when it is imported, and by CUDA when it starts, so that a failure is the launch's that caused it.
+INSTRUMENTED = "TRITON_INSTRUMENTATION_MODE"
+BLOCKING = {"CUDA_LAUNCH_BLOCKING": "1"}
+
+# compute-sanitizer's log: what is wrong, and in which lines.
+_COMPLAINT = re.compile(
+    r"^=+ +(?:Error: |Warning: )?(?P<what>(?:Invalid|Race|Potential|Barrier|Divergent|Misaligned)[^\n\[]*)",
+    re.MULTILINE,
+)
 # As a device prints a failed assertion: block and thread, which differ from run to run, then the message.
 _ASSERTION = re.compile(r"Assertion `(?P<message>.*?)` failed", re.DOTALL)
 
@@ -53,6 +68,7 @@ class Finding:
     kernel: str
     launch: int
     whose: str
+    tool: str
     verdict: str
     told: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -71,19 +87,25 @@ def main() -> int:
     if found.value is None:
         print(f"The GPU cannot be used: {found.error}", file=sys.stderr)
         return 2
+    tools = arguments.tool or [CONSAN]
+    if tools != [CONSAN]:
+        compute_sanitizer()
     preload()
     target = arguments.target or default_target().name
     cases = prepare(arguments, target)
     print(f"{len(cases)} launches prepared in {time.perf_counter() - start:.0f} s", flush=True)
-    os.environ.update(SANITIZER)
+    os.environ.update(BLOCKING)
     participants = ("port", "original") if arguments.original else ("port",)
-    work = [(case, whose) for case in cases for whose in participants]
     findings: list[Finding] = []
-    with ThreadPoolExecutor(max_workers=arguments.jobs) as pool:
-        for finding in pool.map(partial(sanitized, timeout=arguments.timeout), work):
-            findings.append(finding)
-            print(f"[{len(findings)}/{len(work)}] {line(finding)}", flush=True)
-            write(arguments.out / f"{target}-sanitizer.json", findings, found.value)
+    for tool in tools:
+        # Read by Triton in the processes that are started.
+        os.environ[INSTRUMENTED] = CONSAN if tool == CONSAN else ""
+        work = [(case, whose, tool) for case in cases for whose in participants]
+        with ThreadPoolExecutor(max_workers=arguments.jobs) as pool:
+            for finding in pool.map(partial(sanitized, timeout=arguments.timeout), work):
+                findings.append(finding)
+                print(f"[{len(findings)}/{len(work) * len(tools)}] {line(finding)}", flush=True)
+                write(arguments.out / f"{target}-sanitizer.json", findings, found.value)
     print_summary(findings)
     return 0 if all(finding.verdict == "clean" for finding in findings if finding.whose == "port") else 1
 
@@ -95,6 +117,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--target", help="architecture to convert for (default: the GPU present)")
     parser.add_argument("--commit", help="what to call this version (default: asked of git)")
     parser.add_argument("--most-bytes", type=float, default=2**24, help="leave out launches whose tensors take more")
+    parser.add_argument("--tool", action="append", choices=(CONSAN, *COMPUTE_SANITIZER), help="default: consan")
     parser.add_argument("--original", action="store_true", help="run Triton's kernels so, too")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds a launch may take")
     parser.add_argument("--jobs", type=int, default=4, help="launches at a time; nothing is timed")
@@ -124,26 +147,42 @@ def runs(case: Case, arguments: argparse.Namespace) -> bool:
 # ---------------------------------------------------------------------------------------------------- on the GPU
 
 
-def sanitized(work: tuple[Case, str], timeout: float) -> Finding:
+def sanitized(work: tuple[Case, str, str], timeout: float) -> Finding:
     """One launch of the port, or of the original, in a process that the sanitizer may end."""
-    case, whose = work
+    case, whose, tool = work
     kernel = case.port if whose == "port" else case.original
     assert kernel is not None
     start = time.perf_counter()
-    outcome = run_spawned(run_sanitized, kernel, case.launch, timeout=timeout)
-    verdict, told = judge(outcome)
+    with TemporaryDirectory() as folder:
+        log = Path(folder, "log")
+        under = () if tool == CONSAN else (compute_sanitizer(), "--tool", tool, "--log-file", str(log))
+        outcome = run_spawned(run_sanitized, kernel, case.launch, tool == CONSAN, timeout=timeout, under=under)
+        told = complaints(log.read_text("utf-8", "replace")) if log.exists() else ()
+    verdict, said = ("reported", told) if told else judge(outcome)
     report = case.report
-    return Finding(report.file, report.kernel, report.launch, whose, verdict, told, time.perf_counter() - start)
+    return Finding(report.file, report.kernel, report.launch, whose, tool, verdict, said, time.perf_counter() - start)
 
 
-def run_sanitized(kernel: Slice, launch: Launch) -> bool:
-    """Run a kernel once in this process, which must be expendable. Raises where Triton does not instrument it."""
+def compute_sanitizer() -> str:
+    """Where NVIDIA's sanitizer is."""
+    found = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+    if found is None:
+        raise SystemExit("compute-sanitizer is not on the path; it comes with the CUDA toolkit")
+    return found
+
+
+def complaints(log: str) -> tuple[str, ...]:
+    """Each different thing that compute-sanitizer's log says of a kernel, addresses and threads left out."""
+    return tuple(dict.fromkeys(match["what"].strip() for match in _COMPLAINT.finditer(log)))
+
+
+def run_sanitized(kernel: Slice, launch: Launch, instrumented: bool) -> bool:
+    """Run a kernel once in this process, which must be expendable. Raises where Triton should instrument and cannot."""
     import torch
     import triton
     from triton.runtime import _allocation
 
-    mode = SANITIZER["TRITON_INSTRUMENTATION_MODE"]
-    if getattr(triton.knobs.compilation, "instrumentation_mode", "") != mode:
+    if instrumented and getattr(triton.knobs.compilation, "instrumentation_mode", "") != CONSAN:
         raise RuntimeError("this Triton has no concurrency sanitizer")
 
     def allocate(size: int, _alignment: int, _stream: int | None) -> Any:
@@ -172,7 +211,7 @@ def judge(outcome: Outcome[bool]) -> tuple[str, tuple[str, ...]]:
 
 def line(finding: Finding) -> str:
     """One line for the log."""
-    name = f"{Path(finding.file).stem}:{finding.kernel}, launch {finding.launch}, {finding.whose}"
+    name = f"{Path(finding.file).stem}:{finding.kernel}, launch {finding.launch}, {finding.whose}, {finding.tool}"
     said = f": {'; '.join(finding.told)}" if finding.told else ""
     return f"{name}  {finding.verdict}{said}  ({finding.seconds:.0f} s)"
 
@@ -194,9 +233,9 @@ def print_summary(findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.verdict != "clean":
             print(line(finding))
-    for whose in dict.fromkeys(finding.whose for finding in findings):
-        count = Counter(finding.verdict for finding in findings if finding.whose == whose)
-        print(f"{whose}s: " + ", ".join(f"{count[verdict]} {verdict}" for verdict in VERDICTS))
+    for whose, tool in dict.fromkeys((finding.whose, finding.tool) for finding in findings):
+        count = Counter(finding.verdict for finding in findings if (finding.whose, finding.tool) == (whose, tool))
+        print(f"{whose}s, {tool}: " + ", ".join(f"{count[verdict]} {verdict}" for verdict in VERDICTS))
 
 
 if __name__ == "__main__":

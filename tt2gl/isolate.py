@@ -92,10 +92,13 @@ def run_isolated(function: Callable[..., T], *args: Any, timeout: float = 60.0) 
     return map_isolated(function, [args], workers=1, timeout=timeout)[0]
 
 
-def run_spawned(function: Callable[..., T], *args: Any, timeout: float = 300.0) -> Outcome[T]:
+def run_spawned(
+    function: Callable[..., T], *args: Any, timeout: float = 300.0, under: Sequence[str] = ()
+) -> Outcome[T]:
     """Call `function(*args)` in a fresh interpreter: for work on a GPU, which a forked child cannot use.
 
-    Costs an interpreter's start; the function must be importable and its arguments picklable.
+    Costs an interpreter's start; the function must be importable and its arguments picklable. `under` is a command that
+    runs the interpreter, such as a debugger with its options.
     """
     folder = Path(tempfile.mkdtemp(prefix="tt2gl-"))
     try:
@@ -103,7 +106,7 @@ def run_spawned(function: Callable[..., T], *args: Any, timeout: float = 300.0) 
         paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
         with (folder / "output").open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-c", "from tt2gl.isolate import _run_job; _run_job()", str(folder)],
+                [*under, sys.executable, "-c", "from tt2gl.isolate import _run_job; _run_job()", str(folder)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,14 @@ PRINTED = """\
 /k.py:9: kernel: block: [0,0,0], thread: [0,0,0] Assertion `Buffer being accessed has outstanding writes` failed.
 /k.py:9: kernel: block: [0,0,0], thread: [1,0,0] Assertion `Buffer being accessed has outstanding writes` failed.
 /k.py:12: kernel: block: [1,0,0], thread: [0,0,0] Assertion `Deadlock detected` failed.
+"""
+
+LOG = """\
+========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at b+0x10 and Read access at b+0x20 [64 hazards]
+=========
+========= Error: Race reported between Write access at b+0x10 and Read access at b+0x20 [64 hazards]
+========= RACECHECK SUMMARY: 2 hazards displayed (2 errors, 0 warnings)
 """
 
 
@@ -53,22 +62,35 @@ def test_ports_run_with_the_sanitizer_on_and_what_it_says_is_written(
         Case(KernelReport("k.py", name, "sm90", 0, "converted"), launch(name), kernel, kernel) for name in ("a", "b")
     ]
 
-    def run(function: Any, given: Slice, of: Launch, timeout: float) -> Outcome[bool]:
+    def run(
+        function: Any, given: Slice, of: Launch, instrumented: bool, timeout: float, under: Sequence[str]
+    ) -> Outcome[bool]:
+        if under:
+            assert (under[0], instrumented, os.environ["TRITON_INSTRUMENTATION_MODE"]) == ("tool", False, "")
+            Path(under[-1]).write_text(LOG if of.kernel == "b" else "========= COMPUTE-SANITIZER\n")
+            return Outcome("ok", True)
+        assert instrumented
         assert os.environ["TRITON_INSTRUMENTATION_MODE"] == "consan"
         return Outcome("ok", True) if of.kernel == "a" else Outcome("crash", error="exited", detail=PRINTED)
 
-    for name in sanitize.SANITIZER:
+    for name in (sanitize.INSTRUMENTED, *sanitize.BLOCKING):
         monkeypatch.setenv(name, "")
+    monkeypatch.setattr(sanitize, "compute_sanitizer", lambda: "tool")
     monkeypatch.setattr(sanitize, "environment", lambda commit: {"commit": commit})
     monkeypatch.setattr(sanitize, "prepare", lambda arguments, target: cases)
     monkeypatch.setattr(sanitize, "run_spawned", run)
     out = tmp_path / "out"
-    monkeypatch.setattr(sys, "argv", ["sanitize.py", "--out", str(out), "--target", "sm90", "--commit", "abc"])
+    line = ["sanitize.py", "--out", str(out), "--target", "sm90", "--commit", "abc", "--tool", "consan"]
+    monkeypatch.setattr(sys, "argv", [*line, "--tool", "racecheck"])
     assert sanitize.main() == 1
     document = json.loads((out / "sm90-sanitizer.json").read_text())
-    assert document["summary"] == {"clean": 1, "reported": 1}
-    assert [each["verdict"] for each in document["launches"]] == ["clean", "reported"]
-    assert capsys.readouterr().out.endswith("ports: 1 clean, 1 reported, 0 timeout, 0 failed\n")
+    assert document["summary"] == {"clean": 2, "reported": 2}
+    assert [each["verdict"] for each in document["launches"]] == ["clean", "reported"] * 2
+    assert document["launches"][3]["told"] == ["Race reported between Write access at b+0x10 and Read access at b+0x20"]
+    assert capsys.readouterr().out.endswith(
+        "ports, consan: 1 clean, 1 reported, 0 timeout, 0 failed\n"
+        "ports, racecheck: 1 clean, 1 reported, 0 timeout, 0 failed\n"
+    )
 
 
 def launch(kernel: str) -> Launch:
