@@ -52,6 +52,31 @@ def test_an_if_on_which_programs_differ_joins_their_results() -> None:
     assert run(body) == [3, 4, 5, 0, 0, 0, 0]
 
 
+def test_pointers_to_blocks_join_too() -> None:
+    block = "!tt.ptr<tensor<1xi32>>"
+
+    def at(offset: str) -> str:
+        return f"""
+      %count = "arith.constant"() <{{value = 7 : i64}}> : () -> i64
+      %one = "arith.constant"() <{{value = 1 : i64}}> : () -> i64
+      %made = "tt.make_tensor_ptr"(%out, %count, %one, {offset}) <{{order = array<i32: 0>}}> :
+        (!tt.ptr<i32>, i64, i64, i32) -> {block}
+      "scf.yield"(%made) : ({block}) -> ()"""
+
+    body = f"""
+    %small = "arith.cmpi"(%pid, %c3) <{{predicate = 2 : i64}}> : (i32, i32) -> i1
+    %pointer = "scf.if"(%small) ({{{at("%pid")}
+    }}, {{
+      %next = "arith.subi"(%pid, %c3) : (i32, i32) -> i32
+      %there = "arith.addi"(%next, %c3) : (i32, i32) -> i32{at("%there")}
+    }}) : (i1) -> {block}
+    %tile = "tt.splat"(%pid) : (i32) -> tensor<1xi32>
+    "tt.store"(%pointer, %tile) <{{boundaryCheck = array<i32>, cache = 1 : i32, evict = 1 : i32}}> :
+      ({block}, tensor<1xi32>) -> ()
+    "tt.return"() : () -> ()"""
+    assert run(body) == [0, 1, 2, 3, 4, 5, 6]
+
+
 def test_only_programs_within_an_if_write() -> None:
     body = """
     %small = "arith.cmpi"(%pid, %c3) <{predicate = 2 : i64}> : (i32, i32) -> i1

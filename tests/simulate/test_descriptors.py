@@ -11,7 +11,7 @@ from tt2gl.ir.types import FloatType
 from tt2gl.simulate.api import DescriptorInput, TensorInput, simulate
 from tt2gl.simulate.descriptors import Descriptor, expanded
 from tt2gl.simulate.ieee import Ieee
-from tt2gl.simulate.values import Array
+from tt2gl.simulate.values import Array, put_rows
 
 F32 = FloatType("f32")
 random = np.random.default_rng(0)
@@ -58,6 +58,15 @@ def test_some_programs_keep_theirs() -> None:
     taken = descriptor(programs=3).take(np.array([2, 0]))
     assert taken.base.tolist() == [1000 + 2 * 4096, 1000]
     assert taken.shape[0].tolist() == [6]
+
+
+def test_programs_that_parted_put_theirs_together_again() -> None:
+    whole, rows = descriptor(programs=3), np.array([2, 0])
+    some = put_rows(None, rows, whole.take(rows), 3)
+    joined = put_rows(some, np.array([1]), whole.take(np.array([1])), 3)
+    assert joined.base.tolist() == whole.base.tolist()
+    assert [size.tolist() for size in joined.shape] == [[6] * 3, [10] * 3]
+    assert (joined.block, joined.element) == (whole.block, whole.element)
 
 
 def test_what_is_outside_is_zero_unless_it_is_nan() -> None:

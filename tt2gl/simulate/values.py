@@ -15,7 +15,8 @@ Views of shared memory, tensor descriptors and tokens are objects. One that diff
 from __future__ import annotations
 
 import functools
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -92,6 +93,26 @@ def take_rows(value: Any, rows: Rows) -> Any:
     if isinstance(value, np.ndarray):
         return value if value.shape[0] == 1 else value[rows]
     return value.take(rows) if hasattr(value, "take") else value
+
+
+def put_rows(whole: Any, rows: Rows, part: Any, count: int) -> Any:
+    """A value of `count` programs with that of those at `rows` put in; `whole` is None for the first.
+
+    Arrays are changed in place. What is made of arrays, and can be taken apart by `take`, is put together of theirs.
+    """
+    if isinstance(part, np.ndarray):
+        whole = np.zeros((count, *part.shape[1:]), part.dtype) if whole is None else whole
+        whole[rows] = part
+        return whole
+    if isinstance(part, tuple):
+        return tuple(
+            put_rows(one, rows, other, count) for one, other in zip(whole or [None] * len(part), part, strict=True)
+        )
+    if not (is_dataclass(part) and hasattr(part, "take")):
+        return part
+    names = [field.name for field in fields(part)]
+    made = {name: put_rows(getattr(whole, name, None), rows, getattr(part, name), count) for name in names}
+    return replace(cast(Any, part), **made)
 
 
 def uniform(value: Array) -> Any | None:

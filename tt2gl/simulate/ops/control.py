@@ -15,7 +15,7 @@ from tt2gl.ir.types import Type, shape_of
 from tt2gl.simulate.findings import SimulationError, Unsupported
 from tt2gl.simulate.interpreter import Run
 from tt2gl.simulate.registry import ends_block, handles
-from tt2gl.simulate.values import Array, Rows, take_rows, uniform
+from tt2gl.simulate.values import Array, Rows, put_rows, take_rows, uniform
 
 ends_block("scf.yield", "scf.condition")
 
@@ -43,12 +43,9 @@ class Joined:
     def put(self, rows: Rows, results: Sequence[Any]) -> None:
         """Add the results of the programs at `rows`."""
         for index, (kind, result) in enumerate(zip(self._types, results, strict=True)):
-            if not isinstance(result, np.ndarray):
-                self.values[index] = result
-                continue
-            if self.values[index] is None:
+            if isinstance(result, np.ndarray) and self.values[index] is None:
                 self.values[index] = np.zeros((self._count, *shape_of(kind)), result.dtype)
-            self.values[index][rows] = result
+            self.values[index] = put_rows(self.values[index], rows, result, self._count)
 
 
 def _apart(run: Run, keys: Array, types: Sequence[Type], body: Callable[[Rows, Any], Sequence[Any]]) -> list[Any]:
