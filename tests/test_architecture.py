@@ -15,7 +15,7 @@ FLOORS = (
     ("__main__",),
     ("cli",),
     ("commands",),
-    ("verify.api", "doctor"),
+    ("verify.api", "doctor", "record"),
     ("convert",),
     ("file_plan",),
     ("kernel_state",),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tt2gl import __version__
-from tt2gl.commands import convert, doctor, verify
+from tt2gl.commands import convert, doctor, record, verify
 from tt2gl.commands.common import Run, say, seconds
 from tt2gl.diagnostics import ExitCode
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with contextlib.suppress(ValueError):  # called from a thread: the signal is its owner's
         signal.signal(signal.SIGTERM, _terminate)
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = _parsed(list(sys.argv[1:] if argv is None else argv))
         return int(_run(arguments))
     except KeyboardInterrupt:
         say("interrupted")
@@ -57,6 +57,20 @@ def _run(arguments: argparse.Namespace) -> int:
 def _terminate(_signal: int, _frame: object) -> NoReturn:
     """End as on Ctrl-C, so that children and temporary files go too."""
     raise SystemExit(128 + signal.SIGTERM)
+
+
+def _parsed(argv: list[str]) -> argparse.Namespace:
+    """The command line. What `record` is to run stands behind the first `--`, and no option in it is ours."""
+    parser = _parser()
+    if argv[:1] != ["record"]:
+        return parser.parse_args(argv)
+    end = argv.index("--") if "--" in argv else len(argv)
+    words = argv[end + 1 :]
+    if not words and not {"-h", "--help"} & set(argv):
+        parser.error("record: give the command behind `--`, as in: tt2gl record -o L.json -- python train.py")
+    arguments = parser.parse_args(argv[:end])
+    arguments.words = words
+    return arguments
 
 
 class _Parser(argparse.ArgumentParser):
@@ -102,5 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_options(add("convert", convert.run, summary, with_launches))
     summary = "Compile a file's kernels and their Gluon, compare."
     verify.add_options(add("verify", verify.run, summary, with_launches))
+    summary = "Run a command, and write down the Triton launches that it makes."
+    record.add_options(add("record", record.run, summary, [common]))
     add("doctor", doctor.run, "Show versions, targets and GPU, and what is missing.", [common])
     return parser

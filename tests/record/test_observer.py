@@ -1,0 +1,100 @@
+"""The observer in this process: what it does where there is a GPU, and what it makes of values."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from enum import Enum, IntEnum
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tt2gl.record.observer import kernels, values
+from tt2gl.record.observer.journal import Journal
+from tt2gl.record.observer.values import NoPlaceError, constant
+
+KERNELS = Path(__file__).parent.parent / "fixtures" / "record" / "kernels.py"
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, bool]]:
+    """Launches that reach Triton, on a machine that seems to have a GPU: each with its grid, and whether a warm-up."""
+    from triton.backends.compiler import GPUTarget
+    from triton.runtime import driver
+    from triton.runtime.jit import JITFunction
+
+    ran: list[tuple[Any, bool]] = []
+
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> str:
+        ran.append((grid, warmup))
+        return "compiled"
+
+    monkeypatch.setattr(JITFunction, "run", run)
+    active = SimpleNamespace(get_current_target=lambda: GPUTarget("cuda", 90, 32))
+    monkeypatch.setattr(driver, "_active", active)
+    return ran
+
+
+def test_with_a_gpu_kernels_run_as_ever(launched: list[tuple[Any, bool]], tmp_path: Path) -> None:
+    kernels.observe(Journal(str(tmp_path / "journal")), None)
+    spec = importlib.util.spec_from_file_location("kernels_of_record", KERNELS)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    tensor = module.Tensor("uint16", 8)
+    for _ in range(2):
+        assert module.values_kernel[(3,)]((tensor, 3), None, 1, 0.5, True, TYPE=1, FUNCTION=2, LIMITS=3) == "compiled"
+    assert launched == [((3,), False), ((3,), False)]
+    lines = [json.loads(line) for line in (tmp_path / "journal").read_text().splitlines()]
+    assert [line["launch"]["kernel"] for line in lines if "launch" in line] == ["values_kernel"]
+
+
+def test_a_launch_that_does_not_bind_is_tritons_to_refuse(launched: list[tuple[Any, bool]], tmp_path: Path) -> None:
+    import triton.language.standard as standard
+
+    kernels.observe(Journal(str(tmp_path / "journal")), None)
+    assert standard.cdiv[(1,)](1, 2, 3) == "compiled"
+    lines = [json.loads(line) for line in (tmp_path / "journal").read_text().splitlines()]
+    assert [list(line) for line in lines] == [["triton"], ["refused"]]
+    assert launched == [((1,), False)]
+
+
+class Color(Enum):
+    RED = 1
+
+
+class Name(str):
+    """Looks like a string, and a kernel would see what it really is."""
+
+
+class Level(IntEnum):
+    HIGH = 2
+
+
+@pytest.mark.parametrize("value", [Color.RED, Name("x"), object(), {"a": 1}, (1, object())])
+def test_values_without_a_place_are_refused(value: Any) -> None:
+    with pytest.raises(NoPlaceError):
+        constant(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(True, True), (3, 3), (2.5, 2.5), ("a", "a"), ([1, (2,)], [1, {"tuple": [2]}]), (float("nan"), {"float": "nan"})],
+)
+def test_values_with_a_place(value: Any, written: Any) -> None:
+    assert constant(value) == written
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name"),
+    [("torch.bfloat16", "bfloat16"), ("fp8e4nv", "float8_e4m3fn"), ("int1", "bool"), ("int32", "int32")],
+)
+def test_dtypes_have_torchs_names(dtype: str, name: str) -> None:
+    assert values.dtype_name(dtype) == name
+
+
+def test_a_full_disk_does_not_end_the_command() -> None:
+    Journal("/dev/full").append({"launch": {}})

@@ -1,0 +1,1 @@
+"""Launches taken down while the user's own command runs."""
