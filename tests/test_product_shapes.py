@@ -80,3 +80,52 @@ def test_what_pipelining_writes_gives_way_to_the_authors_names(tmp_path: Path) -
     made = written(tmp_path / "kernels.py", SCORES.format(more=TAKEN, flags="", load=load))
     assert "k_buf = gl_2.allocate_shared_memory(" in made
     assert "def gates(gl):\n    return gl\n" in made
+
+
+ROW_ADDED = """@triton.jit
+def scores_kernel(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    dims = tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + dims[None, :])
+    largest = tl.zeros([D], tl.float32)
+    for start in range(0, n, D):
+        k = tl.load(k_ptr + (start + dims)[:, None] * D + dims[None, :])
+        total = tl.dot(q, k) + largest
+        largest = tl.max(total, 0)
+        tl.store(out_ptr + (start + rows)[:, None] * D + dims[None, :], total)
+"""
+
+
+def test_a_row_added_to_a_product_is_added_to_its_sum(tmp_path: Path) -> None:
+    """Triton makes it the accumulator, broadcast; as a tile of another shape it cannot be that here."""
+    made = written(tmp_path / "kernels.py", ROW_ADDED)
+    assert "largest_cols[None, :]" in made or "largest[None, :]" in made
+
+
+EITHER_LOOP = """@triton.jit
+def scores_kernel(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    dims = tl.arange(0, D)
+    few = tl.arange(0, N // 2)
+    q = tl.load(q_ptr + rows[:, None] * D + dims[None, :])
+    if tl.program_id(0) < 4:
+        total = tl.zeros([M, M], tl.float32)
+        for i in range(0, tl.cdiv(n, M)):
+            tiles = k_ptr + ((i * M).to(tl.int64) + rows)[:, None] * D + dims[None, :]
+            total = tl.dot(q, tl.trans(tl.load(tiles)), total)
+        tl.store(out_ptr + rows[:, None] * M + rows[None, :], total)
+    else:
+        sums = tl.zeros([M, N // 2], tl.float32)
+        for i in range(0, tl.cdiv(n, D)):
+            tiles = k_ptr + (i * D + dims)[:, None] * D + few[None, :]
+            sums = tl.dot(q, tl.load(tiles), sums)
+        tl.store(out_ptr + rows[:, None] * M + few[None, :], sums)
+"""
+
+
+def test_names_of_a_prologue_do_not_meet_those_of_another_branch(tmp_path: Path) -> None:
+    """A loop's names end with it, those of its unrolled prologue do not: where another branch has them, they differ."""
+    made = written(tmp_path / "kernels.py", EITHER_LOOP)
+    assert "tiles_ahead = " in made
+    assert "tiles_ahead_2 = " in made
+    assert "i = gl.to_tensor(s)" in made, "`(i * M).to(...)` wants a tensor in the prologue, too"

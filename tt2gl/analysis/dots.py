@@ -43,7 +43,7 @@ class DotReader:
             raise self.builder.calls.unsupported("TTG302", "matrix multiplication in an unknown form", node, frame)
         if given is not None and self.is_none(given, frame):
             given = None
-        if added is not None and not isinstance(added, Node):
+        if added is not None and not _is_tile(added, fact):
             return self.builder.elementwise(whole or node, [added, self.read(node, frame)], frame)
         precision = self.precision(arguments, frame, node)
         operands = [self.builder.evaluate(a, frame), self.builder.evaluate(b, frame)]
@@ -94,3 +94,8 @@ class DotReader:
         return (
             isinstance(fact, ConstFact) and fact.value is None or isinstance(node, ast.Constant) and node.value is None
         )
+
+
+def _is_tile(added: Value, product: TensorFact) -> bool:
+    """Whether what is added to a product can be its accumulator as it is; Triton broadcasts and extends it first."""
+    return isinstance(added, Node) and (added.shape, added.bits) == (product.shape, product.bits)

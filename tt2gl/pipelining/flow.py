@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 Names = frozenset[str]
 NONE: Names = frozenset()
+_ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
 
 
 def reads(node: ast.AST, skipped: frozenset[ast.AST] = frozenset()) -> Names:
@@ -35,12 +36,28 @@ def writes(node: ast.AST) -> Names:
 
 
 def takes_attribute(statements: Iterable[ast.stmt], name: str) -> bool:
-    """Whether statements take an attribute of a variable, as in `k.to(gl.int64)`."""
+    """Whether statements take an attribute of a variable, or of a number made of it, as in `(k * 2).to(gl.int64)`."""
+    numbers = {name}
+
+    def is_number(node: ast.AST) -> bool:
+        return all(isinstance(each, _ARITHMETIC) for each in ast.walk(node)) and bool(reads(node) & numbers)
+
+    for statement in inside(statements):
+        if isinstance(statement, ast.Assign) and is_number(statement.value):
+            numbers.update(writes(statement))
     return any(
-        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+        isinstance(node, ast.Attribute) and is_number(node.value)
         for statement in statements
         for node in ast.walk(statement)
     )
+
+
+def strays(block: Sequence[ast.stmt], loop: ast.stmt) -> Names:
+    """The names that a block writes where a loop's own do not reach: in other loops and branches than the loop's."""
+    if not any(each is loop for each in inside(block)):
+        return NONE.union(*map(writes, block))
+    others = (inner for each in block if each is not loop for inner in blocks(each))
+    return NONE.union(*(strays(inner, loop) for inner in others))
 
 
 def targets(node: ast.expr) -> Names:

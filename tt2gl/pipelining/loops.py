@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
-from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, takes_attribute, writes
+from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, strays, takes_attribute, writes
 from tt2gl.pipelining.loads import needs
 from tt2gl.pipelining.lookups import lookups_of
 from tt2gl.pipelining.loop_plan import LoopPlan
@@ -120,7 +120,9 @@ class FunctionWriter:
         if header.variable == "_":
             # It is read now.
             count = replace(count, variable=self.fresh("i"))
-        renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed)}
+        # A prologue is unrolled, so that its names stay: another loop or branch may give them another type.
+        leaking = NONE.union(*map(writes, parts.taken)) & strays(self.function.body, loop) - parts.carried
+        renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed | leaking)}
         bindings += [(renamed[name], name) for name in sorted(parts.carried & parts.renamed)]
         stage, first = self._stages(count, live_after, takes_attribute(loop.body, count.variable))
         arrivals = barriers(self.spec, loop.body, parts.kept, self.fresh)
