@@ -17,7 +17,7 @@ FLOORS = (
     ("commands",),
     ("verify.api", "doctor", "record"),
     ("convert",),
-    ("file_plan",),
+    ("file_plan", "shared_memory"),
     ("kernel_state",),
     ("variants",),
     ("analysis", "verify"),

@@ -26,6 +26,7 @@ from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_instructions
+from tt2gl.shared_memory import made_smaller, tell_fewer_stages
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target, default_target, get_target
@@ -75,6 +76,7 @@ def convert(
         _analyse(kernel, chosen, taken)
     text = _write(source, kernels, chosen, rules, root, compile, timeout)
     for kernel in kernels:
+        tell_fewer_stages(kernel, chosen)
         _tell_in_the_authors_words(kernel, known)
     stayed = [kernel.function.name for kernel in kernels if kernel.kept is not None]
     text = known.restored(text, stayed) if any(kernel.variants for kernel in kernels) else author.text
@@ -285,7 +287,7 @@ def _write(
 def _keep_failures(
     source: SourceFile, text: str, kernels: Sequence[Kernel], target: Target, root: Path | None, timeout: float
 ) -> bool:
-    """Compile what was converted; keep what fails. Whether anything had to be kept."""
+    """Compile what was converted; keep what fails, unless it may be made smaller. Whether there is more to be done."""
     port = read_source(source.path, text)
     converted = [kernel for kernel in kernels if kernel.variants is not None]
     jobs: list[tuple[Kernel, int]] = [(kernel, index) for kernel in converted for index in kernel.facts]
@@ -299,7 +301,14 @@ def _keep_failures(
     )
     for (kernel, index), result in zip(jobs, results, strict=True):
         kernel.compiled[index] = result
-        if not result.ok and kernel.kept is None:
+    smaller = [kernel for kernel in converted if made_smaller(kernel, kernel.compiled, target)]
+    for kernel in converted:
+        failed = [(index, result) for index, result in kernel.compiled.items() if not result.ok]
+        if failed and kernel not in smaller:
+            index, result = failed[0]
             message = f"Its Gluon does not compile under launch {index}: {(result.error or '').rstrip('.')}."
-            kernel.keep("TTG402", message, "Please report it: this is a gap of tt2gl.")
-    return any(kernel.kept is not None for kernel in converted)
+            hint = "Please report it: this is a gap of tt2gl."
+            if result.metrics is not None:
+                hint = "It was tried with as few stages as can be; a smaller block may fit."
+            kernel.keep("TTG402", message, hint)
+    return bool(smaller) or any(kernel.kept is not None for kernel in converted)

@@ -52,6 +52,11 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
                 kernel.keep("TTG311", message, "Copy the helper into the kernel's file.")
         return None
     kept = [kernel for kernel in kernels if kernel.variants is None and kernel.kept is not None]
+    inside = [kernel for kernel in converted if not kernel.rings_outside]
+    functions = [
+        replace(plan, rings_outside=not any(_reaches(kernel, (plan.path, plan.line)) for kernel in inside))
+        for plan in functions
+    ]
     if "hoist" in rules:
         functions = [hoisted(plan, _definition(converted, plan)) for plan in functions]
     for kernel in converted:

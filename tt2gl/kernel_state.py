@@ -20,7 +20,8 @@ class Kernel:
 
     `facts`: by launch; `turned`: launches made of the given ones, to see what those do not reach; `witnesses`: others
     made of them, to see what alignment does; `variants`: what was decided, None as long as the kernel stays Triton, and
-    then `kept` says why.
+    then `kept` says why. `rings_outside`: rings may be made before loops around theirs; `crowded`: by launch, the bytes
+    of shared memory that were too many.
     """
 
     function: JitFunction
@@ -35,6 +36,8 @@ class Kernel:
     kept: Diagnostic | None = None
     compiled: dict[int, CompileResult] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
+    rings_outside: bool = True
+    crowded: dict[int, int] = field(default_factory=dict)
 
     def keep(self, code: str, message: str, hint: str, line: int = 0, column: int = 0, file: str = "") -> None:
         """Leave the kernel as it is, and say why."""

@@ -87,10 +87,10 @@ def _staged(text: str, source: SourceFile, plan: FilePlan) -> str:
 
 def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
     rings = function.rings
-    stages = function.stages.source if function.stages is not None else "2"
+    stages = function.stages.used if function.stages is not None else "2"
     buffers = stages if any(ring.in_memory for ring in rings) or not rings else f"{stages} - 1"
     others = frozenset(dot.name for dot in function.edits.dots.values() if dot.dtype != "gl.float32")
-    return LoopRings(name, line, rings, buffers, others, function.wide)
+    return LoopRings(name, line, rings, buffers, others, function.wide, function.rings_outside)
 
 
 def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:

@@ -147,17 +147,52 @@ STAGES = "NUM_STAGES"
 
 
 @dataclass(frozen=True)
+class Fewer:
+    """`name` stands for at most `most` stages, as more would not fit the shared memory.
+
+    With a `parameter` (a constexpr) that is so where it is `least` or more.
+    """
+
+    name: str
+    most: int
+    parameter: str = ""
+    least: int = 0
+
+    def holds(self, constexprs: Mapping[str, object]) -> bool:
+        """Whether it is so for these values of the constexprs."""
+        value = constexprs.get(self.parameter)
+        return not self.parameter or isinstance(value, int) and value >= self.least
+
+
+@dataclass(frozen=True)
 class Stages:
     """How deep a function's loops are pipelined: `source` is a parameter, its own or the author's, or a number.
 
     `parameter`: a parameter of that name is added, with `default`. `asked`: launches differ, so that it is taken from
-    each launch's own `num_stages`.
+    each launch's own `num_stages`. `fewer`: the loops have not that many, but fewer under some launches.
     """
 
     source: str
     parameter: bool = False
     default: int | None = None
     asked: bool = False
+    fewer: Fewer | None = None
+
+    @property
+    def used(self) -> str:
+        """What the function's own loops, and those of its helpers, are pipelined by."""
+        return self.fewer.name if self.fewer is not None else self.source
+
+    @property
+    def declared(self) -> tuple[Declaration, ...]:
+        """What says how many that is, where it is not said by the parameter."""
+        if self.fewer is None:
+            return ()
+        conditions = [] if self.source.isdigit() else [f"{self.source} > {self.fewer.most}"]
+        if self.fewer.parameter:
+            conditions.append(f"{self.fewer.parameter} >= {self.fewer.least}")
+        less = f"{self.fewer.most} if {' and '.join(conditions)} else {self.source}" if conditions else ""
+        return (Declaration(self.fewer.name, less or str(self.fewer.most), "no more fit the shared memory"),)
 
 
 @dataclass(frozen=True)
@@ -168,8 +203,8 @@ class FunctionPlan:
     that it calls, by the line of the author's.
     `copies`: statements that stand several times, each time with other edits. `hoists`: by where the loop starts.
     `wide`: variables of its loops that count in 64 bits. `rings`: what its loads go through, `stages`: how far they run
-    ahead of their use. `host_tiles`: a kernel that the
-    host gives tensor descriptors, whose tiles need a layout.
+    ahead of their use; `rings_outside`: they may be made before a loop around the one that uses them. `host_tiles`: a
+    kernel that the host gives tensor descriptors, whose tiles need a layout.
     """
 
     path: str
@@ -185,6 +220,7 @@ class FunctionPlan:
     hoists: Mapping[tuple[int, int], tuple[Hoist, ...]] = field(default_factory=dict)
     rings: tuple[Ring, ...] = ()
     stages: Stages | None = None
+    rings_outside: bool = True
     wide: frozenset[str] = frozenset()
     host_tiles: bool = False
 

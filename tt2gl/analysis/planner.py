@@ -44,6 +44,11 @@ class KernelAnalysis:
     label: str = ""
     bodies: dict[FunctionKey, str] = field(default_factory=dict)
 
+    @property
+    def tiles_in_rings(self) -> bool:
+        """Whether some ring is of tiles that a descriptor says."""
+        return any(want.tile and want.name for made in self.decisions for _, want in made.staged.values())
+
     def body(self, key: FunctionKey) -> Body:
         """The text that these launches have of a function: one of their own, by its name in `bodies`, or everyone's."""
         return (*key, self.bodies.get(key, ""))
@@ -158,7 +163,7 @@ class Planner:
         if own is None:
             return {}
         calls = [call for call in self.calls if call.caller == key and call.callee in self.staged]
-        return {call.site.position: (STAGES, own.source) for call in calls}
+        return {call.site.position: (STAGES, own.used) for call in calls}
 
     def _parametrise(self, key: Body) -> None:
         """One parameter for all places of a helper that always want the same layout, or one made of the same."""
@@ -376,7 +381,7 @@ class Planner:
         made.extend(Declaration(name, source, "") for source, name in self.operands.get(key, {}).items())
         choices = self.choices.get(key, {})
         made.extend(Declaration(name, source, "") for name, (_, source) in choices.items())
-        return tuple(made)
+        return (*made, *(analysis.stages.declared if analysis.stages is not None else ()))
 
 
 def _roots(wanted: Wanted) -> Wanted:

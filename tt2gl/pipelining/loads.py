@@ -8,9 +8,15 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tt2gl.pipelining.trees import code
+from tt2gl.plan import RING_MARK
 
 # Arguments of a load that its copy takes too.
 _PASSED_ON = ("cache_modifier", "eviction_policy", "volatile")
+
+
+def is_marker(node: ast.AST) -> bool:
+    """Whether a node is the call that stands for a load through a ring."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(RING_MARK)
 
 
 def needs(call: ast.Call) -> list[ast.expr]:

@@ -22,7 +22,7 @@ class LoopPlan:
     whether there is one. `stage`, `first`: what the prologue counts with, and the loop's variable there. `renamed`:
     names of the producer. `bindings`: what is bound before the loop, name and source. `slots`: counters of slots, for
     rings of a depth. `barriers`: for tiles that TMA copies; `each` counts them. `lookups`: what is loaded to know
-    where tiles are.
+    where tiles are. `outside`: rings are made before a loop around this one, and used in each of its turns.
     """
 
     spec: LoopRings
@@ -41,6 +41,7 @@ class LoopPlan:
     barriers: tuple[Barriers, ...] = ()
     each: str = ""
     lookups: Lookups | None = None
+    outside: bool = False
 
     @property
     def copied(self) -> bool:
@@ -55,7 +56,8 @@ class LoopPlan:
         """Where the tile of the iteration ahead goes."""
         return self.slots[self.spec.depth(ring)].free
 
-    @property
-    def first_slot(self) -> str:
+    def first_slot(self, ring: Ring) -> str:
         """Where a tile of the prologue goes."""
+        if self.outside:
+            return self.free_slot(ring)
         return self.count.number(self.stage) if self.stage == self.first else self.stage

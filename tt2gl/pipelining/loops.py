@@ -10,13 +10,14 @@ import libcst as cst
 
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, strays, takes_attribute, writes
-from tt2gl.pipelining.loads import needs
+from tt2gl.pipelining.loads import is_marker, needs
 from tt2gl.pipelining.lookups import lookups_of
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.slices import slice_loop
 from tt2gl.pipelining.slots import slots_of
 from tt2gl.pipelining.static import bound, constants, is_static
+from tt2gl.pipelining.surroundings import Surroundings, home_of
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import barriers
 from tt2gl.pipelining.trees import code
@@ -61,11 +62,6 @@ def markers_of(loop: ast.For) -> list[ast.Call]:
     return found
 
 
-def is_marker(node: ast.AST) -> bool:
-    """Whether a node is the call that stands for a load through a ring."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(RING_MARK)
-
-
 def _own(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of a loop's body, with those in branches."""
     for statement in statements:
@@ -83,6 +79,7 @@ class FunctionWriter:
     function: ast.FunctionDef
     fresh: Fresh
     liveness: Liveness = field(default_factory=Liveness)
+    around: list[Surroundings] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.liveness.before(self.function.body, NONE)
@@ -96,11 +93,32 @@ class FunctionWriter:
 
     def rebuilt(self, statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:
         """A compound statement with the loops in it pipelined; itself, where it is such a loop."""
-        if isinstance(statement, ast.For) and isinstance(line, cst.For) and markers_of(statement):
-            return LoopWriter(self._plan(statement, line), self.rebuilt, indent).lines(statement, line)
         if not any(is_marker(node) for node in ast.walk(statement)):
             return [line]
-        return [with_blocks(statement, line, self.rebuilt, indent)]
+        if not isinstance(statement, ast.For | ast.While):
+            return [with_blocks(statement, line, self.rebuilt, indent)]
+        own, writer = Surroundings(statement), None
+        if isinstance(statement, ast.For) and isinstance(line, cst.For) and markers_of(statement):
+            writer = self._writer(statement, line, indent)
+        self.around.append(own)
+        if writer is not None:
+            assert isinstance(statement, ast.For)
+            assert isinstance(line, cst.For)
+            made = writer.lines(statement, line)
+        else:
+            made = [with_blocks(statement, line, self.rebuilt, indent)]
+        self.around.pop()
+        return own.lines(made)
+
+    def _writer(self, loop: ast.For, node: cst.For, indent: int) -> LoopWriter:
+        """What writes a loop; its rings are made before the outermost loop that leaves them as they are."""
+        writer = LoopWriter(self._plan(loop, node), self.rebuilt, indent)
+        home = home_of(writer.rings(), self.around) if self.spec.outside and writer.plan.barriers else None
+        if home is not None:
+            writer = replace(writer, plan=replace(writer.plan, outside=True))
+            home.before += writer.rings()
+            home.after += writer.ended()
+        return writer
 
     # ---------------------------------------------------------------------------------------------------- decisions
 

@@ -131,7 +131,7 @@ class Producer:
                     raise NotPipelinedError(f"ring {name} is loaded from two places in one iteration")
                 continue
             copied[name] = told
-            slot = plan.first_slot if self.place == "prologue" else plan.free_slot(ring)
+            slot = plan.first_slot(ring) if self.place == "prologue" else plan.free_slot(ring)
             arguments = [
                 f"{plan.buffers[name]}.index({slot})",
                 load.pointers,
@@ -149,7 +149,7 @@ class Producer:
             if copied[name] != offsets:
                 raise NotPipelinedError(f"ring {name} is loaded from two places in one iteration")
             return []
-        slot = plan.first_slot if self.place == "prologue" else plan.free_slot(ring)
+        slot = plan.first_slot(ring) if self.place == "prologue" else plan.free_slot(ring)
         made: Lines = []
         if not copied.keys() & arrivals.descriptors.keys():
             made.append(arrivals.expect(slot, self.exists, indent))

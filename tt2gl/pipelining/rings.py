@@ -22,7 +22,8 @@ class LoopRings:
 
     `buffers` is the source of a count: of Triton's `num_stages` where some ring is read in memory, else of one less.
     It must be 2 or more in the former case and 1 or more in the latter. `synchronous`: sums that a wgmma may not be
-    left running on, as they are not of fp32. `wide`: variables of loops that count in 64 bits.
+    left running on, as they are not of fp32. `wide`: variables of loops that count in 64 bits. `outside`: rings may be
+    made before a loop around theirs.
     """
 
     function: str
@@ -31,6 +32,7 @@ class LoopRings:
     buffers: str
     synchronous: frozenset[str] = field(default=frozenset())
     wide: frozenset[str] = field(default=frozenset())
+    outside: bool = True
 
     def ring(self, name: str) -> Ring:
         """The ring of that name. Raises NotPipelinedError where there is none."""

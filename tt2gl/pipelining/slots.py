@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+import libcst as cst
+
 from tt2gl.pipelining.rings import Amount, LoopRings
 from tt2gl.pipelining.trees import statement
 from tt2gl.pipelining.walking import Lines
@@ -24,28 +26,36 @@ class Slots:
     free: str
     phase: str = ""
 
-    def started(self, ahead: Amount) -> Lines:
-        """The counters before the first iteration; loads run `ahead`."""
+    def started(self, ahead: Amount | None) -> Lines:
+        """The counters before the first iteration; loads run `ahead`, None where that is for the loop to say."""
         made: Lines = []
         if self.depth.known != 1:
             made.append(statement(f"{self.here} = 0"))
-        if self.free != self.here:
+        if self.free != self.here and ahead is not None:
             made.append(statement(f"{self.free} = {ahead.source}"))
         if self.phase:
             made.append(statement(f"{self.phase} = 0"))
         return made
 
+    def resumed(self) -> Lines:
+        """The slot that the prologue fills first, where the counters go on from an earlier turn of the loop."""
+        return [statement(f"{self.free} = {self.here}")] if self.free != self.here else []
+
+    def filled(self) -> Lines:
+        """The slot that the prologue fills next, by the same counter."""
+        return [] if self.depth.known == 1 else [self._next(self.free)]
+
     def advanced(self) -> Lines:
         """The counters of the next iteration."""
         if self.depth.known == 1:
             return [statement(f"{self.phase} = {self.phase} ^ 1")] if self.phase else []
-        made: Lines = [
-            statement(f"{name} = gl.where({name} + 1 == {self.depth.source}, 0, {name} + 1)")
-            for name in dict.fromkeys((self.here, self.free))
-        ]
+        made: Lines = [self._next(name) for name in dict.fromkeys((self.here, self.free))]
         if self.phase:
             made.append(statement(f"{self.phase} = {self.phase} ^ ({self.here} == 0)"))
         return made
+
+    def _next(self, name: str) -> cst.BaseStatement:
+        return statement(f"{name} = gl.where({name} + 1 == {self.depth.source}, 0, {name} + 1)")
 
 
 def slots_of(

@@ -16,7 +16,7 @@ from tt2gl.pipelining.producer import Producer
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import allocation, of_ring
-from tt2gl.pipelining.trees import alone, code, comments, indented, leading, lines_of, statement, under
+from tt2gl.pipelining.trees import alone, code, comment, comments, indented, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Compound, Lines
 
 
@@ -35,11 +35,11 @@ class LoopWriter:
         blank = [line for line in lead if line.comment is None][
             : lead.index(comments(lead)[0]) if comments(lead) else None
         ]
-        bound = (statement(f"{name} = {source}") for name, source in plan.bindings)
-        made: Lines = [*self._condition(), *self._rings(), *bound]
-        made[0] = under(made[0], [*blank, *leading(made[0])])
+        made: Lines = [] if plan.outside else self.rings()
+        made += [statement(f"{name} = {source}") for name, source in plan.bindings]
         made += self._constants(loop.body, node.body)
         made += self._prologue(loop, node)
+        made[0] = under(made[0], [*blank, *leading(made[0])])
         started = self._started()
         made += started
         body = self._ahead()
@@ -58,7 +58,18 @@ class LoopWriter:
         )
         if plan.copied:
             made.append(statement("async_copy.wait_group(0)"))
-        return [*made, *(line for each in plan.barriers for line in each.gone(plan.each))]
+        return made if plan.outside else [*made, *self.ended()]
+
+    def rings(self) -> Lines:
+        """What makes the rings, and the counters of slots where those go on from turn to turn of a loop around."""
+        made = [*self._condition(), *self._rings()]
+        if self.plan.outside:
+            made += [line for each in self.plan.slots.values() for line in each.started(None)]
+        return made
+
+    def ended(self) -> Lines:
+        """What ends the life of the rings' mbarriers."""
+        return [line for each in self.plan.barriers for line in each.gone(self.plan.each)]
 
     def _condition(self) -> Lines:
         """Refuses steps back, and depths with which nothing runs ahead: a tile would be read before it is there."""
@@ -87,6 +98,8 @@ class LoopWriter:
     def _started(self) -> Lines:
         """The counters of slots before the first iteration."""
         plan = self.plan
+        if plan.outside:
+            return []
         made = [line for each in plan.slots.values() for line in each.started(plan.spec.ahead)]
         if made:
             made[0] = under(made[0], [cst.EmptyLine(indent=False)])
@@ -122,9 +135,16 @@ class LoopWriter:
             first = f"gl.to_tensor({first})" if takes_attribute(loop.body, count.variable) else first
             lines.append(statement(f"{plan.first} = {first}"))
         producer = Producer(plan, "prologue", self.indent + 4)
-        block = cst.IndentedBlock([*lines, *producer.lines(loop.body, node.body)])
+        lines += producer.lines(loop.body, node.body)
+        resumed: Lines = []
+        if plan.outside:
+            resumed = [line for each in plan.slots.values() for line in each.resumed()]
+            lines += [line for each in plan.slots.values() for line in each.filled()]
+        if resumed:
+            resumed[0] = under(resumed[0], comment("the rings go on where they were left"))
+        block = cst.IndentedBlock(lines)
         stages = cst.For(cst.Name(plan.stage), cst.parse_expression(f"gl.static_range({span})"), block)
-        return [stages, *producer.coming(loop.body, node.body)]
+        return [*resumed, stages, *producer.coming(loop.body, node.body)]
 
     def _header(self, iterable: cst.BaseExpression) -> cst.BaseExpression:
         """The loop's range, with its bounds as they are called now."""
