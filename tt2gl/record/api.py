@@ -52,8 +52,8 @@ def record(
     """Run `command` and write the launches it made to `out`, each distinct one once; none made, nothing is written.
 
     Their files are relative to `root` (default: the working directory). Without a GPU kernels are skipped, and host
-    code finds one of `target` (default: sm90). `stdout` is where the command's goes. Raises DiagnosticError: TTG010 for an unknown target, TTG013 where
-    the command cannot be started, TTG005 where `out` cannot be written.
+    code finds one of `target` (default: sm90). `stdout` is where the command's goes. Raises DiagnosticError: TTG010 for
+    an unknown target, TTG013 where the command cannot be started, TTG005 where `out` cannot be written.
     """
     out, played = Path(out), get_target(target) if target else default_target()
     skipped = present_architecture() is None
