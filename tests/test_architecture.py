@@ -15,7 +15,7 @@ FLOORS = (
     ("__main__",),
     ("cli",),
     ("commands",),
-    ("verify.api", "doctor", "record"),
+    ("verify.api", "check", "doctor", "record"),
     ("convert",),
     ("file_plan", "shared_memory"),
     ("kernel_state",),

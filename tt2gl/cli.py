@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tt2gl import __version__
-from tt2gl.commands import convert, doctor, record, verify
+from tt2gl.commands import check, convert, doctor, record, verify
 from tt2gl.commands.common import Run, say, seconds
 from tt2gl.diagnostics import ExitCode
 
@@ -23,8 +23,8 @@ _EPILOG = """\
 exit codes:
   0    done and clean
   1    the answer is no: --check found an output missing or out of date, two kernels are not equal, a port has
-       a fault, or doctor misses what a conversion needs
-  2    could not tell: a kernel could not be converted, compiled, simulated or run
+       a fault, check found a kernel worse or a port stale, or doctor misses what a conversion needs
+  2    could not tell: a kernel could not be converted, compiled, simulated or run, or there is no lock
   64   wrong usage     65   bad source     66   no such file     73   cannot write
   70   internal error  130  interrupted
 """
@@ -118,5 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_options(add("verify", verify.run, summary, with_launches))
     summary = "Run a command, and write down the Triton launches that it makes."
     record.add_options(add("record", record.run, summary, [common]))
+    summary = "Hold a project's kernels against tt2gl.lock: what compiles to something worse is stopped."
+    check.add_options(add("check", check.run, summary, with_launches))
     add("doctor", doctor.run, "Show versions, targets and GPU, and what is missing.", [common])
     return parser

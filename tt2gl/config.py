@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,25 @@ from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 
 
 @dataclass(frozen=True)
+class CheckConfig:
+    """`[tool.tt2gl.check]`: patterns of files, targets, and shares by which registers and shared memory may grow."""
+
+    files: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    registers: float = 0.1
+    shared: float = 0.0
+
+
+@dataclass(frozen=True)
 class Config:
-    """Defaults of a project. `launches` and `root` are resolved against the folder of the `pyproject.toml`."""
+    """Defaults of a project. `launches` and `root` are resolved against `folder`, that of the `pyproject.toml`."""
 
     target: str | None = None
     launches: Path | None = None
     root: Path | None = None
     no: frozenset[str] = frozenset()
+    check: CheckConfig = field(default_factory=CheckConfig)
+    folder: Path | None = None
 
 
 def read_config(start: Path) -> Config:
@@ -56,20 +68,59 @@ def _read(path: Path) -> Config | None:
         launches=path.parent / launches if launches is not None else None,
         root=path.parent / root if root is not None else None,
         no=frozenset(table.get("no", ())),
+        check=_check_config(path, text, table.get("check", {})),
+        folder=path.parent,
     )
+
+
+_EXAMPLES = {
+    "no": 'For example no = ["row_cache"].',
+    "files": 'For example files = ["kernels/**/*.py"].',
+    "targets": 'For example targets = ["sm90", "gfx942"].',
+}
+
+
+def _check_config(path: Path, text: str, table: dict[str, Any]) -> CheckConfig:
+    for key, value in table.items():
+        line = _line_of(text, key)
+        if key in ("files", "targets"):
+            _expect_names(path, line, key, value)
+        elif key not in ("registers", "shared"):
+            hint = "The keys are files, targets, registers and shared."
+            raise _error(path, line, f"There is no key {key!r} in [tool.tt2gl.check].", hint)
+        elif isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            message = f"The key {key} must be a number, from 0 on."
+            raise _error(path, line, message, f"For example {key} = 0.1: a tenth more is allowed.")
+    return CheckConfig(
+        files=tuple(table.get("files", ())),
+        targets=tuple(table.get("targets", ())),
+        registers=float(table.get("registers", CheckConfig.registers)),
+        shared=float(table.get("shared", CheckConfig.shared)),
+    )
+
+
+def _line_of(text: str, key: str) -> int:
+    lines = enumerate(text.splitlines(), 1)
+    return next((n for n, line in lines if re.match(rf'\s*"?{re.escape(key)}"?\s*=', line)), 0)
+
+
+def _expect_names(path: Path, line: int, key: str, value: Any) -> None:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        what = {"no": "rule names", "files": "patterns", "targets": "targets"}[key]
+        raise _error(path, line, f"The key {key} must be a list of {what}.", _EXAMPLES[key])
 
 
 def _check(path: Path, text: str, key: str, value: Any) -> None:
-    line = next(
-        (n for n, line in enumerate(text.splitlines(), 1) if re.match(rf'\s*"?{re.escape(key)}"?\s*=', line)), 0
-    )
-    if key not in ("target", "launches", "root", "no"):
-        raise _error(
-            path, line, f"There is no key {key!r} in [tool.tt2gl].", "The keys are target, launches, root and no."
-        )
-    if key == "no":
-        if not isinstance(value, list) or not all(isinstance(rule, str) for rule in value):
-            raise _error(path, line, "The key no must be a list of rule names.", 'For example no = ["row_cache"].')
+    line = _line_of(text, key)
+    if key not in ("target", "launches", "root", "no", "check"):
+        hint = "The keys are target, launches, root and no, and those of [tool.tt2gl.check]."
+        raise _error(path, line, f"There is no key {key!r} in [tool.tt2gl].", hint)
+    if key == "check":
+        if not isinstance(value, dict):
+            hint = "Write [tool.tt2gl.check] and the keys below it."
+            raise _error(path, line, "The value of tool.tt2gl.check is not a table.", hint)
+    elif key == "no":
+        _expect_names(path, line, key, value)
     elif not isinstance(value, str):
         raise _error(path, line, f"The key {key} must be a string.", f'For example {key} = "...".')
 

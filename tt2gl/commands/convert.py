@@ -59,6 +59,17 @@ def run(arguments: argparse.Namespace, run: Run) -> None:
         run.print_document()
 
 
+def _note(conversion: Conversion, output: Path) -> None:
+    """Have the project's lock, where there is one, say what the output was made of."""
+    from tt2gl.check.ports import note_port
+    from tt2gl.check.project import find_home
+
+    targets = {report.target for report in conversion.kernels if report.status == "converted"}
+    home = find_home(Path.cwd(), project_config().folder)
+    for target in targets:
+        note_port(output, Path(conversion.path), target, home)
+
+
 def _deliver(conversion: Conversion, output: Path, run: Run) -> None:
     """Write, compare or show one converted file, as the options say."""
     from tt2gl.files import read_if_there, write_text
@@ -76,6 +87,7 @@ def _deliver(conversion: Conversion, output: Path, run: Run) -> None:
         if not up_to_date:
             write_text(output, conversion.text)
         outcome = f"{output} is up to date" if up_to_date else f"wrote {output}"
+        _note(conversion, output)
     run.kernels.extend(conversion.kernels)
     run.files.append(FileEntry(conversion.path, str(output), up_to_date, diff))
     if arguments.check:

@@ -1,0 +1,1 @@
+"""`tt2gl check`: what kernels compile to, held against `tt2gl.lock`."""
