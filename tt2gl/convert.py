@@ -11,6 +11,7 @@ from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.dot_formulas import NoFormulaError
 from tt2gl.analysis.facts import LaunchFacts, without_rings
 from tt2gl.analysis.groups import alike, grouped, misaligned, traits
+from tt2gl.analysis.helper_loads import calls_in_between
 from tt2gl.analysis.kernel import observe_job, parsed
 from tt2gl.analysis.naming import listed
 from tt2gl.analysis.planner import KernelAnalysis
@@ -21,7 +22,7 @@ from tt2gl.infer.launches import infer_launches
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.kernel_state import Kernel
 from tt2gl.launches import Launch, check_launch, launches_for
-from tt2gl.lowering.lowered_source import LoweredSource, lowered_source
+from tt2gl.lowering.lowered_source import LoweredSource, lowered_source, with_inlined
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
@@ -59,17 +60,13 @@ def convert(
     rules = _chosen_rules(path, only, without)
     author = read_source(path)
     known = lowered_source(author, chosen)
-    source = known.work
-    kernels = [Kernel(function) for function in source.kernels if function.dialect == "triton"]
-    if not kernels:
-        raise _no_kernel(author)
-    for kernel in kernels:
-        _find_launches(kernel, source, launches, root)
-        _slice(kernel, source, chosen, root)
-    _observe(kernels, chosen, timeout)
-    if "pipeline" not in rules:
+    kernels = _observed(known, chosen, launches, root, timeout)
+    if "pipeline" in rules:
+        known, kernels = _inlined(known, kernels, chosen, launches, root, timeout)
+    else:
         for kernel in kernels:
             kernel.facts = {index: without_rings(seen) for index, seen in kernel.facts.items()}
+    source = known.work
     _explore(kernels, chosen, timeout)
     taken = {function.name for function in source.functions}
     for kernel in kernels:
@@ -130,6 +127,51 @@ def _slice(kernel: Kernel, source: SourceFile, target: Target, root: Path | None
         kernel.kept = kernel.kept or error.diagnostic
         return
     kernel.diagnostics.extend(kernel.slice.diagnostics)
+
+
+def _observed(
+    known: LoweredSource, target: Target, launches: Sequence[Launch] | None, root: Path | None, timeout: float
+) -> list[Kernel]:
+    """The kernels of a file with their launches, slices and facts."""
+    # A helper that is written out wherever it was called is no kernel for that.
+    names = {function.name for function in known.source.kernels}
+    triton = [function for function in known.work.functions if function.dialect == "triton"]
+    kernels = [Kernel(function) for function in triton if function.name in names]
+    if not kernels:
+        raise _no_kernel(known.source)
+    for kernel in kernels:
+        _find_launches(kernel, known.work, launches, root)
+        _slice(kernel, known.work, target, root)
+    _observe(kernels, target, timeout)
+    return kernels
+
+
+def _inlined(
+    known: LoweredSource,
+    kernels: list[Kernel],
+    target: Target,
+    launches: Sequence[Launch] | None,
+    root: Path | None,
+    timeout: float,
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file with helpers written out whose loads run ahead of a loop that calls them, and its kernels.
+
+    A call at a time of those that lead to a load, as only what compiles tells where the next one is.
+    """
+    while True:
+        places = {
+            place
+            for kernel in kernels
+            if kernel.slice is not None
+            for place in calls_in_between(list(kernel.facts.values()), parsed(kernel.slice), known.work.path)
+        }
+        step = with_inlined(known, places) if places else None
+        if step is None:
+            return known, kernels
+        again = _observed(step, target, launches, root, timeout)
+        if any(new.facts.keys() != old.facts.keys() for new, old in zip(again, kernels, strict=True)):
+            return known, kernels
+        known, kernels = step, again
 
 
 def _observe(kernels: Sequence[Kernel], target: Target, timeout: float) -> None:

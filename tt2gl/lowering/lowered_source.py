@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import libcst as cst
 from tt2gl.diagnostics import Diagnostic
 from tt2gl.lowering.block_pointers import Lowered, lowered
 from tt2gl.lowering.descriptors import lowered_descriptors
+from tt2gl.lowering.inlining import inlined
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target
 
@@ -56,6 +57,14 @@ class LoweredSource:
                     for made, original in _pairs(read_source(before.path, step.text), before, name):
                         text = text.replace(made, original)
         return text
+
+
+def with_inlined(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
+    """The file with the helpers called at these places of the working file written out; None where none can be."""
+    step = inlined(known.work, places)
+    if not step.functions:
+        return None
+    return replace(known, work=read_source(known.work.path, step.text), steps=(*known.steps, (step, known.work)))
 
 
 def lowered_source(source: SourceFile, target: Target) -> LoweredSource:

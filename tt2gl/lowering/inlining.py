@@ -1,0 +1,201 @@
+"""Helpers whose loads are to run ahead, written out at their calls, Triton to Triton: a loop takes its loads apart only
+where it has them in its own text.
+
+    @triton.jit
+    def row_block(ptr, rows, stride, n, D: tl.constexpr):
+        offs_d = tl.arange(0, D)
+        return tl.load(ptr + rows[:, None] * stride + offs_d[None, :], mask=rows[:, None] < n, other=0.0)
+
+    for start in range(0, n, BLOCK):
+        rows = start + tl.arange(0, BLOCK)
+        k = row_block(K + base, rows, stride, n, D)
+
+becomes
+
+    offs_d = tl.arange(0, D)
+    for start in range(0, n, BLOCK):
+        rows = start + tl.arange(0, BLOCK)
+        # row_block, written out: its loads run ahead of this loop
+        k = tl.load(K + base + rows[:, None] * stride + offs_d[None, :], mask=rows[:, None] < n, other=0.0)
+
+Triton does the same to every call, before its pipeliner. Which calls gain is decided by who asks; one whose helper
+cannot stand at its call (returns early, say) stays a call.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+from libcst.metadata import ByteSpanPositionProvider, ParentNodeProvider
+
+from tt2gl.jit_functions import JitFunction
+from tt2gl.lowering.block_pointers import Lowered
+from tt2gl.lowering.edits import Edit, apply
+from tt2gl.lowering.emission import Spans
+from tt2gl.lowering.helper_bodies import assigned_names, read_names
+from tt2gl.lowering.helper_calls import Caller, Inlined, Site, inline
+from tt2gl.source import SourceFile
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+# What a call may be part of in a statement: all of it is evaluated once, whatever else is.
+_AROUND = (
+    cst.Arg,
+    cst.Attribute,
+    cst.BinaryOperation,
+    cst.Call,
+    cst.Element,
+    cst.Index,
+    cst.Subscript,
+    cst.SubscriptElement,
+    cst.Tuple,
+    cst.UnaryOperation,
+)
+
+
+def inlined(source: SourceFile, places: Collection[tuple[int, int]]) -> Lowered:
+    """Write out the helpers called at these places (line, and column in bytes), where they can be."""
+    mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
+    text = source.text.removeprefix(_BYTE_ORDER_MARK)
+    file = _File(source, Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider)))
+    edits = {name: list(file.edits(function, places)) for name, function in file.functions.items()}
+    edits = {name: own for name, own in edits.items() if own}
+    new, lines = apply(text, [edit for own in edits.values() for edit in own])
+    pairs = {name: file.before_and_after(name, own) for name, own in edits.items()}
+    reached = {name: sorted(file.reached(name) & pairs.keys()) for name in file.functions}
+    originals = {name: tuple(pairs[other] for other in others) for name, others in reached.items() if others}
+    return Lowered(mark + new, lines, tuple(edits), {}, originals)
+
+
+@dataclass
+class _File:
+    """A file and the functions in it that may call each other."""
+
+    source: SourceFile
+    spans: Spans
+    functions: dict[str, JitFunction] = field(init=False)
+
+    def __post_init__(self) -> None:
+        triton = [function for function in self.source.functions if function.dialect == "triton"]
+        names = [function.name for function in self.source.functions]
+        self.functions = {one.name: one for one in triton if names.count(one.name) == 1 and not one.nested}
+
+    def reached(self, name: str) -> set[str]:
+        """A function and all of the file that it calls, through others too."""
+        found, pending = {name}, [name]
+        while pending:
+            more = (self.functions[pending.pop()].names_read & self.functions.keys()) - found
+            found |= more
+            pending += more
+        return found
+
+    def before_and_after(self, name: str, edits: Collection[Edit]) -> tuple[str, str]:
+        """A function's text as it becomes with its edits, and as it was."""
+        start, end = self.spans.of(self.functions[name].node)
+        before = self.spans.raw[start:end].decode()
+        return apply(before, [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits])[0], before
+
+    def edits(self, function: JitFunction, places: Collection[tuple[int, int]]) -> Iterator[Edit]:
+        """The edits of one function."""
+        calls = [call for call in self._calls(function) if self._place(call) in places]
+        if not calls:
+            return
+        own = frozenset(parameter.name for parameter in function.parameters)
+        names = own | read_names([function.node.body]).keys()
+        caller = Caller(function, self.source.module, names, assigned_names([function.node.body]), self.functions)
+        sites = [(call, self._helper(call), self._site(function, call)) for call in calls]
+        often = Counter((helper.name, site.scope) for _, helper, site in sites if site is not None)
+        told: set[str] = set()
+        for call, helper, site in sites:
+            inner = _Calls(self.functions.keys())
+            for arg in call.args:
+                arg.visit(inner)
+            # Calls in arguments first: those are gone when they are asked again for what is left.
+            if site is None or helper.name in self.reached_from(helper) or any(other in inner.calls for other in calls):
+                continue
+            done = inline(caller, helper, site, repeated=often[helper.name, site.scope] > 1)
+            if done is not None:
+                yield from self._written(done, helper, site, told)
+
+    def _helper(self, call: cst.Call) -> JitFunction:
+        assert isinstance(call.func, cst.Name)
+        return self.functions[call.func.value]
+
+    def reached_from(self, helper: JitFunction) -> set[str]:
+        """All that a helper calls."""
+        return {name for callee in helper.names_read & self.functions.keys() for name in self.reached(callee)}
+
+    def _written(self, done: Inlined, helper: JitFunction, site: Site, told: set[str]) -> Iterator[Edit]:
+        start, end = self.spans.of(site.statement)
+        indent, _ = self.spans.line(start)
+        if done.outside:
+            place = self.spans.of(site.outermost)[0]
+            yield Edit(place, place, self._indented("\n".join([*done.outside, ""]), self.spans.line(place)[0]))
+        lines = list(done.lines)
+        if helper.name not in told:
+            lines.insert(0, f"# {helper.name}, written out: its loads run ahead of this loop")
+            told.add(helper.name)
+        if done.whole:
+            lines += [done.result] if done.result is not None else []
+            yield Edit(start, end, self._indented("\n".join(lines), indent))
+            return
+        assert done.result is not None
+        yield Edit(start, start, self._indented("\n".join([*lines, ""]), indent))
+        yield Edit(*self.spans.whole(site.call), self._indented(done.result, indent))
+
+    def _indented(self, text: str, indent: str) -> str:
+        """Lines for a place that has its indentation already."""
+        first, *rest = text.split("\n")
+        newline = self.source.module.default_newline
+        # The last line may be empty, and what follows the text is on it.
+        ends = [False] * (len(rest) - 1) + [True]
+        return first + "".join(
+            f"{newline}{indent if line or end else ''}{line}" for line, end in zip(rest, ends, strict=False)
+        )
+
+    def _calls(self, function: JitFunction) -> list[cst.Call]:
+        found = _Calls(self.functions.keys())
+        function.node.body.visit(found)
+        return found.calls
+
+    def _place(self, call: cst.Call) -> tuple[int, int]:
+        start = self.spans.of(call)[0]
+        line = self.spans.raw.rfind(b"\n", 0, start) + 1
+        return self.spans.raw.count(b"\n", 0, start) + 1, start - line
+
+    def _site(self, function: JitFunction, call: cst.Call) -> Site | None:
+        """Where a call stands; None where it may be evaluated never or often."""
+        parents = self.source.wrapper.resolve(ParentNodeProvider)
+        node: cst.CSTNode = parents[call]
+        while isinstance(node, _AROUND):
+            node = parents[node]
+        line = parents[node]
+        if not isinstance(node, (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Expr, cst.Return)):
+            return None
+        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+            return None
+        outermost: cst.CSTNode = line
+        while isinstance(loop := parents[parents[outermost]], (cst.For, cst.While)) and parents[outermost] is loop.body:
+            outermost = loop
+        assert isinstance(outermost, cst.BaseStatement)
+        start = self.spans.of(call)[0]
+        statements = [each for each in function.node.body.body if isinstance(each, cst.BaseStatement)]
+        before = [each for each in statements if self.spans.of(each)[1] < start]
+        around = next(each for each in statements if self.spans.of(each)[1] > start)
+        scope = id(around) if isinstance(around, (cst.For, cst.While)) else 0
+        return Site(call, node, outermost, id(parents[outermost]), scope, before)
+
+
+class _Calls(cst.CSTVisitor):
+    """The calls of functions by their names, those in arguments before those that take them."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = names
+        self.calls: list[cst.Call] = []
+
+    def leave_Call(self, original_node: cst.Call) -> None:
+        if isinstance(original_node.func, cst.Name) and original_node.func.value in self.names:
+            self.calls.append(original_node)
