@@ -23,6 +23,7 @@ from tt2gl.matrix_layouts import (
     BATCHED_MMA_V2_SOURCE,
     CHAINED_WGMMA_SOURCE,
     MMA_V2_SOURCE,
+    TURNED_SOURCE,
     WGMMA_SOURCE,
     fma_source,
 )
@@ -30,6 +31,7 @@ from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.plan import HOST_TILES, FilePlan, FunctionPlan, KeptFunction
 from tt2gl.rewrite.file import KEPT
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
+from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
 from tt2gl.rewrite.tiles import HOST_TILES_SOURCE, LOAD_TILE_SOURCE, STORE_TILE_SOURCE
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
@@ -165,6 +167,8 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "loaded_layout": (LOADED_SOURCE,),
         "loaded_for_rows_layout": (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
         "load_tile": (LOAD_TILE_SOURCE,),
+        "upcast": (UPCAST_SOURCE,),
+        "turned": (TURNED_SOURCE,),
         "store_tile": (STORE_TILE_SOURCE,),
         HOST_TILES: (HOST_TILES_SOURCE,),
     }

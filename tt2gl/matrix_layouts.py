@@ -304,3 +304,16 @@ def operand_source(values: Sequence[Operand], accumulator: str, widths: Sequence
     ways = [*numbers([value.k_width for value in values])]
     ways += [Width(width.under(32), tuple(32 // bits for bits in width.values)) for width in widths]
     return written(values, [candidate(way) for way in ways])
+
+
+TURNED_SOURCE = '''@gluon.constexpr_function
+def turned(layout):
+    """The layout of a matrix transposed, by that of the matrix."""
+    if isinstance(layout, gl.BlockedLayout):
+        parts = layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta
+        return gl.BlockedLayout(*[list(reversed(part)) for part in parts], [1 - dim for dim in layout.order])
+    parts = layout.reg_bases, layout.lane_bases, layout.warp_bases, layout.block_bases
+    swapped = [[list(reversed(basis)) for basis in part] for part in parts]
+    return gl.DistributedLinearLayout(*swapped, list(reversed(layout.shape)))
+'''
+"""What a layout of a transposition is written by in Gluon."""

@@ -22,12 +22,33 @@ class Store:
 
 
 @dataclass(frozen=True)
+class Upcast:
+    """An operand of a scaled product that becomes one of 16 bits: its elements times their scales.
+
+    `at`: the place of the operand's format in the call, which stands for the result. `axis`: the dimension that is
+    summed over. `fast_math`: the author's, as source; with it a scale that is not a number is as any other.
+    """
+
+    at: Position
+    axis: int
+    fast_math: str
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A product of operands with shared scales (`tl.dot_scaled`): what becomes of each; None where it stays as it is."""
+
+    upcasts: tuple[Upcast | None, Upcast | None]
+
+
+@dataclass(frozen=True)
 class Dot:
     """A matrix product: its call, its operands and its accumulator by position; its name where it is split off.
 
     `instruction`: `fma`, `mma_v2`, `wgmma` or `tcgen05`. `layout`, `dims`, `dtype`: of its result. Without an
     accumulator it starts from zeros; with `is_sum` it takes the other side of the sum it stands in. `memory`: the
     layout of its accumulator in tensor memory, `lhs`: its first operand there, where that is not in shared memory.
+    `scaled`: its operands have scales.
     """
 
     call: Position
@@ -44,6 +65,12 @@ class Dot:
     name: str
     memory: str | None = None
     lhs: Store | None = None
+    scaled: Scaled | None = None
+
+    @property
+    def upcasts(self) -> tuple[Upcast, ...]:
+        """The operands that become ones of 16 bits."""
+        return tuple(each for each in self.scaled.upcasts if each is not None) if self.scaled is not None else ()
 
 
 @dataclass(frozen=True)
@@ -237,6 +264,7 @@ class FunctionPlan:
             yield from (f"{kind}_tile(" for kind in edits.tiles.values() if kind == "store")
             yield from (*edits.loads.values(), *(store.layout for store in edits.stores.values()))
             yield from (dot.layout for dot in edits.dots.values())
+            yield from ("upcast(" for dot in edits.dots.values() if dot.upcasts)
             yield from (layout for pairs in edits.arguments.values() for _, layout in pairs)
         yield from (f"{what.split()[0]}_with_index(" for what in self.edits.indexed.values())
         yield from (step.layout for steps in self.conversions.values() for step in steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tt2gl.analysis.terms import Cut, Pair, Root, Term, renamed, rendered, root_of
+from tt2gl.analysis.terms import Cut, Operand, Pair, Root, Term, Turned, packed, renamed, rendered, root_of
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,8 @@ from tt2gl.analysis.terms import Cut, Pair, Root, Term, renamed, rendered, root_
         (Cut(0, Cut(2, Root("layout"))), "gl.SliceLayout(0, gl.SliceLayout(2, layout))"),
         (Pair(Root("layout")), "paired(layout)"),
         (Cut(1, Pair(Root("layout"))), "gl.SliceLayout(1, paired(layout))"),
+        (Turned(Root("layout"), ()), "turned(layout)"),
+        (Turned(Root("layout"), ("M", "N")), "turned(gl.to_linear_layout(layout, [M, N]))"),
     ],
 )
 def test_source(term: Term, source: str) -> None:
@@ -37,7 +39,13 @@ def test_what_a_term_is_made_of(term: Term) -> None:
         (Cut(0, Root("a")), Cut(0, Root("b"))),
         (Pair(Cut(1, Root("a"))), Pair(Cut(1, Root("b")))),
         (Cut(0, Root("other")), Cut(0, Root("other"))),
+        (Turned(Root("a"), ("M", "N")), Turned(Root("b"), ("M", "N"))),
     ],
 )
 def test_renaming_changes_the_root_alone(term: Term, expected: Term) -> None:
     assert renamed(term, {"a": "b"}) == expected
+
+
+@pytest.mark.parametrize(("width", "half"), [("4", "2"), ("32 // bits", "32 // bits // 2")])
+def test_bytes_of_two_elements(width: str, half: str) -> None:
+    assert packed(Operand(0, Root("a"), width)) == Operand(0, Root("a"), half)

@@ -35,7 +35,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
 
 OTHERS = {"hoists", "signatures", "imports", "dispatches", "tiles"}
 
-WITHOUT = {"build", "collisions", "dots", "expressions", "file"}
+WITHOUT = {"build", "collisions", "dots", "expressions", "file", "scaled_dots"}
 """Modules that show no before and after, or several: what they do is not a rule's edit, or has a text between."""
 
 

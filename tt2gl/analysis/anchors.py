@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from tt2gl.analysis.graph import Node, Web, sources
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import Cut, Pair, Root, Term
+from tt2gl.analysis.terms import Cut, Pair, Root, Term, Turned
 
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 
@@ -134,11 +134,21 @@ class Anchors:
                 operand = node.operands[0].natural
                 whole = operand if isinstance(operand, Pair) else Pair(self.default(node))
                 return Cut(len(node.shape), whole)
+            case "opaque" if node.order == (1, 0):
+                return self._turned(node.operands[0])
             case "read":
                 return node.web.find().natural if node.web else None
             case "call" | "argument":
                 return node.value.natural if node.value else None
         return None
+
+    def _turned(self, operand: Node) -> Term | None:
+        """The layout of a product's transposition, which is kept as it comes; other values are laid out anew."""
+        natural = operand.natural
+        if operand.kind != "dot" or not isinstance(natural, Root):
+            return None
+        is_blocked = self.cores.dots[operand.chain].instruction not in ("wgmma", "mma_v2")
+        return Turned(natural, () if is_blocked else operand.dims_known)
 
     def _scanned(self, node: Node) -> Term | None:
         """The layout of a scan: only blocked ones are scanned, so for a dot's or a slice the default of the tile."""

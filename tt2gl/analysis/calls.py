@@ -75,6 +75,8 @@ class CallReader:
         )
         if name == "dot":
             return self.builder.dots.read(node, frame)
+        if name == "dot_scaled":
+            return self.builder.dots.read_scaled(node, frame)
         if name.endswith("tensor_descriptor"):
             return self.builder.descriptors.read(name, node, None, frame, fact)
         if name in LATER:

@@ -14,7 +14,7 @@ from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import suffixed
 from tt2gl.analysis.propagation import Clone, Decisions, DotWant, NamedWeb, RingWant, Spot
-from tt2gl.analysis.terms import IN_RING, Term
+from tt2gl.analysis.terms import IN_RING, Root, Term
 
 Context = tuple[int, int, CallChain]
 """Kernel, launch, calls: one way that a function was reached."""
@@ -210,6 +210,9 @@ def collect(
         put("ring", spot, spot.site.position, ring.slot)
     for spot, (term, dot) in decisions.dots.items():
         put("dot", spot, spot.site.position, term).dots[spot.site.position] = dot
+        if dot.site.scaled is not None:
+            # No layout, but what may differ between launches all the same.
+            put("scaled", spot, spot.site.position, Root(str(dot.site.scaled)))
         for kind, held in (("memory", dot.memory), ("lhs", dot.lhs)):
             if held is not None:
                 put(kind, spot, spot.site.position, held)

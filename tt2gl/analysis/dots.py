@@ -9,6 +9,7 @@ from tt2gl.analysis.calls import Arguments
 from tt2gl.analysis.facts import ConstFact, FunctionFact, TensorFact
 from tt2gl.analysis.graph import DotSite, Node
 from tt2gl.analysis.operations import gluon_dtype
+from tt2gl.analysis.scaled_dots import read_scaled
 from tt2gl.analysis.statics import position_of
 
 if TYPE_CHECKING:
@@ -67,6 +68,10 @@ class DotReader:
             is_sum=whole is not None,
         )
         return made
+
+    def read_scaled(self, node: ast.Call, frame: Frame) -> Node:
+        """The node of a product of operands with shared scales."""
+        return read_scaled(self.builder, node, frame)
 
     def precision(self, arguments: Arguments, frame: Frame, node: ast.Call) -> str | None:
         """The author's precision for 32-bit floats, as source; the options of the launch decide where it is None."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from tt2gl.analysis.lowered import lowered_facts
 from tt2gl.compiler import backend_for, build_ir, build_ttgir, generic_text, options_for, source_for
 from tt2gl.ir.parser import parse_module
 from tt2gl.launches import Launch
+from tt2gl.lowering.scaled_dots import unturned
 from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.targets import get_target
 
@@ -59,10 +62,21 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path) -> Laun
     accesses = _coalesced_accesses(module, backend, options, gpu, files)
     lowered = Lowered()
     if any(isinstance(fact, FunctionFact) and fact.name in _LOWERED for fact in watcher.facts()):
+        fn = _as_compiled(kernel, directory) or fn
         with _Watcher(files):
             final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
         lowered = lowered_facts(parse_module(generic_text(final)), lambda path: _author_file(path, files))
     return LaunchFacts(watcher.entry, watcher.functions, accesses, lowered, get_target(target).has_tma)
+
+
+def _as_compiled(kernel: Slice, directory: Path) -> Any:
+    """The kernel with products that lowering has turned as Triton turns them itself; None where it has none."""
+    modules = tuple(replace(module, text=unturned(module.text)) for module in kernel.modules)
+    if modules == kernel.modules:
+        return None
+    for module in modules:
+        sys.modules.pop(module.name, None)
+    return load_slice(replace(kernel, modules=modules), directory / "unturned")
 
 
 class _Watcher:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.terms import Term
+from tt2gl.plan import Scaled
 
 FunctionKey = tuple[str, int]
 """A jit function: the author's file and the line of its `def`."""
@@ -30,6 +31,7 @@ Kind = Literal[
     "join",  # two values, side by side in a last dimension of two
     "split",  # the reverse
     "dot",  # a matrix product, with what is added to it as third operand
+    "upcast",  # a scaled product's operand, and its scales if it has any, as one of 16 bits
     "descriptor",  # a tensor descriptor: no tensor, but its tiles have a layout in shared memory
     "opaque",  # result's layout is the compiler's to infer: reshape, permute, gather
     "call",  # the value that an inlined helper returned
@@ -53,6 +55,7 @@ class DotSite:
 
     `precision`: the author's choice for 32-bit floats, as source. `imprecise`: how many 8-bit products are added in
     less than 32 bits, as source. `is_sum`: the call is one side of a sum, whose other side it takes as its accumulator.
+    `scaled`: its operands have scales.
     """
 
     call: Position
@@ -63,6 +66,7 @@ class DotSite:
     precision: str | None
     imprecise: str | None
     is_sum: bool
+    scaled: Scaled | None = None
 
 
 @dataclass(eq=False)

@@ -62,6 +62,9 @@ def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:
 def _dot(operation: Operation, made: dict[int, Operation], uses: TensorMemoryUses) -> DotFact | None:
     """What a dot is carried out by; None where nothing says how its accumulator comes into registers."""
     a, b, accumulator = operation.operands[:3]
+    # A product by wgmma may be taken apart along K: its second operand is then part of a tile.
+    while (part := made.get(id(b))) is not None and part.name == "ttg.memdesc_subslice":
+        b = part.operands[0]
     kind = _INSTRUCTIONS.get(operation.name)
     layout = _layout(accumulator.type)
     if kind in ("tcgen05", "tcgen05_scaled"):

@@ -44,7 +44,6 @@ IGNORED = {
 }  # fmt: skip
 
 LATER = {
-    "dot_scaled": ("TTG302", "scaled matrix multiplication (`tl.dot_scaled`)"),
     "make_block_ptr": ("TTG303", "a block pointer (`tl.make_block_ptr`)"),
     "advance": ("TTG303", "a block pointer (`tl.advance`)"),
 }

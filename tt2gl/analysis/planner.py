@@ -17,7 +17,7 @@ from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.naming import class_names, listed, unused
 from tt2gl.analysis.propagation import Decisions, DotWant
 from tt2gl.analysis.staging import Refusal
-from tt2gl.analysis.terms import IN_RING, Operand, Stored, renamed, rendered, root_of, skeleton
+from tt2gl.analysis.terms import IN_RING, Cut, Operand, Pair, Stored, Term, Turned, renamed, rendered, root_of, skeleton
 from tt2gl.plan import ENTRY, STAGES, Conversion, Declaration, Dot, Edits, FunctionPlan, Ring, Stages, Store
 
 
@@ -206,7 +206,7 @@ class Planner:
         said = {context[1]: rendered(renamed(term, analysis.names)) for context, term in wanted.items()}
         if len(set(said.values())) == 1:
             text, term = next(iter(said.values())), next(iter(wanted.values()))
-            return self._operand(analysis, text, term) if isinstance(term, Operand) else text
+            return self._with_names(analysis, text, term)
         return self._choice(analysis, said, position, wanted)
 
     def _told_apart(self, key: Body, wanted: Wanted, position: Position) -> str:
@@ -218,11 +218,21 @@ class Planner:
                 raise
             return "as it comes"
 
-    def _operand(self, analysis: KernelAnalysis, text: str, term: Operand) -> str:
-        """The name of a dot operand's layout: `rhs_layout`, or `acc_rhs_layout` where there are several."""
+    def _with_names(self, analysis: KernelAnalysis, text: str, term: Term) -> str:
+        """A layout's source, with a name for what it has of a dot's operand or transposition."""
+        inner = term
+        while isinstance(inner, Cut | Pair):
+            inner = inner.parent
+        if not isinstance(inner, Operand | Turned):
+            return text
+        said = rendered(renamed(inner, analysis.names))
+        return text.replace(said, self._derived(analysis, said, inner))
+
+    def _derived(self, analysis: KernelAnalysis, text: str, term: Operand | Turned) -> str:
+        """The name of a layout of a dot's operand or transposition: `rhs_layout`, or `acc_rhs_layout` of several."""
         known = self.operands.setdefault(analysis.body(analysis.function), {})
         if text not in known:
-            side = ("lhs", "rhs")[term.index]
+            side = ("lhs", "rhs")[term.index] if isinstance(term, Operand) else "turned"
             whole = analysis.names[term.parent.name].removesuffix("_layout")
             name = f"{side}_layout" if whole == "mma" else f"{whole}_{side}_layout"
             known[text] = unused(name, {*analysis.taken, *analysis.names.values(), *known.values()})
@@ -316,6 +326,9 @@ class Planner:
 
             passed = {p: names for (caller, p), names in self.passed.items() if caller == key and inside_of(p)}
             memory, lhs = spelled("memory"), spelled("lhs")
+            for position, wanted in function.wanted("scaled", statement, version).items():
+                if len(set(wanted.values())) > 1:
+                    raise Conflict(key, position, [wanted])
             extents = {p: names for p, names in self._extents(key).items() if inside_of(p)}
             stages = {p: pair for p, pair in self._stage_arguments(key).items() if inside_of(p)}
             return Edits(
@@ -414,6 +427,7 @@ def _dot(want: DotWant, layout: str, memory: str | None, lhs: str | None) -> Dot
         want.name,
         memory,
         Store(lhs, want.lhs.dims) if lhs is not None and want.lhs is not None else None,
+        site.scaled,
     )
 
 

@@ -16,7 +16,7 @@ from tt2gl.analysis.facts import CallChain, Instruction, Position
 from tt2gl.analysis.graph import Definition, DotSite, FunctionKey, Node, Site, Web
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import IN_RING, Cut, Operand, Stored, Term
+from tt2gl.analysis.terms import IN_RING, Cut, Operand, Stored, Term, packed
 from tt2gl.plan import ENTRY
 
 Clone = Term | None
@@ -235,6 +235,9 @@ class Propagation(Anchors):
                 )
             case "dot":
                 self._dot(node, term, spot)
+            case "upcast":
+                self._upcast(node, term, clone)
+                self.decisions.converts[spot] = term
             case "opaque" if in_ring(node):
                 self.resolve(node.operands[0], IN_RING, clone)
                 self.decisions.views[spot] = node.order
@@ -273,7 +276,7 @@ class Propagation(Anchors):
                 shared = self._operand_term(node) if node.function == "interleave" else None
                 for operand in node.operands:
                     self.resolve(operand, shared, clone) if shared else self.settle(operand, clone)
-                if not node.several:
+                if not node.several and node.natural != term:
                     self.decisions.converts[spot] = term
             case "call" | "argument":
                 self._passed(node, term, spot)
@@ -338,8 +341,23 @@ class Propagation(Anchors):
             self._after(made, web.name, natural, slot)
             self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
             return
-        self.settle(operand, clone)
+        if operand.kind == "upcast":
+            self._upcast(operand, None, clone)
+        else:
+            self.settle(operand, clone)
         self.decisions.stores[Spot(operand.site, clone)] = slot
+
+    def _upcast(self, node: Node, term: Term | None, clone: Clone) -> None:
+        """Have an operand's elements in the layout that its 16 bits are wanted in, where they can be: as they come."""
+        elements, *scales = node.operands
+        if isinstance(term, Operand):
+            self.resolve(elements, term if elements.shape == node.shape else packed(term), clone)
+        elif term is not None and elements.shape == node.shape:
+            self.resolve(elements, term, clone)
+        else:
+            self.settle(elements, clone)
+        for scale in scales:
+            self.settle(scale, clone)
 
     def _join(self, node: Node, term: Term, spot: Spot) -> None:
         own = node.natural if node.natural is not None else self.paired(node.operands[0])

@@ -3,7 +3,8 @@
 A term says how a tensor's layout follows from a named one: the layout itself (`Root`), a slice of one along a
 dimension that a reduction removed or an `expand_dims` will add (`Cut`, Gluon's `SliceLayout`), or one with a last
 dimension of two elements that one thread holds (`Pair`: what `join` gives and `split` takes), the layout of a dot's
-operand (`Operand`) that follows from its accumulator's, or a layout of shared memory (`Stored`).
+operand (`Operand`) that follows from its accumulator's, that of a dot's transposition (`Turned`), or a layout of shared
+memory (`Stored`).
 """
 
 from __future__ import annotations
@@ -43,6 +44,18 @@ class Operand:
 
 
 @dataclass(frozen=True)
+class Turned:
+    """`turned(parent)`: what the transposition of a matrix has, which has `parent`.
+
+    `dims`: the extents of that matrix as source, where `parent` has to be told by its bases:
+    `turned(gl.to_linear_layout(parent, dims))`.
+    """
+
+    parent: Root
+    dims: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Stored:
     """In shared memory, in the layout named; `dims` are the extents as source. `IN_RING` where a ring holds the value.
 
@@ -57,7 +70,13 @@ class Stored:
 IN_RING = Stored(Root(""))
 """A slot of a ring: its layout is the ring's own."""
 
-Term = Root | Cut | Pair | Operand | Stored
+Term = Root | Cut | Pair | Operand | Turned | Stored
+
+
+def packed(term: Operand) -> Operand:
+    """The layout of bytes with two elements each that unpack to a dot's operand."""
+    width = str(int(term.k_width) // 2) if term.k_width.isdigit() else f"{term.k_width} // 2"
+    return replace(term, k_width=width)
 
 
 def root_of(term: Term) -> Root:
@@ -75,7 +94,7 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
         return Pair(renamed(term.parent, names))
     if isinstance(term, Operand):
         return Operand(term.index, Root(names.get(term.parent.name, term.parent.name)), term.k_width)
-    if isinstance(term, Stored):
+    if isinstance(term, Turned | Stored):
         return replace(term, parent=Root(names.get(term.parent.name, term.parent.name)))
     return Root(names.get(term.name, term.name))
 
@@ -93,6 +112,10 @@ def rendered(term: Term, alias: str = "gl") -> str:
         return f"paired({rendered(term.parent, alias)})"
     if isinstance(term, Operand):
         return f"{alias}.DotOperandLayout({term.index}, {rendered(term.parent, alias)}, {term.k_width})"
+    if isinstance(term, Turned):
+        parent = rendered(term.parent, alias)
+        bases = f"{alias}.to_linear_layout({parent}, [{', '.join(term.dims)}])" if term.dims else parent
+        return f"turned({bases})"
     if isinstance(term, Stored):
         return term.parent.name
     return term.name

@@ -12,6 +12,7 @@ from tt2gl.diagnostics import Diagnostic
 from tt2gl.lowering.block_pointers import Lowered, lowered
 from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.inlining import inlined
+from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target
 
@@ -68,10 +69,12 @@ def with_inlined(known: LoweredSource, places: Collection[tuple[int, int]]) -> L
 
 
 def lowered_source(source: SourceFile, target: Target) -> LoweredSource:
-    """Lower block pointers, and where the target has no TMA the descriptors that kernels make."""
+    """Lower block pointers, products that Triton turns, and where the target has no TMA descriptors made in kernels."""
     found: list[tuple[Lowered, SourceFile]] = []
     work = source
     lowerings = [lowered] if target.has_tma else [lowered, lowered_descriptors]
+    if target.backend == "cuda":
+        lowerings.append(turned_dots)
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:

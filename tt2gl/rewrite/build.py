@@ -14,6 +14,7 @@ ADDED = (
     "_first_max", "_first_min", "_any_max", "_any_min",
     "mma_v2", "warpgroup_mma", "fence_async_shared",
     "mbarrier", "tma", "tma_load", "tma_store", "load_tile", "store_tile", "with_tile_layouts",
+    "upcast", "turned",
     "mma_v2_layout", "batched_mma_v2_layout", "wgmma_layout", "chained_wgmma_layout", "fma_layout", "swizzled_layout",
     "TensorMemoryLayout", "tensor_memory_layout", "loaded_layout", "loaded_for_rows_layout",
 )  # fmt: skip

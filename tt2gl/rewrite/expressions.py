@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import libcst as cst
 
-from tt2gl.plan import RING_MARK, Dot, Edits, FunctionPlan, Position
+from tt2gl.plan import RING_MARK, Dot, Edits, FunctionPlan, Position, Upcast
 from tt2gl.rewrite.build import MARK
 from tt2gl.rewrite.conversions import conversion_lines, converted
 from tt2gl.rewrite.creations import with_keywords, with_layout
@@ -16,6 +16,7 @@ from tt2gl.rewrite.fills import filled
 from tt2gl.rewrite.hoists import Loop, before_loop
 from tt2gl.rewrite.index_reductions import with_helper
 from tt2gl.rewrite.names import rewrite_name
+from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted
 from tt2gl.rewrite.tiles import through_tile
 
 _NOWHERE = (0, 0, 0, 0)
@@ -36,6 +37,8 @@ class Expressions(cst.CSTTransformer):
         super().__init__()
         self.taken = taken
         self.edits, self.locate, self.qualify, self.renamed = edits, locate, qualify, renamed
+        # What is put together at these places is edited then, and not what the author has there.
+        self.composed = {upcast.at for dot in edits.dots.values() for upcast in dot.upcasts}
         self.pending: list[cst.BaseSmallStatement] = []
         self.before: dict[Position, list[cst.BaseSmallStatement]] = {}
         self.target, self.reads_target = "", False
@@ -72,6 +75,8 @@ class Expressions(cst.CSTTransformer):
 
     def _edited(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
         edits = self.edits
+        if at in self.composed:
+            return node
         if isinstance(original, cst.Name):
             name = edits.reads.get(at) or edits.targets.get(at) or self.renamed.get(original.value)
             if name is not None:
@@ -136,14 +141,32 @@ class Expressions(cst.CSTTransformer):
 
     def _instruction(self, node: cst.BaseExpression, dot: Dot, added: cst.BaseExpression | None) -> cst.BaseExpression:
         assert isinstance(node, cst.Call)
-        a, b = argument(node, "input", 0), argument(node, "other", 1)
-        assert a is not None
-        assert b is not None
+        a, b = self._operands(node, dot)
         if dot.accumulator is not None:
-            added = argument(node, "acc", 2)
+            added = argument(node, "acc", 2 if dot.scaled is None else 6)
         if any(_stores(statement) for statement in self.pending):
             self.pending.append(fence())
         return product(dot, a, b, added)
+
+    def _operands(self, node: cst.Call, dot: Dot) -> tuple[cst.BaseExpression, cst.BaseExpression]:
+        """Both operands of a product, as its instruction takes them."""
+        if dot.scaled is None:
+            a, b = argument(node, "input", 0), argument(node, "other", 1)
+        else:
+            a, b = (
+                scaled_operand(node, side) if upcast is None else self._upcast(node, side, upcast)
+                for side, upcast in enumerate(dot.scaled.upcasts)
+            )
+        assert a is not None
+        assert b is not None
+        return a, b
+
+    def _upcast(self, node: cst.Call, side: int, upcast: Upcast) -> cst.BaseExpression:
+        """An operand as one of 16 bits, in the layout or the memory that it is wanted in."""
+        call = upcasted(node, side, upcast)
+        made = self._in_memory(call, call, upcast.at)
+        layout = self.edits.converts.get(upcast.at)
+        return converted(made, layout) if layout is not None else made
 
     def _split_off(self, dot: Dot) -> str:
         """What a product is called that the rest of its statement reads: the statement's result, where it may be."""

@@ -1,0 +1,41 @@
+"""Operands of scaled products: found in their call, and put into 16 bits."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from tt2gl.plan import Upcast
+from tt2gl.rewrite.build import MARK
+from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted
+
+IN_ORDER = 'tl.dot_scaled(a, a_scale, F, b, b_scale, "e2m1", acc)'
+BY_KEYWORD = 'tl.dot_scaled(rhs=b, rhs_scale=b_scale, rhs_format="e2m1", lhs=a, lhs_scale=a_scale, lhs_format=F)'
+
+
+def call(text: str) -> cst.Call:
+    made = cst.parse_expression(text)
+    assert isinstance(made, cst.Call)
+    return made
+
+
+def code(node: cst.BaseExpression | None) -> str:
+    assert node is not None
+    return cst.Module([]).code_for_node(node).replace(MARK, "")
+
+
+@pytest.mark.parametrize("text", [IN_ORDER, BY_KEYWORD])
+def test_operands(text: str) -> None:
+    found = [code(scaled_operand(call(text), side, part)) for side in (0, 1) for part in ("", "_scale", "_format")]
+    assert found == ["a", "a_scale", "F", "b", "b_scale", '"e2m1"']
+
+
+@pytest.mark.parametrize("text", [IN_ORDER, BY_KEYWORD])
+def test_each_side_knows_the_format_of_the_other(text: str) -> None:
+    made = [code(upcasted(call(text), side, Upcast((1, 0, 1, 0), 1 - side, "True"))) for side in (0, 1)]
+    assert made == ['upcast(a, a_scale, F, "e2m1", 1, True)', 'upcast(b, b_scale, "e2m1", F, 0, True)']
+
+
+def test_an_operand_without_scales() -> None:
+    made = upcasted(call('tl.dot_scaled(a, s, "fp16", b, rhs_format="e5m2")'), 1, Upcast((1, 0, 1, 0), 0, "False"))
+    assert code(made) == 'upcast(b, None, "e5m2", "fp16", 0, False)'

@@ -1,0 +1,73 @@
+"""Rule `scaled_dots`: where no instruction multiplies operands with shared scales, they become ones of 16 bits first.
+
+acc = tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e2m1", acc)                        # before
+
+acc = mma_v2(upcast(a, a_scale, "e4m3", "e2m1", 1, False), ..., acc)                    # after
+
+That is what Triton's compiler does (DecomposeScaledBlocked), by the same operations. The converted file carries the
+function that is called: elements come in any layout, and their scales are brought to where they are multiplied.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tt2gl.plan import Upcast
+from tt2gl.rewrite.build import bare, call, expression
+
+UPCAST_SOURCE = '''@gluon.jit
+def upcast(x, scale, form: gl.constexpr, other: gl.constexpr, axis: gl.constexpr, fast_math: gl.constexpr):
+    """An operand in 16 bits: each of its scales, which are exponents alone, serves 32 elements along `axis`.
+
+    `form` is its format, `other` that of the operand that it is multiplied with.
+    """
+    dtype: gl.constexpr = gl.float16 if form == "fp16" or other == "fp16" else gl.bfloat16
+    if form == "e2m1":
+        value = gl.fp4_to_fp(x, dtype, axis)
+    elif form == "e4m3":
+        value = x.to(gl.float8e4nv, bitcast=True).to(dtype)
+    elif form == "e5m2":
+        value = x.to(gl.float8e5, bitcast=True).to(dtype)
+    else:
+        value = x.to(dtype)
+    if scale is not None:
+        shape: gl.constexpr = value.shape
+        if axis == 0:
+            value = value.reshape([shape[0] // 32, 32, shape[1]])
+            scale = scale.permute((1, 0))
+        else:
+            value = value.reshape([shape[0], shape[1] // 32, 32])
+        scale = gl.convert_layout(scale.to(gl.uint8, bitcast=True), gl.SliceLayout(axis + 1, value.type.layout))
+        if dtype == gl.bfloat16:
+            power = (scale.to(gl.uint16) << 7).to(gl.bfloat16, bitcast=True)
+        else:
+            power = (scale.to(gl.uint32) << 23).to(gl.float32, bitcast=True).to(dtype)
+        value = value * gl.expand_dims(power, axis + 1)
+        if not fast_math:
+            value = gl.where(gl.expand_dims(scale == 255, axis + 1), float("nan"), value)
+        value = value.reshape(shape)
+    return value
+'''
+
+_SIDES = (("lhs", 0), ("rhs", 3))
+
+
+def scaled_operand(node: cst.Call, side: int, part: str = "") -> cst.BaseExpression | None:
+    """An operand of `tl.dot_scaled`, or with `part` (`_scale`, `_format`) what comes along with it."""
+    name, place = _SIDES[side]
+    place += ("", "_scale", "_format").index(part)
+    for index, arg in enumerate(node.args):
+        if arg.keyword is not None and arg.keyword.value == f"{name}{part}" or arg.keyword is None and index == place:
+            return bare(arg.value)
+    return None
+
+
+def upcasted(node: cst.Call, side: int, upcast: Upcast) -> cst.Call:
+    """An operand of `tl.dot_scaled` as one of 16 bits, in whatever layout that has."""
+    elements, scale, form = (scaled_operand(node, side, part) for part in ("", "_scale", "_format"))
+    other = scaled_operand(node, 1 - side, "_format")
+    assert elements is not None
+    assert form is not None
+    assert other is not None
+    told = expression(str(upcast.axis)), expression(upcast.fast_math)
+    return call("upcast", elements, scale or expression("None"), form, other, *told)
