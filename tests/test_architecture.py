@@ -15,6 +15,7 @@ FLOORS = (
     ("__main__",),
     ("cli",),
     ("commands",),
+    ("port",),
     ("verify.api", "check", "doctor", "record"),
     ("convert",),
     ("file_plan", "shared_memory"),
@@ -31,6 +32,7 @@ FLOORS = (
     ("host", "targets", "report", "simulate"),
     ("files", "config", "results"),
     ("diagnostics", "formatting", "isolate", "ir"),
+    ("cores",),
 )
 """From the top: a module imports modules of floors below its own, or of its own package."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tt2gl import __version__
-from tt2gl.commands import check, convert, doctor, record, verify
+from tt2gl.commands import check, convert, doctor, port, record, verify
 from tt2gl.commands.common import Run, say, seconds
 from tt2gl.diagnostics import ExitCode
 
@@ -116,6 +116,8 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_options(add("convert", convert.run, summary, with_launches))
     summary = "Compile a file's kernels and their Gluon, compare."
     verify.add_options(add("verify", verify.run, summary, with_launches))
+    summary = "Port a folder: convert every file, verify, copy the rest."
+    port.add_options(add("port", port.run, summary, with_launches))
     summary = "Run a command, and write down the Triton launches that it makes."
     record.add_options(add("record", record.run, summary, [common]))
     summary = "Hold a project's kernels against tt2gl.lock: what compiles to something worse is stopped."

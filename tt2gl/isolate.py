@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, NoReturn, TypeVar
 
+from tt2gl.cores import available_cores
+
 T = TypeVar("T")
 
 Kind = Literal["ok", "error", "crash", "timeout"]
@@ -184,11 +186,6 @@ def map_isolated(
             for child in running:
                 child.end()
     return [outcome for outcome in outcomes if outcome is not None]
-
-
-def available_cores() -> int:
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def one_line(error: BaseException) -> str:

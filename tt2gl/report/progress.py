@@ -6,11 +6,17 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
+from typing import Protocol
 
-Advance = Callable[[int, int], None]
-"""Called with how much is done and how much there is."""
+
+class Advance(Protocol):
+    """Called with how much is done and how much there is, of a step where there are several."""
+
+    def __call__(self, done: int, total: int, step: str = "") -> None:
+        """Take note of it."""
+
 
 PATIENCE = 2.0  # seconds before a bar appears
 _REFRESH = 0.2  # seconds between drawings
@@ -24,7 +30,7 @@ def progress(label: str) -> Iterator[Advance]:
     inherit a lock that nobody holds.
     """
     if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
-        yield lambda _done, _total: None
+        yield _not_shown
         return
     bar = _Bar(label)
     before = signal.signal(signal.SIGALRM, bar.tick)
@@ -37,13 +43,18 @@ def progress(label: str) -> Iterator[Advance]:
         bar.close()
 
 
+def _not_shown(done: int, total: int, step: str = "") -> None:
+    """There is no bar."""
+
+
 class _Bar:
     def __init__(self, label: str) -> None:
         # Imported here, not at the first tick: a signal handler may interrupt an import.
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+        words = TextColumn("{task.description}", markup=False)
+        columns = (words, BarColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
         # rich would send what is printed meanwhile to the bar's stream, stdout's text included.
         self._rich = Progress(
             *columns,
@@ -52,19 +63,25 @@ class _Bar:
             auto_refresh=False,
             redirect_stdout=False,
             redirect_stderr=False,
+            # Jobs differ: what is left is told by all that is done.
+            speed_estimate_period=3600.0,
         )
         self._label = label
         self._task = self._rich.add_task(label, total=None)
         self._done = 0
         self._total: int | None = None
+        self._step = ""
 
-    def advance(self, done: int, total: int) -> None:
-        self._done, self._total = done, total
+    def advance(self, done: int, total: int, step: str = "") -> None:
+        if step != self._step:
+            self._rich.reset(self._task, total=total, completed=done)
+        self._done, self._total, self._step = done, total, step
 
     def tick(self, _signal: int, _frame: FrameType | None) -> None:
         self._rich.start()
+        step = f": {self._step}" if self._step else ""
         count = f" {self._done}/{self._total}" if self._total else ""
-        self._rich.update(self._task, description=self._label + count, completed=self._done, total=self._total)
+        self._rich.update(self._task, description=self._label + step + count, completed=self._done, total=self._total)
         self._rich.refresh()
 
     def close(self) -> None:

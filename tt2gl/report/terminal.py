@@ -39,7 +39,7 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
 def print_conversion(conversion: Conversion, outcome: str) -> None:
     """The diagnostics of a converted file, then one line: its kernels by status, and `outcome`."""
     print_diagnostics(all_diagnostics(conversion))
-    console(sys.stderr).print(Text(f"{conversion.path}: {_tally(conversion.kernels)}; {outcome}"))
+    console(sys.stderr).print(Text(f"{conversion.path}: {tally(conversion.kernels)}; {outcome}"))
 
 
 def all_diagnostics(conversion: Conversion) -> list[Diagnostic]:
@@ -48,7 +48,7 @@ def all_diagnostics(conversion: Conversion) -> list[Diagnostic]:
     return sorted(found, key=lambda each: (each.file, each.line, each.column))
 
 
-def _tally(reports: Sequence[KernelReport]) -> str:
+def tally(reports: Sequence[KernelReport]) -> str:
     """Targets, then kernels by status, counted by name: one is converted when it is under all its launches."""
     statuses: dict[str, Status] = {}
     for status in _STATUS_WORDS:  # the worst status of a kernel comes last and stays

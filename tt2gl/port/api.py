@@ -1,0 +1,275 @@
+"""`port`: a folder of kernels converted for each target, written as one tree, and compared with what it was.
+
+Three steps, each a round of independent jobs: convert every file; write the trees, where layouts that several files
+need have one place; verify what was written. What a job returns goes to the journal at once, and the trees are made of
+the journal's results in the order of the files: how many jobs ran, in what order, and how often the port was
+interrupted, shows nowhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+from tt2gl.cores import available_cores
+from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
+from tt2gl.files import read_if_there, write_text
+from tt2gl.isolate import Outcome, map_isolated, preload
+from tt2gl.launch_file import launch_to_json
+from tt2gl.port.jobs import Converted, ConvertJob, Settings, VerifyJob, run_convert, run_verify
+from tt2gl.port.journal import (
+    NAME,
+    Journal,
+    converted_from_json,
+    converted_to_json,
+    reports_from_json,
+    reports_to_json,
+)
+from tt2gl.port.shared_helpers import with_shared_helpers
+from tt2gl.port.tree import Tree, copy_file, read_tree
+from tt2gl.report.document import header
+from tt2gl.results import KernelReport
+from tt2gl.targets import default_target, get_target
+
+T = TypeVar("T")
+Work = TypeVar("Work", ConvertJob, VerifyJob)
+
+Progress = Callable[[str, int, int], None]
+"""Called with the step, how many of its jobs are done, and how many there are."""
+
+# What a file may take beyond its launches, in seconds: reading, analysis, writing.
+_PATIENCE = 300.0
+
+
+@dataclass(frozen=True)
+class PortedFile:
+    """One file for one target: where it went, and what became of its kernels."""
+
+    path: str
+    output: str
+    target: str
+    kernels: tuple[KernelReport, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True)
+class Port:
+    """What was ported: the files that have kernels, and how many others were copied for each target."""
+
+    files: tuple[PortedFile, ...]
+    copied: int
+
+
+def port(
+    directory: Path | str,
+    out: Path | str,
+    *,
+    targets: Sequence[str] = (),
+    settings: Settings | None = None,
+    jobs: int | None = None,
+    resume: bool = False,
+    on_progress: Progress | None = None,
+) -> Port:
+    """Port every file of `directory` into `out`, or for several targets into `out/TARGET`; other files are copied.
+
+    `jobs` files are worked on at a time (default: the cores there are). With `resume`, results that the journal in
+    `out` has already are taken from it. Raises DiagnosticError where the folder cannot be read, `out` cannot be written
+    or holds something else (TTG006), and for an unknown target.
+    """
+    out, settings = Path(out), settings or Settings()
+    names = list(dict.fromkeys(get_target(name).name for name in targets)) or [default_target().name]
+    tree = read_tree(Path(directory), out)
+    _check_output(out)
+    with Journal(out / NAME, resume=resume) as journal:
+        crew = _Crew(journal, jobs or available_cores(), on_progress)
+        outputs = {name: out / name if len(names) > 1 else out for name in names}
+        works = [(name, place) for name in names for place in tree.candidates]
+        converted = dict(zip(works, _convert(works, tree, settings, crew), strict=True))
+        for name, folder in outputs.items():
+            _write(tree, folder, {place: converted[name, place] for place in tree.candidates})
+        reports = _verify(converted, tree, outputs, settings, crew)
+    files = tuple(
+        PortedFile(str(tree.path(place)), str(outputs[name] / place), name, reports[name, place], found.diagnostics)
+        for (name, place), found in converted.items()
+        if found.kernels or found.diagnostics
+    )
+    return Port(files, len(tree.files) - len({file.path for file in files}))
+
+
+def _check_output(out: Path) -> None:
+    """Refuse a folder that holds anything, unless a port has been there."""
+    if out.exists() and not (out / NAME).exists() and (not out.is_dir() or any(out.iterdir())):
+        hint = "Name an empty folder, one that is not there yet, or that of an earlier port."
+        problem = Diagnostic("TTG006", Severity.ERROR, str(out), 0, 0, "The output is not empty, and no port.", hint)
+        raise DiagnosticError(problem, ExitCode.USAGE)
+
+
+@dataclass(frozen=True)
+class _Crew:
+    """Who does the jobs: so many at a time, none that the journal has."""
+
+    journal: Journal
+    size: int
+    on_progress: Progress | None
+
+    @property
+    def cores(self) -> int:
+        """Cores for each of the jobs that run beside each other."""
+        return max(1, available_cores() // self.size)
+
+    def do(
+        self,
+        step: str,
+        keys: Sequence[str],
+        function: Callable[[Work], T],
+        jobs: Sequence[Work],
+        to_json: Callable[[Work, Outcome[T]], Mapping[str, Any]],
+        timeout: float,
+    ) -> Iterator[Mapping[str, Any]]:
+        """The journal's entries of these jobs, once those are done that it did not have."""
+        waiting = [index for index, key in enumerate(keys) if key not in self.journal.entries]
+        done = len(jobs) - len(waiting)
+        self._tell(step, done, len(jobs))
+
+        def on_done(index: int, outcome: Outcome[T]) -> None:
+            nonlocal done
+            key = keys[waiting[index]]
+            entry = {"step": step, **to_json(jobs[waiting[index]], outcome)}
+            self.journal.append(key, entry)
+            self.journal.entries[key] = entry
+            done += 1
+            self._tell(step, done, len(jobs))
+
+        if waiting:
+            preload()
+        arguments = [(jobs[index],) for index in waiting]
+        map_isolated(function, arguments, workers=self.size, timeout=timeout, on_done=on_done)
+        return (self.journal.entries[key] for key in keys)
+
+    def _tell(self, step: str, done: int, total: int) -> None:
+        if self.on_progress is not None:
+            self.on_progress(step, done, total)
+
+
+# ------------------------------------------------------------------------------------------------- the steps
+
+
+def _convert(
+    works: Sequence[tuple[str, PurePosixPath]], tree: Tree, settings: Settings, crew: _Crew
+) -> Iterator[Converted]:
+    jobs = [ConvertJob(tree.path(place), name, settings, crew.cores) for name, place in works]
+    keys = [_key("convert", place, name, tree.digest, _conversion_facts(settings)) for name, place in works]
+
+    def to_json(job: ConvertJob, outcome: Outcome[Converted]) -> Mapping[str, Any]:
+        found = outcome.value or Converted(None, (), (_broken(job, "converted", outcome),))
+        return {"file": str(job.path), "target": job.target, **converted_to_json(found)}
+
+    return map(converted_from_json, crew.do("converting", keys, run_convert, jobs, to_json, _limit(settings)))
+
+
+def _write(tree: Tree, folder: Path, converted: Mapping[PurePosixPath, Converted]) -> None:
+    """One target's tree: ports where there are some, all else as it is."""
+    texts = {}
+    for place, found in converted.items():
+        original = read_if_there(tree.path(place))
+        if found.text is not None and original is not None and found.text != original:
+            texts[place] = (original, found.text)
+    packages = frozenset(place.parent for place in tree.files if place.name == "__init__.py")
+    taken = frozenset(place.parts[0].partition(".")[0] for place in tree.files)
+    ported = with_shared_helpers(texts, packages, taken)
+    for place in tree.files:
+        if place not in ported:
+            copy_file(tree.path(place), folder / place)
+    for place, text in ported.items():
+        if read_if_there(folder / place) != text:
+            write_text(folder / place, text)
+
+
+def _verify(
+    converted: Mapping[tuple[str, PurePosixPath], Converted],
+    tree: Tree,
+    outputs: Mapping[str, Path],
+    settings: Settings,
+    crew: _Crew,
+) -> dict[tuple[str, PurePosixPath], tuple[KernelReport, ...]]:
+    """The conversions' reports with what verification found of the kernels that were ported."""
+    works = [work for work, found in converted.items() if any(each.status == "converted" for each in found.kernels)]
+    if settings.run == "gpu":
+        crew = replace(crew, size=1)
+    elif settings.simulation.memory_limit:
+        share = replace(settings.simulation, memory_limit=max(1, settings.simulation.memory_limit // crew.size))
+        settings = replace(settings, simulation=share)
+    digests = {name: _written(outputs[name]) for name in outputs}
+    jobs = [VerifyJob(tree.path(place), outputs[name] / place, name, settings, crew.cores) for name, place in works]
+    facts = {**_conversion_facts(settings), "run": settings.run, "simulation": asdict(settings.simulation)}
+    facts["simulation"].pop("memory_limit")
+    keys = [_key("verify", place, name, tree.digest + digests[name], facts) for name, place in works]
+
+    def to_json(job: VerifyJob, outcome: Outcome[tuple[KernelReport, ...]]) -> Mapping[str, Any]:
+        broken = [] if outcome.ok else [_broken(job, "verified", outcome).to_json()]
+        place = {"file": str(job.path), "target": job.target}
+        return {**place, "kernels": reports_to_json(outcome.value or ()), "diagnostics": broken}
+
+    found = crew.do("verifying", keys, run_verify, jobs, to_json, _limit(settings))
+    seen = dict(zip(works, found, strict=True))
+    return {work: tuple(_joined(each.kernels, seen.get(work))) for work, each in converted.items()}
+
+
+def _joined(kernels: Sequence[KernelReport], verified: Mapping[str, Any] | None) -> Iterator[KernelReport]:
+    """A conversion's reports, each with what verification of it says; what kept or broke verification is in all."""
+    if verified is None:
+        yield from kernels
+        return
+    found = {(report.kernel, report.launch): report for report in reports_from_json(verified["kernels"])}
+    broken = converted_from_json({"text": None, "kernels": [], "diagnostics": verified["diagnostics"]}).diagnostics
+    for report in kernels:
+        seen = found.get((report.kernel, report.launch))
+        if report.status != "converted" or (seen is None and not broken):
+            yield report
+        elif seen is None:
+            yield replace(report, diagnostics=(*report.diagnostics, *broken))
+        else:
+            told = tuple(dict.fromkeys((*report.diagnostics, *seen.diagnostics)))
+            yield replace(seen, rules=report.rules, diagnostics=told)
+
+
+# ---------------------------------------------------------------------------------------------------- details
+
+
+def _conversion_facts(settings: Settings) -> dict[str, Any]:
+    launches = None if settings.launches is None else [launch_to_json(each) for each in settings.launches]
+    chosen = {"only": sorted(settings.only), "without": sorted(settings.without), "timeout": settings.timeout}
+    return {"launches": launches, "root": str(settings.root), **chosen}
+
+
+def _key(step: str, place: PurePosixPath, target: str, content: str, facts: Mapping[str, Any]) -> str:
+    """A digest of all that a job's result depends on."""
+    versions = {name: value for name, value in header().items() if name != "version"}
+    text = json.dumps([step, str(place), target, content, facts, versions], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _written(folder: Path) -> str:
+    """A digest of the Python below a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _limit(settings: Settings) -> float:
+    """Seconds after which a file's job hangs, whatever its kernels' own limits do: launches follow each other."""
+    launches = max(len(settings.launches or ()), 16)
+    each = 2 * settings.timeout + (settings.simulation.timeout if settings.run != "none" else 0.0)
+    return _PATIENCE + launches * each
+
+
+def _broken(job: ConvertJob | VerifyJob, what: str, outcome: Outcome[Any]) -> Diagnostic:
+    """A job that did not return: its file stays as it is, or unverified."""
+    message = f"Internal error: the file could not be {what} for {job.target}: {outcome.error.rstrip('.')}."
+    hint = "This is a bug in tt2gl: please report it, with the file and its launches."
+    return Diagnostic("TTG900", Severity.ERROR, str(job.path), 0, 0, message, hint)

@@ -1,0 +1,96 @@
+"""The work of a port in pieces: each a function of what it is given, both picklable, so that any process may do it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tt2gl.convert import convert
+from tt2gl.cores import use_cores
+from tt2gl.diagnostics import Diagnostic, DiagnosticError
+from tt2gl.launches import Launch
+from tt2gl.results import KernelReport
+from tt2gl.verify.api import verify
+from tt2gl.verify.options import SimulationOptions
+
+# Files with nothing to convert are not told of: a package has many.
+_NOTHING_TO_CONVERT = "TTG004"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What holds for every file. `timeout` is in seconds, a kernel and launch."""
+
+    launches: tuple[Launch, ...] | None = None
+    root: Path | None = None
+    timeout: float = 60.0
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    run: Literal["none", "simulate", "gpu"] = "none"
+    simulation: SimulationOptions = field(default_factory=SimulationOptions)
+
+
+@dataclass(frozen=True)
+class ConvertJob:
+    """One file to convert for one target, on so many cores."""
+
+    path: Path
+    target: str
+    settings: Settings
+    cores: int
+
+
+@dataclass(frozen=True)
+class VerifyJob:
+    """One file and its port, for one target, on so many cores."""
+
+    path: Path
+    port: Path
+    target: str
+    settings: Settings
+    cores: int
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What became of one file for one target; without a text it is copied as it is, and without kernels no port."""
+
+    text: str | None
+    kernels: tuple[KernelReport, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def run_convert(job: ConvertJob) -> Converted:
+    """Convert one file. What stops it as a whole becomes a diagnostic of it."""
+    use_cores(job.cores)
+    settings = job.settings
+    try:
+        conversion = convert(
+            job.path,
+            target=job.target,
+            launches=settings.launches,
+            root=settings.root,
+            timeout=settings.timeout,
+            only=settings.only,
+            without=settings.without,
+        )
+    except DiagnosticError as error:
+        return Converted(None, (), () if error.diagnostic.code == _NOTHING_TO_CONVERT else (error.diagnostic,))
+    return Converted(conversion.text, conversion.kernels, conversion.diagnostics)
+
+
+def run_verify(job: VerifyJob) -> tuple[KernelReport, ...]:
+    """Compile a file's kernels and their ports, compare, and run both where the settings say so."""
+    use_cores(job.cores)
+    settings = job.settings
+    return verify(
+        job.path,
+        job.port,
+        targets=[job.target],
+        launches=settings.launches,
+        root=settings.root,
+        run=settings.run,
+        simulation=settings.simulation,
+        timeout=settings.timeout,
+    )

@@ -1,0 +1,153 @@
+"""Results on disk as they come, a line of JSON each, so that nothing that is done is done again.
+
+A line names its work by a key, a digest of all that the result depends on. What a crash or a full disk cut short is no
+line, and goes when the journal is opened again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
+from tt2gl.port.jobs import Converted
+from tt2gl.results import CompileResult, DeviceResult, KernelReport, Metrics, SimulateFinding, SimulateResult
+
+NAME = "tt2gl-port.jsonl"
+"""The journal's file, in the output's folder."""
+
+VERSION = 1
+
+
+class Journal:
+    """An open journal; `entries` are those that were there already, by key."""
+
+    def __init__(self, path: Path, *, resume: bool) -> None:
+        self._path = path
+        self.entries: dict[str, Mapping[str, Any]] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            whole = self._read() if resume else 0
+            os.ftruncate(self._descriptor, whole)
+            os.lseek(self._descriptor, whole, os.SEEK_SET)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        os.close(self._descriptor)
+
+    def _read(self) -> int:
+        """Take in the lines that are whole; how many bytes they are."""
+        with open(self._descriptor, "rb", closefd=False) as stream:
+            content = stream.read()
+        whole = content.rfind(b"\n") + 1
+        for line in content[:whole].splitlines():
+            entry = json.loads(line)
+            if entry.get("version") == VERSION:
+                self.entries[entry["key"]] = entry
+        return whole
+
+    def append(self, key: str, entry: Mapping[str, Any]) -> None:
+        """Add a result, and have it on disk before anything else is done. Raises TTG005 where that fails."""
+        line = json.dumps({"version": VERSION, "key": key, **entry}, allow_nan=False) + "\n"
+        view = memoryview(line.encode())
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> DiagnosticError:
+        message = f"The journal cannot be written: {error.strerror or error}."
+        hint = "Make room or choose another --out, then go on with --resume."
+        return DiagnosticError(
+            Diagnostic("TTG005", Severity.ERROR, str(self._path), 0, 0, message, hint), ExitCode.CANNOT_WRITE
+        )
+
+
+# ------------------------------------------------------------------------------------------- results as JSON
+
+
+def converted_to_json(converted: Converted) -> dict[str, Any]:
+    """A file's conversion as its line has it."""
+    told = [each.to_json() for each in converted.diagnostics]
+    return {"text": converted.text, "kernels": reports_to_json(converted.kernels), "diagnostics": told}
+
+
+def converted_from_json(entry: Mapping[str, Any]) -> Converted:
+    """The inverse of `converted_to_json`."""
+    told = tuple(_diagnostic(each) for each in entry["diagnostics"])
+    return Converted(entry["text"], reports_from_json(entry["kernels"]), told)
+
+
+def reports_to_json(reports: tuple[KernelReport, ...]) -> list[Any]:
+    """Reports with all that they hold."""
+    return [_finite(asdict(report)) for report in reports]
+
+
+def reports_from_json(entries: list[Any]) -> tuple[KernelReport, ...]:
+    """The inverse of `reports_to_json`."""
+    return tuple(_report(_infinite(entry)) for entry in entries)
+
+
+def _report(entry: Any) -> KernelReport:
+    simulate = entry["simulate"]
+    if simulate is not None:
+        findings = tuple(SimulateFinding(**finding) for finding in simulate["findings"])
+        simulate = SimulateResult(**{**simulate, "findings": findings})
+    return KernelReport(
+        **{
+            **entry,
+            "rules": tuple(entry["rules"]),
+            "diagnostics": tuple(_diagnostic(each) for each in entry["diagnostics"]),
+            "triton": _compiled(entry["triton"]),
+            "gluon": _compiled(entry["gluon"]),
+            "simulate": simulate,
+            "device": None if entry["device"] is None else DeviceResult(**entry["device"]),
+        }
+    )
+
+
+def _compiled(entry: Any) -> CompileResult | None:
+    if entry is None:
+        return None
+    metrics = entry["metrics"]
+    return CompileResult(**{**entry, "metrics": None if metrics is None else Metrics(**metrics)})
+
+
+def _diagnostic(entry: Mapping[str, Any]) -> Diagnostic:
+    return Diagnostic(**{**entry, "severity": Severity(entry["severity"])})
+
+
+def _finite(value: Any) -> Any:
+    """A value without the numbers that JSON lacks, which are tagged as launches tag them."""
+    match value:
+        case float() if not math.isfinite(value):
+            return {"float": str(value)}
+        case dict():
+            return {name: _finite(item) for name, item in value.items()}
+        case list() | tuple():
+            return [_finite(item) for item in value]
+    return value
+
+
+def _infinite(value: Any) -> Any:
+    match value:
+        case {"float": str(text)} if len(value) == 1:
+            return float(text)
+        case dict():
+            return {name: _infinite(item) for name, item in value.items()}
+        case list():
+            return [_infinite(item) for item in value]
+    return value
