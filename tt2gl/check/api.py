@@ -18,7 +18,7 @@ from tt2gl.check.project import Files, find_files, launches_digest
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 
 if TYPE_CHECKING:
-    from tt2gl.check.measure import Work
+    from tt2gl.check.measure import Trouble, Work
     from tt2gl.launches import Launch
 
 Progress = Callable[[int, int], None]
@@ -43,11 +43,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Compared:
-    """One kernel, what it was, and what of it is worse (`findings`) or better."""
+    """One kernel, what it was under which launch, and what of it is worse (`findings`) or better."""
 
     now: Measured
     before: Lowering | None
-    same_launch: bool
+    before_launch: str = ""
     findings: tuple[Finding, ...] = ()
     better: tuple[str, ...] = ()
 
@@ -141,7 +141,7 @@ class _Source:
         """Digests of all that the kernels of the file follow from."""
         paths = [self.path, *filter(None, [self.original]), *imported]
         found = {files.name(path): files.digest(path) for path in paths}
-        found["root"] = str(self.root)
+        found["root"] = files.name(self.root) if self.root is not None else ""
         if self.launches is not None:
             name = files.name(self.original or self.path)
             found["launches"] = launches_digest(files.content(self.launches), name)
@@ -175,7 +175,7 @@ class _Measuring:
             from tt2gl.check.measure import measure
 
             known = {} if anew else cache.kernels
-            works, told = _works(changed)
+            works, troubles = _works(changed)
             found, more = measure(
                 works,
                 known,
@@ -184,8 +184,9 @@ class _Measuring:
                 on_progress=self._on_progress,
             )
             cache.kernels.update(known)
-            told = [replace(one, file=files.name(Path(one.file))) for one in (*told, *more)]
-            failed = {diagnostic.file for diagnostic in told}
+            troubles += more
+            told = [replace(one, file=files.name(Path(one.file))) for _, one in troubles]
+            failed = {file for file, _ in troubles}
             for source in changed:
                 # What is wrong with a file is to be said again: it has no inputs that could be as before.
                 inputs = {} if source.file in failed else source.inputs(files, files.imported(source.path))
@@ -206,24 +207,24 @@ class _Measuring:
         return dict(record.inputs) == {**own, **rest}
 
 
-def _works(sources: Sequence[_Source]) -> tuple[list[Work], list[Diagnostic]]:
+def _works(sources: Sequence[_Source]) -> tuple[list[Work], list[Trouble]]:
     """What is to be measured, and what is wrong with launches files."""
     from tt2gl.check.measure import Work
     from tt2gl.launch_file import read_launches
 
     read: dict[Path, tuple[Launch, ...]] = {}
     works: list[Work] = []
-    told: list[Diagnostic] = []
+    troubles: list[Trouble] = []
     for source in sources:
         try:
             if source.launches is not None and source.launches not in read:
                 read[source.launches] = read_launches(source.launches)
         except DiagnosticError as error:
-            told.append(error.diagnostic)
+            troubles.append((source.file, error.diagnostic))
             continue
         launches = read[source.launches] if source.launches is not None else ()
         works.append(Work(source.file, source.path, source.targets, launches, source.root, source.original))
-    return works, told
+    return works, troubles
 
 
 # ---------------------------------------------------------------------------------------------------- comparing
@@ -242,10 +243,10 @@ def _held_against(
 
 def _compared(one: Match, settings: Settings) -> Compared:
     if one.before is None or one.key is None:
-        return Compared(one.now, None, True)
+        return Compared(one.now, None)
     found = regressions(one.before, one.now, settings.tolerances, same_work=one.same_work)
     better = tuple(improvements(one.before, one.now.lowering))
-    return Compared(one.now, one.before, one.key.launch == one.now.launch, tuple(found), better)
+    return Compared(one.now, one.before, one.key.launch, tuple(found), better)
 
 
 def _diagnostics(kernels: Sequence[Compared], lock: Lock, ports: Mapping[str, Port]) -> Iterator[Diagnostic]:

@@ -54,12 +54,12 @@ def regressions(before: Lowering, now: Measured, tolerances: Tolerances, *, same
     yield from _products(before, after, spots.products)
     if after.conversions > before.conversions:
         lines = ", ".join(dict.fromkeys(f"{file}:{line}" for file, line in spots.conversions))
-        message = f"{after.conversions} layout conversions where there were {before.conversions}"
+        message = f"{after.conversions} layout conversions, {before.conversions} before"
         message += f" (now at {lines})." if lines else "."
         hint = "Let values that meet have one layout, or one order of dimensions."
         yield Finding("TTG604", message, hint, next(iter(spots.conversions), None))
     if after.spills > before.spills:
-        message = f"{after.spills} registers a thread spill to memory where {before.spills} did."
+        message = f"{after.spills} registers a thread spill to memory, {before.spills} before."
         yield Finding("TTG605", message, "Use more warps, smaller blocks, or keep fewer values alive.")
     if same_work:
         yield from _grown(before, after, tolerances)
@@ -104,7 +104,7 @@ def _pipeline(before: Sequence[Access], after: Sequence[Access], spots: Sequence
     old, new = (sum(access.copies for access in accesses) for accesses in (before, after))
     if new < old and (not new or len(after) >= len(before)):
         plain = (spot for access, spot in zip(after, places, strict=True) if not access.copies)
-        message = f"{new} loads run ahead as asynchronous copies where {old} did."
+        message = f"{new} loads run ahead as asynchronous copies, {old} before."
         yield Finding("TTG606", message, hint, next(plain, None))
 
 
@@ -126,7 +126,7 @@ def _products(before: Lowering, after: Lowering, spots: Sequence[Spot]) -> Itera
     hint = "Look at the product's types, precision and block, and at the number of warps."
     if after.scalar_products > before.scalar_products:
         count, were = after.scalar_products, before.scalar_products
-        message = f"{count} products are made without matrix instructions, where {were} were."
+        message = f"{count} products without matrix instructions, {were} before."
         yield Finding("TTG607", message, hint, spot)
     elif before.mma and _rank(after.mma) < _rank(before.mma):
         message = f"Products take {_names(after.mma)} where they took {_names(before.mma)}."

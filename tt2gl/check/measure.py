@@ -42,6 +42,10 @@ class Work:
     original: Path | None = None
 
 
+Trouble = tuple[str, Diagnostic]
+"""The file that is not, or not wholly, measured, and why: what is wrong may be in another."""
+
+
 @dataclass(frozen=True)
 class _Job:
     work: Work
@@ -79,18 +83,20 @@ def measure(
     home: Path,
     timeout: float = 60.0,
     on_progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[Measured], list[Diagnostic]]:
+) -> tuple[list[Measured], list[Trouble]]:
     """Compile the kernels of files, and say what came of it; files of the source are told relative to `home`.
 
-    A file that cannot be read, or a kernel that cannot be cut out of it, is a diagnostic.
+    A file that cannot be read, or a kernel that cannot be cut out of it, is trouble.
     """
     jobs: list[_Job] = []
-    diagnostics: list[Diagnostic] = []
+    troubles: list[Trouble] = []
     for work in works:
+        diagnostics: list[Diagnostic] = []
         try:
             jobs.extend(_jobs(work, diagnostics))
         except DiagnosticError as error:
             diagnostics.append(error.diagnostic)
+        troubles.extend((work.file, diagnostic) for diagnostic in diagnostics)
     identities = [_identity(job) for job in jobs]
     fresh = [place for place, identity in enumerate(identities) if identity not in known]
     note = None if on_progress is None else functools.partial(_count, on_progress, len(fresh), [0])
@@ -107,7 +113,7 @@ def measure(
             # The one used last comes last: a cache keeps so many.
             known[identity] = known.pop(identity)
             found[place] = _measured_before(jobs[place], known[identity])
-    return [found[place] for place in range(len(jobs))], diagnostics
+    return [found[place] for place in range(len(jobs))], troubles
 
 
 def _count(on_progress: Callable[[int, int], None], total: int, done: list[int], _index: int) -> None:

@@ -31,12 +31,13 @@ def lines(report: Report) -> Iterator[str]:
         yield str(one)
         if one.severity is Severity.NOTE and not report.updated:
             continue
-        if one.code.startswith("TTG6") and one.line:
+        if one.code.startswith("TTG6") and one.code != "TTG610" and one.line:
             yield from _source_line(Path(one.file), one.line)
         kernel = next((kernel for kernel in shown.values() if _is_of(one, kernel, home)), None)
         if kernel is not None and kernel.before is not None:
-            yield f"    before: {phrase(kernel.before)}"
-            yield f"    now:    {phrase(kernel.now.lowering)}"
+            launched = kernel.before_launch != kernel.now.launch
+            yield f"    before: {phrase(kernel.before)}{f'; called with {kernel.before_launch}' * launched}"
+            yield f"    now:    {phrase(kernel.now.lowering)}{f'; called with {kernel.now.launch}' * launched}"
     yield summary(report)
 
 

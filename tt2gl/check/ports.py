@@ -21,6 +21,24 @@ def original_of(path: Path, files: Files, lock: Lock) -> Path | None:
     return original if original != path and files.has_kernels(original) else None
 
 
+def with_ports(paths: Collection[Path], home: Path) -> list[tuple[Path, Path]]:
+    """Originals with their ports, of those among `paths` that are either, each pair once."""
+    lock = read_lock(home / NAME) or Lock()
+    files = Files(home, None)
+    ports = {port.original: home / name for name, port in lock.ports.items()}
+    found: dict[tuple[Path, Path], None] = {}
+    for path in paths:
+        original = original_of(path, files, lock)
+        if original is not None:
+            found[original, path] = None
+            continue
+        port = ports.get(files.name(path), path.with_name(f"{path.stem}{_SUFFIX}.py"))
+        if files.content(port) is not None and files.has_kernels(path):
+            found[path, port] = None
+    # The same files may be spelled in two ways: relative, and by the lock.
+    return list({(files.name(original), files.name(port)): (original, port) for original, port in found}.values())
+
+
 def port_now(path: Path, original: Path, files: Files, target: str | None) -> Port:
     """What the lock would say of a port as it is."""
     return Port(files.name(original), _digest(files, original), _digest(files, path), target)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--diff", action="store_true", help="print the difference to stdout, write nothing")
     modes.add_argument("--check", action="store_true", help="write nothing, exit 1 if OUT is missing or out of date")
+    ports_help = "as --check, but of the FILEs that have a port alone; a port stands for its original"
+    modes.add_argument("--check-ports", action="store_true", help=ports_help)
     rules = parser.add_mutually_exclusive_group()
     rules.add_argument("--only", type=names, default=(), metavar="RULES", help="optimising rules to apply: A,B,...")
     rules.add_argument("--no", type=names, default=(), metavar="RULES", help="optimising rules to leave out: A,B,...")
@@ -35,7 +39,9 @@ def run(arguments: argparse.Namespace, run: Run) -> None:
         from tt2gl.files import output_paths
 
         config = project_config()
-        outputs = output_paths(arguments.files, arguments.out)
+        pairs = _ported(arguments.files) if arguments.check_ports else None
+        if pairs is None:
+            pairs = list(zip(arguments.files, output_paths(arguments.files, arguments.out), strict=True))
         target = known_target(arguments.target or config.target)
         launches, root = given_launches(arguments, config)
 
@@ -50,13 +56,23 @@ def run(arguments: argparse.Namespace, run: Run) -> None:
             "only": arguments.only,
             "without": arguments.no if arguments.only or arguments.no else config.no,
         }
-        for file, output in zip(arguments.files, outputs, strict=True):
+        for file, output in pairs:
             with run.reporting(file):
                 with progress(f"converting {file}"):
                     conversion = convert(file, **options)
                 _deliver(conversion, output, run)
     if arguments.json:
         run.print_document()
+
+
+def _ported(files: Sequence[str]) -> list[tuple[str, Path]]:
+    """The files that have a port, with it; for a port, its original."""
+    from tt2gl.check.ports import with_ports
+    from tt2gl.check.project import find_home
+
+    home = find_home(Path.cwd(), project_config().folder)
+    pairs = with_ports([Path(file) for file in files], home)
+    return [(os.path.relpath(original), Path(os.path.relpath(port))) for original, port in pairs]
 
 
 def _note(conversion: Conversion, output: Path) -> None:
@@ -79,7 +95,8 @@ def _deliver(conversion: Conversion, output: Path, run: Run) -> None:
     arguments = run.arguments
     up_to_date = read_if_there(output) == conversion.text
     diff = unified_diff(conversion.original, conversion.text, conversion.path, str(output)) if arguments.diff else None
-    if arguments.check:
+    checking = arguments.check or arguments.check_ports
+    if checking:
         outcome = f"{output} is up to date" if up_to_date else f"{output} would change"
     elif arguments.diff:
         outcome = f"{output} not written"
@@ -90,7 +107,7 @@ def _deliver(conversion: Conversion, output: Path, run: Run) -> None:
         _note(conversion, output)
     run.kernels.extend(conversion.kernels)
     run.files.append(FileEntry(conversion.path, str(output), up_to_date, diff))
-    if arguments.check:
+    if checking:
         run.end_with(ExitCode.CLEAN if up_to_date else ExitCode.NO)
     elif any(report.status != "converted" for report in conversion.kernels):
         run.end_with(ExitCode.UNKNOWN)
