@@ -99,7 +99,7 @@ def test_where_there_is_no_room_rings_stay_inside_then_lose_stages(tmp_path: Pat
     path = tmp_path / "kernel.py"
     text = KERNEL.replace("acc.to(tl.float16)", "acc")
     wide = launch(1024, 1024, block=128, step=128, stages=3)
-    wide = replace(wide, signature=wide.signature | {"c_ptr": "*fp32"}, options=Options(8, 3))
+    wide = replace(wide, signature={**wide.signature, "c_ptr": "*fp32"}, options=Options(8, 3))
     made, codes = converted(path, text, wide, "sm90")
     assert codes == []
     assert made.index("for tile in ") < made.index("mbarrier.init(")

@@ -16,7 +16,7 @@ from tt2gl.analysis.kernel import observe_job, parsed
 from tt2gl.analysis.naming import listed
 from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.file_plan import file_plan, keep_conflict, keep_unpipelined, same_file
+from tt2gl.file_plan import file_plan, keep_conflict, keep_unpipelined, left_as_they_are, same_file
 from tt2gl.formatting import fitted
 from tt2gl.infer.launches import infer_launches
 from tt2gl.isolate import map_isolated, preload
@@ -294,6 +294,7 @@ def _tell(kernel: Kernel, body: KernelAnalysis) -> None:
             message = f"No formula gives Triton's layout for the access to {served} under every launch{where}."
             hint = "Look at its width in `tt2gl verify`; a literal layout may serve some launches better."
             kernel.diagnostics.append(Diagnostic("TTG320", Severity.WARNING, *at, message, hint))
+    kernel.diagnostics += [told for told in left_as_they_are(kernel, body) if told not in kernel.diagnostics]
     for (file, _), place in body.unverified.items():
         at = (file if not same_file(file, kernel.function) else str(kernel.function.path), *place[:2])
         message = f"No launch reaches this code{where}: it is converted unverified, with tensors made in `AutoLayout`."

@@ -14,8 +14,8 @@ from tt2gl.analysis.hoisting import hoisted
 from tt2gl.analysis.kernel import parsed
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.naming import unused
-from tt2gl.analysis.planner import Planner
-from tt2gl.diagnostics import Diagnostic
+from tt2gl.analysis.planner import KernelAnalysis, Planner
+from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Kernel
 from tt2gl.layouts import PAIRED_SOURCE, coalesced_source
@@ -193,6 +193,25 @@ def keep_unpipelined(kernels: Sequence[Kernel], error: NotPipelinedError) -> Non
         file = function[0] if function is not None and not same_file(function[0], kernel.function) else ""
         hint = "The kernel stays Triton; `--no pipeline` converts it with its loads where they are."
         kernel.keep("TTG312", f"A loop of its loads cannot be pipelined: {error}.", hint, line, 0, file)
+
+
+def left_as_they_are(kernel: Kernel, analysis: KernelAnalysis) -> Iterator[Diagnostic]:
+    """Notes on what Triton does with loads and loops, and the port does not."""
+    own = [scene.facts.lowered.specialised for scene in analysis.scenes]
+    hint = "See with `tt2gl verify --run gpu` what it costs."
+    for refusal in analysis.refused:
+        message = f"Triton copies what is loaded here ahead of its use, and the port does not: {refusal.reason}."
+        at = (_named(refusal.function[0], kernel), *refusal.position[:2])
+        yield Diagnostic("TTG331", Severity.NOTE, *at, message, hint)
+    for file, line, column in dict.fromkeys(loop for loops in own for loop in loops):
+        message = "Triton gives the copies, the products and the rest of this loop warps of their own; in the port all"
+        message += " warps do everything, with copies ahead."
+        yield Diagnostic("TTG332", Severity.NOTE, _named(file, kernel), line, column, message, hint)
+
+
+def _named(path: str, kernel: Kernel) -> str:
+    """A path as the user has it."""
+    return str(kernel.function.path) if same_file(path, kernel.function) else path
 
 
 def _reaches(kernel: Kernel, function: FunctionKey) -> bool:

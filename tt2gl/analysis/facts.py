@@ -145,11 +145,16 @@ class DescriptorFact:
 
 @dataclass(frozen=True)
 class Lowered:
-    """What is decided late: instructions of dots, rings of loads, tiles of descriptors."""
+    """What is decided late: instructions of dots, rings of loads, tiles of descriptors.
+
+    `specialised`: the loops, by file, line and column, of which Triton gives each part (copies, products, the rest) to
+    warps of its own.
+    """
 
     dots: dict[CallChain, DotFact] = field(default_factory=dict)
     rings: dict[CallChain, RingFact] = field(default_factory=dict)
     descriptors: dict[CallChain, DescriptorFact] = field(default_factory=dict)
+    specialised: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from tt2gl.analysis.facts import (
     TupleFact,
 )
 from tt2gl.analysis.lowered import lowered_facts
+from tt2gl.analysis.whole_loops import WholeLoops, is_specialised
 from tt2gl.compiler import backend_for, build_ir, build_ttgir, generic_text, options_for, source_for
 from tt2gl.ir.parser import parse_module
 from tt2gl.launches import Launch
@@ -65,7 +66,13 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path) -> Laun
         fn = _as_compiled(kernel, directory) or fn
         with _Watcher(files):
             final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
-        lowered = lowered_facts(parse_module(generic_text(final)), lambda path: _author_file(path, files))
+        compiled = parse_module(generic_text(final))
+        whole = WholeLoops(lambda at, node: (_author_file(at.file_name, files), *_position(at, node)[:2]))
+        if is_specialised(compiled):
+            with _Watcher(files), whole:
+                final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
+            compiled = parse_module(generic_text(final))
+        lowered = whole.noted(lowered_facts(compiled, lambda path: _author_file(path, files)))
     return LaunchFacts(watcher.entry, watcher.functions, accesses, lowered, get_target(target).has_tma)
 
 

@@ -49,14 +49,19 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
         if isinstance(node, ast.FunctionDef)
     }
     nodes = [node for scene in scenes for node in scene.graph.nodes if node.kind == "load" and node.chain in chains]
-    nodes = [node for node in nodes if node.loop is not None and not node.tile]
+    nodes = [node for node in nodes if not node.tile]
     narrow = {node.chain for scene in scenes for node in scene.graph.nodes if _is_narrow(scene, node)}
-    nodes = [node for node in nodes if node.chain not in narrow]
+    refused: list[Refusal] = []
+    for node in nodes:
+        if node.loop is None:
+            refused.append(_refusal(node, "it is not in the loop itself, but in a function that the loop calls"))
+        elif node.chain in narrow:
+            refused.append(_refusal(node, f"a thread loads less than the {COPY_BITS // 8} bytes that it can copy"))
+    nodes = [node for node in nodes if node.loop is not None and node.chain not in narrow]
     asked: dict[tuple[FunctionKey, int], list[Node]] = {}
     for node in nodes:
         asked.setdefault((node.site.function, id(node.loop)), []).append(node)
     helpers = {function.name: function for function in functions.values()}
-    refused: list[Refusal] = []
     for (key, _), members in asked.items():
         loop = members[0].loop
         assert loop is not None
@@ -74,7 +79,11 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     facts = [scene.facts for scene in scenes]
     loops = [(key, members[0].loop) for (key, _), members in asked.items()]
     wide = {key: frozenset(n for k, loop in loops if k == key for n in _wide(key, loop, facts)) for key, _ in loops}
-    return Staging(kept, wide, tuple(refused))
+    return Staging(kept, wide, tuple(dict.fromkeys(refused)))
+
+
+def _refusal(node: Node, reason: str) -> Refusal:
+    return Refusal(node.site.function, node.site.position, reason)
 
 
 def _wide(key: FunctionKey, loop: ast.For | None, facts: Sequence[LaunchFacts]) -> Iterator[str]:
