@@ -30,7 +30,7 @@ def test_what_check_prints_and_writes(tmp_path: Path) -> None:
     text = f"import torch\nimport triton\nimport triton.language as tl\n\n\n{BEFORE}"
     (tmp_path / "launches.json").write_text(LAUNCHES)
     (tmp_path / "softmax.py").write_text(text)
-    configuration = '[tool.tt2gl]\ntarget = "sm90"\nlaunches = "launches.json"\n[tool.tt2gl.check]\nregisters = 0.5\n'
+    configuration = '[tool.tt2gl]\ntarget = "sm90"\nlaunches = "launches.json"\n[tool.tt2gl.check]\nregisters = 1.0\n'
     (tmp_path / "pyproject.toml").write_text(configuration)
     (updating, updated), (checking, checked) = SESSIONS
     assert run(tmp_path, updating) == updated.strip()
@@ -50,4 +50,4 @@ def test_the_block_shown_reads(tmp_path: Path) -> None:
 def test_the_configuration_shown_reads(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(CONFIGURATION)
     assert tomllib.loads(CONFIGURATION)["tool"]["tt2gl"]["check"].keys() == {"files", "targets", "registers", "shared"}
-    assert read_config(tmp_path).check.registers == pytest.approx(0.5)
+    assert read_config(tmp_path).check.registers == pytest.approx(1.0)

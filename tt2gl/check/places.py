@@ -59,8 +59,15 @@ def _by_place(text: str, comment: str, modules: Mapping[str, Path]) -> Mapping[_
     """The lines of assembly by the place that the `.loc` above them names."""
     lines: defaultdict[_Place, list[str]] = defaultdict(list)
     place: _Place = ("", 0, 0)
+    inline = False
     for line in text.splitlines():
+        # Later LLVMs count the lines of inline assembly on, as if they were the author's.
+        inline = ("begin inline asm" in line or "#ASMSTART" in line) or (
+            inline and "end inline asm" not in line and "#ASMEND" not in line
+        )
         if line.lstrip().startswith(".loc"):
+            if inline:
+                continue
             chain = _LOCATION.findall(line.partition(comment)[2])
             # Without a line (`:0:0`) code belongs to no statement, and so to the one before it.
             place = _innermost(chain, modules) or place
