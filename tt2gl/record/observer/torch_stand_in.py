@@ -24,6 +24,7 @@ _FACTORIES = (
     "sparse_csr_tensor", "tensor", "tril_indices", "triu_indices", "zeros", "zeros_like",
 )  # fmt: skip
 _METHODS = ("new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros")
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 _UNWRITTEN = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
 
 
@@ -36,6 +37,8 @@ def install(gpu: Gpu) -> None:
             setattr(torch, name, _in_host_memory(getattr(torch, name), zeroed=name in _UNWRITTEN))
     for name in _METHODS:
         setattr(torch.Tensor, name, _in_host_memory(getattr(torch.Tensor, name), zeroed=name in _UNWRITTEN))
+    for name in _PRODUCTS:
+        setattr(torch, name, _in_wider_type(getattr(torch, name)))
     _tensors(torch)
     _defaults(torch)
     _comparisons(torch)
@@ -112,6 +115,17 @@ def _in_host_memory(function: Callable[..., Any], *, positions: Any = (), zeroed
         return (
             made.detach().zero_().requires_grad_(made.requires_grad) if zeroed and made.device.type != "meta" else made
         )
+
+    return wrapper
+
+
+def _in_wider_type(product: Callable[..., Any]) -> Callable[..., Any]:
+    """A matrix product that takes `out_dtype`, as those of GPUs do."""
+
+    @functools.wraps(product)
+    def wrapper(*args: Any, out_dtype: Any = None, **kwargs: Any) -> Any:
+        wider = args if out_dtype is None else [arg.to(out_dtype) if hasattr(arg, "to") else arg for arg in args]
+        return product(*wider, **kwargs)
 
     return wrapper
 
