@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tt2gl.analysis.builder import Unsupported
@@ -59,25 +60,51 @@ def convert(
     chosen = get_target(target) if target else default_target()
     rules = _chosen_rules(path, only, without)
     author = read_source(path)
-    known = lowered_source(author, chosen)
-    kernels = _observed(known, chosen, launches, root, timeout)
+    helpers: set[tuple[str, int]] = set()
+    best: tuple[Conversion, int] | None = None
+    while True:
+        known = lowered_source(author, chosen, root, helpers)
+        kernels = _observed(known, chosen, launches, root, timeout)
+        made = _converted(known, kernels, chosen, rules, launches, root, compile, timeout)
+        count = sum(kernel.variants is not None for kernel in kernels)
+        if best is None or count > best[1]:
+            best = made, count
+        # Helpers of other files are brought along where kernels are kept for them.
+        more = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere} - helpers
+        if not more:
+            return replace(best[0], path=str(path))
+        helpers |= more
+
+
+def _converted(
+    known: LoweredSource,
+    kernels: list[Kernel],
+    target: Target,
+    rules: Collection[str],
+    launches: Sequence[Launch] | None,
+    root: Path | None,
+    compiled: bool,
+    timeout: float,
+) -> Conversion:
+    """The conversion of a file whose kernels have been observed, which are told what became of them."""
     if "pipeline" in rules:
-        known, kernels = _inlined(known, kernels, chosen, launches, root, timeout)
+        known, kernels[:] = _inlined(known, kernels, target, launches, root, timeout)
     else:
         for kernel in kernels:
             kernel.facts = {index: without_rings(seen) for index, seen in kernel.facts.items()}
-    source = known.work
-    _explore(kernels, chosen, timeout)
+    source, author = known.work, known.source
+    _explore(kernels, target, timeout)
     taken = {function.name for function in source.functions}
     for kernel in kernels:
-        _analyse(kernel, chosen, taken)
-    text = _write(source, kernels, chosen, rules, root, compile, timeout)
+        _analyse(kernel, target, taken)
+    text = _write(source, kernels, target, rules, root, compiled, timeout)
     for kernel in kernels:
-        tell_fewer_stages(kernel, chosen)
+        tell_fewer_stages(kernel, target)
         _tell_in_the_authors_words(kernel, known)
     stayed = [kernel.function.name for kernel in kernels if kernel.kept is not None]
     text = known.restored(text, stayed) if any(kernel.variants for kernel in kernels) else author.text
-    return Conversion(str(path), author.text, text, tuple(r for kernel in kernels for r in kernel.reports(chosen)))
+    reports = tuple(report for kernel in kernels for report in kernel.reports(target))
+    return Conversion(str(author.path), author.text, text, reports)
 
 
 def _tell_in_the_authors_words(kernel: Kernel, known: LoweredSource) -> None:

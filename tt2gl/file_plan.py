@@ -46,11 +46,13 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
     functions = _functions(source, converted)
     if functions is None:
         return None
-    elsewhere = next((f for f in functions if not same_file(f.path, kernels[0].function)), None)
-    if elsewhere is not None:
+    elsewhere = [(f.path, f.line) for f in functions if not same_file(f.path, kernels[0].function)]
+    if elsewhere:
         for kernel in converted:
-            if _reaches(kernel, (elsewhere.path, elsewhere.line)):
-                message = f"Its helper in {elsewhere.path} (line {elsewhere.line}) needs layouts too."
+            kernel.elsewhere = frozenset(place for place in elsewhere if _reaches(kernel, place))
+            if kernel.elsewhere:
+                file, line = min(kernel.elsewhere)
+                message = f"Its helper in {file} (line {line}) needs layouts too."
                 kernel.keep("TTG311", message, "Copy the helper into the kernel's file.")
         return None
     kept = [kernel for kernel in kernels if kernel.variants is None and kernel.kept is not None]

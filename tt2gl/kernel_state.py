@@ -34,6 +34,7 @@ class Kernel:
     failed: dict[int, Diagnostic] = field(default_factory=dict)
     variants: Variants | None = None
     kept: Diagnostic | None = None
+    elsewhere: frozenset[tuple[str, int]] = frozenset()
     compiled: dict[int, CompileResult] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     rings_outside: bool = True

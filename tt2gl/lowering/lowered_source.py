@@ -11,6 +11,7 @@ import libcst as cst
 from tt2gl.diagnostics import Diagnostic
 from tt2gl.lowering.block_pointers import Lowered, lowered
 from tt2gl.lowering.descriptors import lowered_descriptors
+from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.source import SourceFile, read_source
@@ -68,10 +69,19 @@ def with_inlined(known: LoweredSource, places: Collection[tuple[int, int]]) -> L
     return replace(known, work=read_source(known.work.path, step.text), steps=(*known.steps, (step, known.work)))
 
 
-def lowered_source(source: SourceFile, target: Target) -> LoweredSource:
-    """Lower block pointers, products that Triton turns, and where the target has no TMA descriptors made in kernels."""
+def lowered_source(
+    source: SourceFile, target: Target, root: Path | None = None, helpers: Collection[Place] = ()
+) -> LoweredSource:
+    """Lower block pointers, products that Triton turns, and where the target has no TMA descriptors made in kernels.
+
+    `helpers` of other files are brought into this one first.
+    """
     found: list[tuple[Lowered, SourceFile]] = []
     work = source
+    if helpers:
+        step = with_helpers(source, helpers, target.name, root)
+        found.append((step, work))
+        work = read_source(work.path, step.text)
     lowerings = [lowered] if target.has_tma else [lowered, lowered_descriptors]
     if target.backend == "cuda":
         lowerings.append(turned_dots)

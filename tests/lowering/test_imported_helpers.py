@@ -1,0 +1,160 @@
+"""Helpers of other files brought into the one that calls them: which stay, what comes along, and the conversion."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.lowering.conftest import HEADER
+from tt2gl.convert import convert
+from tt2gl.launches import Launch
+from tt2gl.lowering.block_pointers import Lowered
+from tt2gl.lowering.imported_helpers import with_helpers
+from tt2gl.source import read_source
+
+TILES = '''"""Tiles of matrices."""
+
+import math
+
+import triton
+import triton.language as tl
+from triton.language import cdiv
+
+WIDTH: tl.constexpr = tl.constexpr(16)
+
+
+@triton.jit
+def half(i):
+    return i // 2
+
+
+# at its place
+@triton.jit
+def tile(p, i, B: tl.constexpr):
+    """What is at i."""
+    return tl.load(p + half(i) + tl.arange(0, B))
+
+
+@triton.jit
+def wide(p):
+    return tl.load(p + tl.arange(0, WIDTH) + cdiv(WIDTH, 2))
+'''
+KERNEL = """
+
+# the kernel
+@triton.jit
+def kernel(x, y, n, B: tl.constexpr):
+    tl.store(y + tl.arange(0, B), tile(x, n, B))
+"""
+IMPORTS = HEADER.partition("@triton")[0].rstrip() + "\n"
+
+Bring = Callable[..., Lowered]
+
+
+@pytest.fixture
+def bring(tmp_path: Path) -> Bring:
+    """A file after the helpers of `tiles.py` named are brought into it."""
+
+    def run(text: str, *names: str, tiles: str = TILES) -> Lowered:
+        package = tmp_path / "package"
+        package.mkdir(exist_ok=True)
+        (package / "__init__.py").touch()
+        (package / "tiles.py").write_text(tiles, "utf-8")
+        (package / "more.py").write_text("from .tiles import tile, wide\n", "utf-8")
+        (package / "kernel.py").write_text(text, "utf-8")
+        functions = read_source(package / "tiles.py").functions
+        wanted = {(str((package / "tiles.py").resolve()), each.line) for each in functions if each.name in names}
+        done = with_helpers(read_source(package / "kernel.py"), wanted, "sm90", tmp_path)
+        ast.parse(done.text)
+        return done
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("imports", "wanted"),
+    [
+        ("from .tiles import tile as tile_of\n", "tile"),
+        ("from . import tiles\n", "tile"),
+        ("from .tiles import *\n", "tile"),
+        ("from .tiles import tile\n", "half"),
+        ("if True:\n    from .tiles import tile\n", "tile"),
+        ("from .tiles import tile\n\nhalf = 2\n", "tile"),
+        ("from .more import wide\n", "wide"),
+    ],
+    ids=[
+        "another name",
+        "through its module",
+        "star",
+        "another helper is wanted",
+        "a condition",
+        "a name that it reads is another's",
+        "a constant of a file that is not named",
+    ],
+)
+def test_a_helper_that_stays(bring: Bring, imports: str, wanted: str) -> None:
+    text = f"{IMPORTS}{imports}{KERNEL}"
+    done = bring(text, wanted)
+    assert (done.text, done.functions) == (text, ())
+
+
+def test_a_helper_comes_with_what_it_calls_before_the_first_function(bring: Bring) -> None:
+    done = bring(f"{IMPORTS}from .tiles import tile\n{KERNEL}", "tile")
+    assert done.functions == ("tile", "half")
+    assert ".tiles import" not in done.text
+    head, _, rest = done.text.partition("# tile is that of .tiles: it makes tensors,")
+    assert head == f"{IMPORTS}\n\n"
+    assert '@triton.jit\ndef tile(p, i, B: tl.constexpr):\n    """What is at i."""\n' in rest
+    assert rest.index("def tile") < rest.index("def half") < rest.index("\n\n\n# the kernel\n@triton.jit\ndef kernel")
+
+
+@pytest.mark.parametrize(
+    ("imports", "left"),
+    [
+        ("from .tiles import tile, wide  # both\n", "from .tiles import wide  # both\n"),
+        ("from .tiles import wide, tile\n", "from .tiles import wide\n"),
+        ("from .tiles import (\n    tile,\n    wide,\n)\n", "from .tiles import (\n    wide,\n)\n"),
+    ],
+    ids=["first", "last", "lines"],
+)
+def test_other_names_are_imported_as_before(bring: Bring, imports: str, left: str) -> None:
+    done = bring(f"{IMPORTS}{imports}{KERNEL}", "tile")
+    assert done.text.startswith(f"{IMPORTS}{left}\n\n# tile is that of")
+
+
+def test_what_a_helper_reads_is_imported(bring: Bring) -> None:
+    done = bring(f"{IMPORTS}from .tiles import wide\n{KERNEL}", "wide")
+    assert done.text.startswith(f"{IMPORTS}from .tiles import WIDTH\nfrom triton.language import cdiv\n\n\n# wide is")
+
+
+def test_a_helper_through_a_file_that_only_names_it(bring: Bring) -> None:
+    assert bring(f"{IMPORTS}from .more import tile\n{KERNEL}", "tile").functions == ("tile", "half")
+
+
+LAUNCH = Launch(
+    file="package/kernel.py",
+    kernel="kernel",
+    signature={"x": "*fp32", "y": "*fp32", "n": "i32", "B": "constexpr"},
+    constexprs={"B": 1024},
+    divisible_by_16=("x", "y"),
+)
+
+
+def test_a_kernel_that_calls_one_is_converted(bring: Bring, tmp_path: Path) -> None:
+    bring(f"{IMPORTS}from .tiles import tile\n{KERNEL}")
+    path = tmp_path / "package" / "kernel.py"
+    made = convert(path, target="sm90", launches=[LAUNCH], root=tmp_path)
+    assert [(report.status, report.diagnostics) for report in made.kernels] == [("converted", ())]
+    assert "@gluon.jit\ndef tile(p, i, B: gl.constexpr, layout: gl.constexpr):" in made.text
+    assert "tile(x, n, B, layout=layout)" in made.text
+
+
+def test_one_that_cannot_be_brought_keeps_its_kernel(bring: Bring, tmp_path: Path) -> None:
+    text = f"{IMPORTS}from .tiles import tile as tile_of\n{KERNEL.replace('tile(', 'tile_of(')}"
+    bring(text)
+    made = convert(tmp_path / "package" / "kernel.py", target="sm90", launches=[LAUNCH], root=tmp_path, compile=False)
+    assert [diagnostic.code for diagnostic in made.kernels[0].diagnostics] == ["TTG311"]
+    assert made.text == text
