@@ -10,7 +10,7 @@ from tt2gl.results import Metrics, Place
 from tt2gl.verify.comparison import compare
 
 BASE = Metrics(
-    shared_bytes=4096,
+    shared_bytes=8192,
     registers=100,
     spills=0,
     code_bytes=1000,
@@ -19,7 +19,7 @@ BASE = Metrics(
     global_stores={"128": 1},
     mma={"wgmma.m64n128k16.f32.f16.f16": 12},
     step_mma={"wgmma.m64n128k16.f32.f16.f16": 8},
-    copies={"cp.async.16": 12, "tma.8192": 3},
+    copies={"cp.async.16": 12, "tma.8192": 3, "tma_store.8192": 1},
     step_copies={"cp.async.16": 4, "tma.8192": 1},
     rings={"64x64xf16": [3, 3]},
 )
@@ -34,8 +34,8 @@ BASE = Metrics(
         replace(BASE, global_loads={"128": 1, "16": 9}, convert_layouts=0),
         replace(BASE, global_loads={}),
         replace(BASE, code_bytes=9_000, barriers=9),
-        replace(BASE, shared_bytes=4224),
-        replace(BASE, mma={"wgmma.m64n128k16.f32.f16.f16": 24}, copies={"cp.async.16": 4, "tma.8192": 1}),
+        replace(BASE, shared_bytes=8320),
+        replace(BASE, mma={"wgmma.m64n128k16.f32.f16.f16": 24}, copies={**BASE.copies, "cp.async.16": 4}),
         replace(BASE, rings={"64x64xf16": [4, 3], "64x32xf16": [2]}),
     ],
     ids=[
@@ -69,7 +69,8 @@ def test_no_worse(gluon: Metrics) -> None:
         (replace(BASE, step_copies={"cp.async.4": 16, "tma.8192": 1}), "TTG506"),
         (replace(BASE, step_copies={"cp.async.16": 12}), "TTG506"),
         (replace(BASE, rings={"64x64xf16": [3, 2]}), "TTG507"),
-        (replace(BASE, shared_bytes=4480), "TTG508"),
+        (replace(BASE, copies={"cp.async.16": 12, "tma.8192": 3, "tma_store.4096": 2}), "TTG506"),
+        (replace(BASE, shared_bytes=8704), "TTG508"),
     ],
 )
 def test_worse(gluon: Metrics, code: str) -> None:
@@ -84,7 +85,13 @@ def test_outside_of_loops_all_products_and_copies_count() -> None:
     flat = replace(BASE, step_mma=none, step_copies=none)
     assert compare(flat, flat) == ()
     assert [each.code for each in compare(flat, replace(flat, mma={"wgmma.m64n128k16.f32.f16.f16": 13}))] == ["TTG505"]
-    assert [each.code for each in compare(flat, replace(flat, copies={"cp.async.16": 12}))] == ["TTG506"]
+    fewer = replace(flat, copies={"cp.async.16": 12, "tma_store.8192": 1})
+    assert [each.code for each in compare(flat, fewer)] == ["TTG506"]
+
+
+def test_little_shared_memory_is_free() -> None:
+    little = replace(BASE, shared_bytes=512)
+    assert compare(little, replace(little, shared_bytes=4096)) == ()
 
 
 def test_the_place_is_the_authors_and_the_ports_lines_are_told() -> None:

@@ -14,6 +14,8 @@ REGISTER_TOLERANCE = 1.1
 # So with shared memory, of which a block gets pieces of this size.
 SHARED_TOLERANCE = 1.05
 SHARED_PIECE = 128
+# A block that takes no more is never kept waiting for it: so many fit that warps or registers run out first.
+SHARED_FREE = 4096
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,8 @@ def _copies(triton: Metrics, gluon: Metrics) -> Iterator[_Finding]:
         # Triton knows that the loop is short, and what it copies ahead of a loop says nothing of a step.
         return
     where = " a step of the loops" if in_loops else ""
-    copied, moved = _by_carrier(after), _by_carrier(before)
+    copied = _by_carrier(after)
+    moved = {carrier: widths for carrier, widths in _by_carrier(before).items() if not carrier.endswith("_store")}
     for carrier, widths in moved.items():
         theirs, ours = _bytes(widths), _bytes(copied.get(carrier, Counter()))
         about = f"{carrier}.{max(widths)}"
@@ -124,6 +127,15 @@ def _copies(triton: Metrics, gluon: Metrics) -> Iterator[_Finding]:
                 f"{carrier} copies at most {max(copied[carrier])} bytes at once where Triton's copies {max(widths)}."
             )
             yield _Finding(message, about)
+
+
+def _bulk_stores(triton: Metrics, gluon: Metrics) -> Iterator[_Finding]:
+    """Tiles that go out in one piece; in which loop, tells how loops were fused, and not what is copied."""
+    ours = _by_carrier(gluon.copies)
+    for carrier, widths in _by_carrier(triton.copies).items():
+        if carrier.endswith("_store") and max(ours.get(carrier, {0: 0})) < max(widths):
+            about = f"{carrier}.{max(widths)}"
+            yield _Finding(f"No {carrier} copies {max(widths)} bytes at once, as one of Triton's kernel does.", about)
 
 
 def _by_carrier(copies: Mapping[str, int]) -> dict[str, Counter[int]]:
@@ -149,7 +161,7 @@ def _rings(triton: Metrics, gluon: Metrics) -> Iterator[_Finding]:
 
 
 def _shared(triton: Metrics, gluon: Metrics) -> Iterator[_Finding]:
-    if _pieces(gluon) > SHARED_TOLERANCE * _pieces(triton):
+    if gluon.shared_bytes > SHARED_FREE and _pieces(gluon) > SHARED_TOLERANCE * _pieces(triton):
         message = (
             f"{gluon.shared_bytes} bytes of shared memory a block where Triton's kernel takes {triton.shared_bytes}."
         )
@@ -160,6 +172,7 @@ def _pieces(metrics: Metrics) -> int:
     return -(-metrics.shared_bytes // SHARED_PIECE)
 
 
+_COPY_HINT = "Copy the tile asynchronously, in as wide pieces as its layout and its pointers allow."
 _RULES: tuple[tuple[str, Callable[[Metrics, Metrics], Iterator[_Finding]], str], ...] = (
     (
         "TTG501",
@@ -170,7 +183,8 @@ _RULES: tuple[tuple[str, Callable[[Metrics, Metrics], Iterator[_Finding]], str],
     ("TTG503", _conversions, "Let values that meet share one layout, or compute index arithmetic once in each layout."),
     ("TTG504", _registers, "Fewer registers let more blocks run at once: compare the layouts and what stays alive."),
     ("TTG505", _products, "Compare the layouts of the product's operands and of its sum."),
-    ("TTG506", _copies, "Copy the tile asynchronously, in as wide pieces as its layout and its pointers allow."),
+    ("TTG506", _copies, _COPY_HINT),
+    ("TTG506", _bulk_stores, _COPY_HINT),
     ("TTG507", _rings, "Give the ring more slots, so that loads run further ahead."),
     ("TTG508", _shared, "Less shared memory lets more blocks run at once: compare rings, and the layouts of tiles."),
 )
