@@ -103,3 +103,12 @@ def test_a_product_within_a_statement_without_a_result_has_a_name_of_its_own(bod
         "acc_product = warpgroup_mma(a, b, gl.zeros([M, N], gl.float32, registers))",
         "g(acc_product * b)",
     ]
+
+
+def test_an_operand_may_come_into_its_registers_through_shared_memory(body: Callable[..., str]) -> None:
+    there = {"a": Store("shared", ("M", "K"))}
+    made = body("acc += tl.dot(a, b)", dots={"tl.dot(a, b)": dot("mma_v2")}, stores=there, loads={"a": "lhs"})
+    assert lines(made) == [
+        "a_smem = gl.allocate_shared_memory(a.dtype, [M, K], shared, a)",
+        "acc += mma_v2(a_smem.load(lhs), b, gl.zeros([M, N], gl.float32, registers))",
+    ]

@@ -315,17 +315,21 @@ class Propagation(Anchors):
         self._convert(node, own, term, spot)
 
     def _reloaded(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
-        """Keep an operand from outside the loop in shared memory, and load it for each product, where Triton does."""
-        web = operand.web.find() if operand.web is not None else None
-        made = self._made_outside(web, operand) if web is not None else None
-        if web is None or made is None or in_ring(operand) or web.natural is None:
-            return False
-        slot = self.cores.reloaded(dot, place, operand, self.graph)
+        """Bring an operand into its registers through shared memory, where Triton does, and not by a conversion.
+
+        One from outside the loop is put there once, and loaded for each product.
+        """
+        slot = None if in_ring(operand) else self.cores.reloaded(dot, place, operand, self.graph)
         if slot is None:
             return False
-        self._after(made, web.name, web.natural, slot)
-        self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
-        self.decisions.loads[Spot(operand.site, clone)] = term
+        spot, web = Spot(operand.site, clone), operand.web.find() if operand.web is not None else None
+        if web is not None and web.natural is not None and (made := self._made_outside(web, operand)) is not None:
+            self._after(made, web.name, web.natural, slot)
+            self.decisions.reads[spot] = (web.name, slot)
+        else:
+            self.settle(operand, clone)
+            self.decisions.stores[spot] = slot
+        self.decisions.loads[spot] = term
         return True
 
     def _store(self, dot: Node, place: int, operand: Node, clone: Clone, turned: bool = False) -> None:

@@ -218,16 +218,15 @@ class TensorCores:
         return Stored(Root(root), self._spelled(value, graph, shapes))
 
     def reloaded(self, node: Node, operand: int, value: Node, graph: Graph) -> Stored | None:
-        """Where an operand is kept that Triton reads from shared memory for each product; None for other operands."""
+        """Where an operand is put that Triton loads from shared memory for a product; None for other operands."""
         use = self.dots[node.chain]
         taken = {index: self._operand(fact, operand) for index, fact in use.facts.items()}
         layouts = {index: fact.reloaded for index, fact in taken.items() if fact.reloaded is not None}
-        if len(layouts) < len(taken) or value.kind != "read" or value.web is None:
+        if len(layouts) < len(taken):
             return None
         shapes = {index: fact.shape for index, fact in taken.items()}
-        root = self._register(
-            named_dims(value, self.scenes, shapes), shapes, layouts, f"{value.web.find().name}_shared"
-        )
+        name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
+        root = self._register(named_dims(value, self.scenes, shapes), shapes, layouts, f"{name}_shared")
         return Stored(Root(root), self._spelled(value, graph, shapes), in_place=False)
 
     def ring(self, node: Node, graph: Graph) -> Stored:

@@ -116,13 +116,16 @@ class Expressions(cst.CSTTransformer):
                 node = loaded(node, layout)
         if at in edits.views:
             node = transposed(node, edits.views[at])
-        if at in edits.loads:
+        if at in edits.loads and at not in edits.stores:
             node = loaded(node, edits.loads[at])
         if at in edits.stores:
             name = self._unused(f"{first_name(node)}_smem")
             held = "" if isinstance(node, cst.Name) else self._unused(f"{first_name(node)}_operand")
             self.pending.extend(put(name, node, edits.stores[at], held))
             node = cst.Name(name)
+            if at in edits.loads:
+                # An operand in registers comes there through shared memory.
+                node = loaded(node, edits.loads[at])
         if at in edits.dots and isinstance(original, cst.Call | cst.BinaryOperation):
             node = self._product(original, node, edits.dots[at])
             if is_statement(edits.dots[at]) and (original is not self.whole or at in edits.converts):
@@ -144,7 +147,7 @@ class Expressions(cst.CSTTransformer):
         a, b = self._operands(node, dot)
         if dot.accumulator is not None:
             added = argument(node, "acc", 2 if dot.scaled is None else 6)
-        if any(_stores(statement) for statement in self.pending):
+        if is_statement(dot) and any(_stores(statement) for statement in self.pending):
             self.pending.append(fence())
         return product(dot, a, b, added)
 
