@@ -22,6 +22,7 @@ from tt2gl.tensor_memory_layouts import (
     loaded_source,
     read_linear,
     read_tensor_memory,
+    scales,
     tensor_memory,
     tensor_memory_source,
 )
@@ -108,3 +109,24 @@ def test_registers_of_rows_that_are_reduced_keep_a_row_in_a_warp() -> None:
     assert values[0] != linear_of(loaded((128, 64), 8), (128, 64))
     found = loaded_source(values, tile(*shapes), warps)
     assert (found.source, found.exact) == ("loaded_for_rows_layout([M, N], gl.num_warps())", True)
+
+
+# What Triton takes, by extents and warps: the bases of registers, and of warps beyond the first two.
+_SCALES = {
+    (128, 4, 4): (((0, 1), (0, 2), (32, 0), (64, 0)), ()),
+    (128, 4, 8): (((0, 1), (0, 2), (32, 0)), ((64, 0),)),
+    (128, 8, 8): (((0, 1), (0, 2), (32, 0), (64, 0)), ((0, 4),)),
+    (64, 2, 8): (((0, 1),), ((32, 0),)),
+    (32, 8, 4): (((0, 1), (0, 2), (0, 0), (0, 4)), ()),
+    (256, 4, 4): (((0, 1), (0, 2), (32, 0), (64, 0), (128, 0)), ()),
+}
+
+
+@pytest.mark.parametrize(("rows", "columns", "warps"), _SCALES)
+def test_registers_of_scales(rows: int, columns: int, warps: int) -> None:
+    registers, more = _SCALES[rows, columns, warps]
+    found = scales((rows, columns), warps)
+    assert (found.registers, found.warps) == (registers, ((0, 0), (0, 0), *more))
+    said = loaded_source([found], tile((rows, columns)), (warps,))
+    assert (said.source, said.exact) == ("scales_layout([M, N], gl.num_warps())", True)
+    assert evaluated(said.source, said.helpers, warps, M=rows, N=columns) == found

@@ -36,7 +36,7 @@ from tt2gl.rewrite.tiles import HOST_TILES_SOURCE, LOAD_TILE_SOURCE, STORE_TILE_
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
 from tt2gl.targets import Target
-from tt2gl.tensor_memory_layouts import LOADED_FOR_ROWS_SOURCE, LOADED_SOURCE, TENSOR_MEMORY_SOURCE
+from tt2gl.tensor_memory_layouts import LOADED_FOR_ROWS_SOURCE, LOADED_SOURCE, SCALES_SOURCE, TENSOR_MEMORY_SOURCE
 from tt2gl.variants import give_bodies
 
 
@@ -167,6 +167,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "swizzled_layout": (SWIZZLED_SOURCE,),
         "tensor_memory_layout": (TENSOR_MEMORY_SOURCE,),
         "loaded_layout": (LOADED_SOURCE,),
+        "scales_layout": (SCALES_SOURCE,),
         "loaded_for_rows_layout": (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
         "load_tile": (LOAD_TILE_SOURCE,),
         "upcast": (UPCAST_SOURCE,),

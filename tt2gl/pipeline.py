@@ -71,7 +71,7 @@ def _staged(text: str, source: SourceFile, plan: FilePlan) -> str:
         alike = [line for line, known in sorted(names.items()) if known == name] or [function.line]
         line = sorted(places[name])[alike.index(function.line)]
         products = [*function.edits.dots.values()]
-        if function.rings or any(dot.instruction in ("wgmma", "tcgen05") for dot in products):
+        if function.rings or any(dot.instruction in ("wgmma", "tcgen05", "tcgen05_scaled") for dot in products):
             specs[name, line] = _spec(function, name, line)
             lines[name, line] = function.path, function.line
     try:
@@ -88,9 +88,12 @@ def _staged(text: str, source: SourceFile, plan: FilePlan) -> str:
 def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
     rings = function.rings
     stages = function.stages.used if function.stages is not None else "2"
-    buffers = stages if any(ring.in_memory for ring in rings) or not rings else f"{stages} - 1"
-    others = frozenset(dot.name for dot in function.edits.dots.values() if dot.dtype != "gl.float32")
-    return LoopRings(name, line, rings, buffers, others, function.wide, function.rings_outside)
+    dots = function.edits.dots.values()
+    released = bool(dots) and all(dot.ends_at_once for dot in dots)
+    read_on = any(ring.in_memory for ring in rings) and not released
+    buffers = stages if read_on or not rings else f"{stages} - 1"
+    others = frozenset(dot.name for dot in dots if dot.dtype != "gl.float32")
+    return LoopRings(name, line, rings, buffers, others, function.wide, function.rings_outside, released)
 
 
 def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:

@@ -36,9 +36,14 @@ class Upcast:
 
 @dataclass(frozen=True)
 class Scaled:
-    """A product of operands with shared scales (`tl.dot_scaled`): what becomes of each; None where it stays as it is."""
+    """A product of operands with shared scales (`tl.dot_scaled`).
+
+    `upcasts`: what becomes of each operand; None where it stays as it is. `turned`: it is added to a transposition, so
+    that its sum goes through registers every time.
+    """
 
     upcasts: tuple[Upcast | None, Upcast | None]
+    turned: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,12 @@ class Dot:
     memory: str | None = None
     lhs: Store | None = None
     scaled: Scaled | None = None
+
+    @property
+    def ends_at_once(self) -> bool:
+        """Whether nothing of it is under way when the next loads are issued, wherever its loop is."""
+        native = self.instruction == "tcgen05_scaled"
+        return native or self.instruction == "tcgen05" and self.scaled is not None and self.scaled.turned
 
     @property
     def upcasts(self) -> tuple[Upcast, ...]:

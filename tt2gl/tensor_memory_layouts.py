@@ -143,6 +143,29 @@ def loaded_for_rows_layout(shape, num_warps):
 """`loaded_for_rows` as a Gluon helper (getTmemLoadLayoutSplitLongM), which calls `LOADED_SOURCE`."""
 
 
+def scales(shape: Sequence[int], num_warps: int) -> Linear:
+    """The registers that scales of 32 rows or more are put into tensor memory from (`SCALES_SOURCE`)."""
+    columns = [(0, 1 << bit) for bit in range(shape[1].bit_length() - 1)]
+    rows = [(32 << bit, 0) for bit in range(shape[0].bit_length() - 6)] or [(0, 0)]
+    bases = [*columns[:2], *rows, *columns[2:]]
+    own = len(bases) - (num_warps // 4).bit_length() + 1
+    lanes = tuple((1 << bit, 0) for bit in range(5))
+    return Linear(tuple(bases[:own]), lanes, ((0, 0), (0, 0), *bases[own:]), (), tuple(shape))
+
+
+SCALES_SOURCE = '''@gluon.constexpr_function
+def scales_layout(shape, num_warps):
+    """Registers of scales for tensor memory: a lane has every 32nd row; four warps hold the same, more share them."""
+    columns = [[0, 1 << bit] for bit in range(shape[1].bit_length() - 1)]
+    rows = [[32 << bit, 0] for bit in range(shape[0].bit_length() - 6)] or [[0, 0]]
+    bases = columns[:2] + rows + columns[2:]
+    own = len(bases) - (num_warps // 4).bit_length() + 1
+    lanes, warps = [[1 << bit, 0] for bit in range(5)], [[0, 0], [0, 0]] + bases[own:]
+    return gl.DistributedLinearLayout(bases[:own], lanes, warps, [], shape)
+'''
+"""`scales` as a Gluon helper."""
+
+
 def tensor_memory_source(values: Sequence[TensorMemory], tile: Tile) -> Written:
     """A tile of tensor memory as source that gives `values`, one a launch."""
     rows, columns = tile.names
@@ -184,4 +207,9 @@ def loaded_source(values: Sequence[Linear], tile: Tile, warps: Sequence[int]) ->
         lambda i: loaded_for_rows(tile.shapes[i], warps[i]) if big(i) else None,
         (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
     )
-    return written(values, [Candidate(text, by_rows), formula, reduced])
+    of_scales = Candidate(
+        f"scales_layout({tile.source}, gl.num_warps())",
+        lambda i: scales(tile.shapes[i], warps[i]) if len(tile.names) == 2 and tile.shapes[i][0] >= 32 else None,
+        (SCALES_SOURCE,),
+    )
+    return written(values, [Candidate(text, by_rows), formula, reduced, of_scales])

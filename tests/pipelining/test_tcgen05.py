@@ -148,3 +148,24 @@ def test_a_sum_of_an_inner_loop_stays_over_the_outer_one() -> None:
 def test_names_that_the_author_has_are_left_to_him() -> None:
     made = written(f"acc_tmem = mma_bar = mma_phase = x\nacc = {product('a', 'b', 'None')}\nuse(acc)\n")
     assert "tcgen05_mma(a, b, acc_tmem_2, use_acc=False)\ntcgen05_commit(mma_bar_2)" in made
+
+
+SCALED = ", a_scale=convert(x), b_scale=s, a_type=F, b_type='e2m1'"
+SCALES = """\
+acc_lhs_scale = convert(x)
+acc_lhs_scale_tmem = allocate_tensor_memory(acc_lhs_scale.dtype, acc_lhs_scale.shape, \
+TensorMemoryScalesLayout(), acc_lhs_scale)
+s_tmem = allocate_tensor_memory(s.dtype, s.shape, TensorMemoryScalesLayout(), s)
+"""
+
+
+def test_a_product_of_scaled_operands_is_waited_for_at_once() -> None:
+    made = written(loop(f"acc = {product(more=SCALED)}"))
+    multiply = "tcgen05_mma_scaled(a_buf.index(k), b_buf.index(k), acc_tmem, acc_lhs_scale_tmem, s_tmem, F, 'e2m1')\n"
+    assert made == BEGIN + "acc_tmem.store(acc)\n" + loop(SCALES + multiply + DONE) + LOAD + END
+
+
+def test_a_product_of_scaled_operands_that_adds_to_nothing() -> None:
+    made = written(f"acc = {product('a', 'b', 'None', SCALED)}\n")
+    multiply = "tcgen05_mma_scaled(a, b, acc_tmem, acc_lhs_scale_tmem, s_tmem, F, 'e2m1', use_acc=False)\n"
+    assert made == BEGIN + SCALES + multiply + DONE + LOAD + END

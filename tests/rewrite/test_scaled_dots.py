@@ -7,7 +7,7 @@ import pytest
 
 from tt2gl.plan import Upcast
 from tt2gl.rewrite.build import MARK
-from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted
+from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted, with_scales
 
 IN_ORDER = 'tl.dot_scaled(a, a_scale, F, b, b_scale, "e2m1", acc)'
 BY_KEYWORD = 'tl.dot_scaled(rhs=b, rhs_scale=b_scale, rhs_format="e2m1", lhs=a, lhs_scale=a_scale, lhs_format=F)'
@@ -39,3 +39,9 @@ def test_each_side_knows_the_format_of_the_other(text: str) -> None:
 def test_an_operand_without_scales() -> None:
     made = upcasted(call('tl.dot_scaled(a, s, "fp16", b, rhs_format="e5m2")'), 1, Upcast((1, 0, 1, 0), 0, "False"))
     assert code(made) == 'upcast(b, None, "e5m2", "fp16", 0, False)'
+
+
+@pytest.mark.parametrize("text", [IN_ORDER, BY_KEYWORD])
+def test_a_marker_gets_scales_and_formats(text: str) -> None:
+    made = code(with_scales(call("marker(a, b)"), call(text)))
+    assert made == 'marker(a, b, a_scale = a_scale, b_scale = b_scale, a_type = F, b_type = "e2m1")'

@@ -114,7 +114,8 @@ class DotOperandFact:
 class DotFact:
     """A dot as Triton's compiler carries it out. `from_zero`: nothing is accumulated into it.
 
-    `memory`: how an accumulator lies in tensor memory; `accumulator` is what it is loaded into.
+    `memory`: how an accumulator lies in tensor memory; `accumulator` is what it is loaded into. `scales`: those of its
+    operands, where they are in tensor memory.
     """
 
     instruction: Instruction
@@ -123,6 +124,7 @@ class DotFact:
     b: DotOperandFact
     from_zero: bool
     memory: DialectAttr | None = None
+    scales: tuple[DotOperandFact, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,8 @@ class Node:
 
     `loop`: the innermost loop of its function, where every turn of it computes the value. `staged`: a load whose tiles
     go through shared memory. `order`: of a transposition. `tile`: the descriptor that a load or store goes through.
-    `dtype`: a load's, as source.
+    `weighed`: elements and layouts of the operands that its own layout was chosen among.
+    `dtype`: a load's, as source. `scales`: those that a product takes from tensor memory.
     """
 
     kind: Kind
@@ -104,6 +105,8 @@ class Node:
     order: tuple[int, ...] = ()
     tile: str = ""
     dtype: str = ""
+    weighed: tuple[tuple[int, Term], ...] = ()
+    scales: tuple[Node, ...] = ()
 
     @property
     def dims_known(self) -> tuple[str, ...]:
@@ -129,7 +132,7 @@ def sources(node: Node) -> Iterator[Node]:
             continue
         seen.add(id(current))
         yield current
-        stack.extend(current.operands)
+        stack.extend((*current.operands, *current.scales))
         if current.value is not None:
             stack.append(current.value)
         if current.web is not None:

@@ -72,13 +72,21 @@ def _dot(operation: Operation, made: dict[int, Operation], uses: TensorMemoryUse
         if registers is None:
             return None
         first = _operand(a, uses.registers(a))
-        return DotFact(kind, registers, first, _operand(b), uses.from_zero(operation), layout)
+        scales = tuple(_operand(each, uses.registers(each)) for each in operation.operands[3:] if _is_scale(each))
+        if any(scale.registers is None for scale in scales):
+            return None
+        return DotFact(kind, registers, first, _operand(b), uses.from_zero(operation), layout, scales)
     if kind is None:
         kind = "mma_v2" if layout is not None and layout.name == "ttg.nvidia_mma" else "fma"
     start = made.get(id(accumulator))
     zero = start is not None and start.name == "arith.constant"
     sides = [replace(_operand(side), reloaded=_reloaded(side, made)) for side in (a, b)]
     return DotFact(kind, layout, sides[0], sides[1], zero)
+
+
+def _is_scale(value: Value) -> bool:
+    layout = _layout(value.type)
+    return layout is not None and bool(layout.name == "ttng.tensor_memory_scales_encoding")
 
 
 def _reloaded(operand: Value, made: dict[int, Operation]) -> Attribute | None:

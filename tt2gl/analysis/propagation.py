@@ -309,6 +309,8 @@ class Propagation(Anchors):
                 self._store(node, place, operand, spot.clone)
         for accumulator in node.operands[2:]:
             self.resolve(accumulator, own, spot.clone)
+        for place, scale in enumerate(node.scales):
+            self.resolve(scale, self.cores.scale(node, place, scale), spot.clone)
         memory = self.cores.accumulator_memory(node, self.graph)
         want = DotWant(node.dot, use.instruction, self.cores.extents(node, self.graph), use.name, memory, lhs)
         self.decisions.dots[spot] = own, want

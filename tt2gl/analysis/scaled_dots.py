@@ -2,7 +2,8 @@
 
 Where no instruction multiplies scaled operands, Triton makes them ones of 16 bits (its pass DecomposeScaledBlocked):
 elements and scales become bfloat16, or float16 where the other operand is that, and are multiplied. Of such a product
-the operands are nodes of their own (`upcast`), which stand at their formats.
+the operands are nodes of their own (`upcast`), which stand at their formats. Where there is an instruction, on sm100, it
+takes the scales from tensor memory.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from tt2gl.plan import Scaled, Upcast
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder, Frame
 
-_NATIVE = "tcgen05_scaled"
 _OPTIONS = {"acc": 6, "fast_math": 7, "lhs_k_pack": 8, "rhs_k_pack": 9}
 
 
@@ -45,15 +45,18 @@ def read_scaled(builder: Builder, node: ast.Call, frame: Frame) -> Node:
     given = arguments.get("acc", _OPTIONS["acc"])
     if not isinstance(fact, TensorFact) or len(fact.shape) != 2:
         raise _unsupported(builder, "scaled matrix multiplication of more than two dimensions", node, frame)
-    if lowered is None or lowered.instruction == _NATIVE:
+    if lowered is None:
         what = "scaled matrix multiplication by an instruction that Gluon has no words for"
         raise _unsupported(builder, what, node, frame)
+    native = lowered.instruction == "tcgen05_scaled"
+    if native and (left.scale is None or right.scale is None):
+        raise _unsupported(builder, "scaled matrix multiplication by `tcgen05` with no scales given", node, frame)
     if left.scale is None and right.scale is not None:
         raise _unsupported(builder, "scaled matrix multiplication whose first operand may have no scales", node, frame)
     wide = "fp16" if "fp16" in (left.form, right.form) else "bf16"
     fast = str(bool(_constant(arguments.get("fast_math", _OPTIONS["fast_math"]), frame)))
     upcasts = tuple(
-        None if side.scale is None and side.form == wide else Upcast(position_of(side.at), 1 - place, fast)
+        None if native or side.scale is None and side.form == wide else Upcast(position_of(side.at), 1 - place, fast)
         for place, side in enumerate((left, right))
     )
     operands = [
@@ -64,6 +67,7 @@ def read_scaled(builder: Builder, node: ast.Call, frame: Frame) -> Node:
     made = builder.node("dot", node, fact, [*operands, *([added] if added is not None else [])], frame)
     made.dims = (operands[0].dims[0], operands[1].dims[1])
     made.cheap = False
+    made.scales = tuple(side.scale for side in (left, right) if side.scale is not None) if native else ()
     made.dot = DotSite(
         call=position_of(node),
         a=position_of(left.at),
@@ -73,7 +77,7 @@ def read_scaled(builder: Builder, node: ast.Call, frame: Frame) -> Node:
         precision=None,
         imprecise=None,
         is_sum=False,
-        scaled=Scaled((upcasts[0], upcasts[1])),
+        scaled=Scaled((upcasts[0], upcasts[1]), turned=isinstance(added, Node) and bool(added.order)),
     )
     return made
 

@@ -121,7 +121,8 @@ class TensorCores:
         deep: dict[int, int] = {}
         for ring in self.rings.values():
             for index, fact in ring.facts.items():
-                deep[index] = max(deep.get(index, 0), fact.buffers + (not _in_place(fact)))
+                one_less = not _in_place(fact) or self.released
+                deep[index] = max(deep.get(index, 0), fact.buffers + one_less)
         if not deep:
             return None
         launches = [scene.launch for scene in self.scenes]
@@ -137,6 +138,17 @@ class TensorCores:
             if all(launches[index].constexprs.get(name) == depth for index, depth in deep.items()):
                 return Stages(name)
         return Stages(str(max(deep.values())))
+
+    @property
+    def released(self) -> bool:
+        """Whether products are done with their tiles at once, as `plan.Dot.ends_at_once` has it."""
+
+        def at_once(use: DotUse) -> bool:
+            scaled = use.node.dot.scaled if use.node.dot is not None else None
+            said = {fact.instruction for fact in use.facts.values()}
+            return said == {"tcgen05_scaled"} or said == {"tcgen05"} and scaled is not None and scaled.turned
+
+        return bool(self.dots) and all(map(at_once, self.dots.values()))
 
     def extents(self, node: Node, graph: Graph) -> tuple[str, ...]:
         """The extents of a dot's result as source that is right under every launch."""
@@ -197,6 +209,15 @@ class TensorCores:
         label = f"{use.name}_{('lhs', 'rhs')[operand]}"
         root = Root(self._register(dims, shapes, registers, f"{label}_layout"))
         return root, self._in_tensor_memory(value, graph, layouts, label, shapes)
+
+    def scale(self, node: Node, operand: int, value: Node) -> Root:
+        """The registers that an operand's scales are put into tensor memory from."""
+        use = self.dots[node.chain]
+        taken = {index: fact.scales[operand] for index, fact in use.facts.items()}
+        layouts = {index: scale.registers for index, scale in taken.items() if scale.registers is not None}
+        shapes = {index: scale.shape for index, scale in taken.items()}
+        label = f"{use.name}_{('lhs', 'rhs')[operand]}_scale_layout"
+        return Root(self._register(named_dims(value, self.scenes, shapes), shapes, layouts, label))
 
     def _in_tensor_memory(
         self, value: Node, graph: Graph, layouts: Layouts, label: str, shapes: Shapes | None = None

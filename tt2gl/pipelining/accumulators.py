@@ -25,7 +25,7 @@ class Product:
 
     `added` is None where it starts from zeros. `dims`, `dtype`, `memory` and `registers` are source: the extents of its
     sum, its layout in tensor memory and in registers. `lhs`: extents and layout of a first operand that is put into
-    tensor memory.
+    tensor memory. `scales`: those of both operands, which have them, and the formats (by keyword in the call).
     """
 
     statement: ast.stmt
@@ -36,6 +36,7 @@ class Product:
     tile: tuple[str, str, str]
     registers: str
     lhs: tuple[str, str] | None
+    scales: tuple[ast.expr, ...] = ()
 
     @property
     def carries(self) -> bool:
@@ -52,7 +53,9 @@ def product_of(statement: ast.stmt) -> Product | None:
             dims, dtype, memory, registers, *lhs = (ast.unparse(each) for each in said)
             none = isinstance(added, ast.Constant)
             own = (lhs[0], lhs[1]) if lhs else None
-            return Product(statement, name, a, b, None if none else added, (dims, dtype, memory), registers, own)
+            scales = tuple(keyword.value for keyword in call.keywords)
+            tile = dims, dtype, memory
+            return Product(statement, name, a, b, None if none else added, tile, registers, own, scales)
     return None
 
 
@@ -155,6 +158,8 @@ def _run(loop: ast.For, top: Sequence[Product], staying: Collection[str], made: 
 
 def _may_run(loop: ast.For, product: Product, staying: Collection[str], made: LoopDecision) -> bool:
     """Whether its sum stays in tensor memory, and nothing that it reads is overwritten before it is done."""
+    if product.scales:
+        return False
     index = loop.body.index(product.statement)
     if product.name not in staying or not product.carries:
         return False

@@ -23,7 +23,7 @@ class LoopRings:
     `buffers` is the source of a count: of Triton's `num_stages` where some ring is read in memory, else of one less.
     It must be 2 or more in the former case and 1 or more in the latter. `synchronous`: sums that a wgmma may not be
     left running on, as they are not of fp32. `wide`: variables of loops that count in 64 bits. `outside`: rings may be
-    made before a loop around theirs.
+    made before a loop around theirs. `released`: products that read tiles where they lie are waited for at once.
     """
 
     function: str
@@ -33,6 +33,7 @@ class LoopRings:
     synchronous: frozenset[str] = field(default=frozenset())
     wide: frozenset[str] = field(default=frozenset())
     outside: bool = True
+    released: bool = False
 
     def ring(self, name: str) -> Ring:
         """The ring of that name. Raises NotPipelinedError where there is none."""
@@ -43,8 +44,8 @@ class LoopRings:
 
     @property
     def in_memory(self) -> bool:
-        """Whether some tile is read where it lies."""
-        return any(ring.in_memory for ring in self.rings)
+        """Whether some tile is read where it lies while the next ones come."""
+        return any(self._is_read_on(ring) for ring in self.rings)
 
     @property
     def ahead(self) -> Amount:
@@ -53,7 +54,10 @@ class LoopRings:
 
     def depth(self, ring: Ring) -> Amount:
         """How many tiles a ring holds: one more than loads run ahead where a wgmma may still read the oldest."""
-        return self.ahead.plus(1 if ring.in_memory else 0)
+        return self.ahead.plus(1 if self._is_read_on(ring) else 0)
+
+    def _is_read_on(self, ring: Ring) -> bool:
+        return ring.in_memory and not self.released
 
 
 @dataclass(frozen=True)

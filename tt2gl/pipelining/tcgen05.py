@@ -209,7 +209,12 @@ class _Function:
         if product.lhs is not None:
             a = self._first_operand(product, a, made)
         flag = ", use_acc=False" if anew else ""
-        made.append(statement(f"tcgen05_mma({a}, {ast.unparse(product.b)}, {memory}{flag})"))
+        b = ast.unparse(product.b)
+        if product.scales:
+            scaled = ", ".join([*self._scales(product, made), *map(ast.unparse, product.scales[2:])])
+            made.append(statement(f"tcgen05_mma_scaled({a}, {b}, {memory}, {scaled}{flag})"))
+        else:
+            made.append(statement(f"tcgen05_mma({a}, {b}, {memory}{flag})"))
         if not running:
             made += self._done()
         elif decision is not None and product == decision.last:
@@ -236,6 +241,20 @@ class _Function:
         name = self.fresh(f"{product.name}_lhs_tmem")
         made.append(statement(f"{name} = allocate_tensor_memory({a}.dtype, {dims}, {layout}, {a})"))
         return name
+
+    def _scales(self, product: Product, made: Lines) -> list[str]:
+        """Put the scales of both operands into tensor memory; their names there."""
+        names: list[str] = []
+        for side, scale in zip(("lhs", "rhs"), product.scales, strict=False):
+            value = ast.unparse(scale)
+            if not isinstance(scale, ast.Name):
+                held = self.fresh(f"{product.name}_{side}_scale")
+                made.append(statement(f"{held} = {value}"))
+                value = held
+            names.append(self.fresh(f"{value}_tmem"))
+            held_in = f"allocate_tensor_memory({value}.dtype, {value}.shape, TensorMemoryScalesLayout(), {value})"
+            made.append(statement(f"{names[-1]} = {held_in}"))
+        return names
 
     def _done(self, *notes: str) -> Lines:
         return [

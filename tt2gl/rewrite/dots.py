@@ -34,7 +34,7 @@ def product(
     dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.BaseExpression | None
 ) -> cst.BaseExpression:
     """The instruction's call; without `added` it starts from zeros."""
-    if dot.instruction == "tcgen05":
+    if dot.instruction in ("tcgen05", "tcgen05_scaled"):
         return _marker(dot, a, b, added)
     if added is None:
         added = expression(f"gl.zeros([{', '.join(dot.dims)}], {dot.dtype}, {dot.layout})")

@@ -16,7 +16,7 @@ from tt2gl.rewrite.fills import filled
 from tt2gl.rewrite.hoists import Loop, before_loop
 from tt2gl.rewrite.index_reductions import with_helper
 from tt2gl.rewrite.names import rewrite_name
-from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted
+from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted, with_scales
 from tt2gl.rewrite.tiles import through_tile
 
 _NOWHERE = (0, 0, 0, 0)
@@ -149,7 +149,8 @@ class Expressions(cst.CSTTransformer):
             added = argument(node, "acc", 2 if dot.scaled is None else 6)
         if is_statement(dot) and any(_stores(statement) for statement in self.pending):
             self.pending.append(fence())
-        return product(dot, a, b, added)
+        made = product(dot, a, b, added)
+        return with_scales(made, node) if dot.instruction == "tcgen05_scaled" else made
 
     def _operands(self, node: cst.Call, dot: Dot) -> tuple[cst.BaseExpression, cst.BaseExpression]:
         """Both operands of a product, as its instruction takes them."""

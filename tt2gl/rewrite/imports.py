@@ -35,7 +35,14 @@ def import_lines(names: Mapping[str, str]) -> tuple[str, str]:
 _NVIDIA = "triton.experimental.gluon.language.nvidia"
 INSTRUCTIONS = {
     f"{_NVIDIA}.ampere": ("async_copy", "mma_v2"),
-    f"{_NVIDIA}.blackwell": ("TensorMemoryLayout", "allocate_tensor_memory", "tcgen05_commit", "tcgen05_mma"),
+    f"{_NVIDIA}.blackwell": (
+        "TensorMemoryLayout",
+        "TensorMemoryScalesLayout",
+        "allocate_tensor_memory",
+        "tcgen05_commit",
+        "tcgen05_mma",
+        "tcgen05_mma_scaled",
+    ),
     f"{_NVIDIA}.hopper": (
         "fence_async_shared",
         "mbarrier",

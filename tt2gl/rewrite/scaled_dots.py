@@ -71,3 +71,12 @@ def upcasted(node: cst.Call, side: int, upcast: Upcast) -> cst.Call:
     assert other is not None
     told = expression(str(upcast.axis)), expression(upcast.fast_math)
     return call("upcast", elements, scale or expression("None"), form, other, *told)
+
+
+def with_scales(product: cst.BaseExpression, node: cst.Call) -> cst.BaseExpression:
+    """The marker of a product by `tcgen05_mma_scaled`, with the scales and the formats that `tl.dot_scaled` has."""
+    assert isinstance(product, cst.Call)
+    parts = [scaled_operand(node, side, part) for part in ("_scale", "_format") for side in (0, 1)]
+    given = [part for part in parts if part is not None]
+    names = zip(("a_scale", "b_scale", "a_type", "b_type"), given, strict=True)
+    return product.with_changes(args=[*product.args, *(cst.Arg(value, cst.Name(name)) for name, value in names)])
