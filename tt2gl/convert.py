@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,29 +49,33 @@ def convert(
     without: Collection[str] = (),
     compile: bool = True,  # noqa: A002
     timeout: float = 60.0,
+    watch: Callable[[LoweredSource, Sequence[Kernel]], None] | None = None,
 ) -> Conversion:
     """Convert the Triton kernels of a file to Gluon for `target` (default: the GPU present, else sm90).
 
     `launches` (of any files; default: inferred from the file) say what the kernels are called with; their files are
     relative to `root`. With `compile`, every converted kernel is compiled to machine code, and one that does not
-    compile is kept. `timeout` is in seconds, a kernel and launch. Raises DiagnosticError for a file that cannot be
+    compile is kept. `timeout` is in seconds, a kernel and launch. `watch` is told what was decided of the kernels, and
+    of which working file. Raises DiagnosticError for a file that cannot be
     read (TTG001 to TTG003) or has no Triton kernel (TTG004), an unknown target or rule, and launches that do not fit.
     """
     chosen = get_target(target) if target else default_target()
     rules = _chosen_rules(path, only, without)
     author = read_source(path)
     helpers: set[tuple[str, int]] = set()
-    best: tuple[Conversion, int] | None = None
+    best: tuple[Conversion, int, LoweredSource, list[Kernel]] | None = None
     while True:
         known = lowered_source(author, chosen, root, helpers)
         kernels = _observed(known, chosen, launches, root, timeout)
-        made = _converted(known, kernels, chosen, rules, launches, root, compile, timeout)
+        made, known = _converted(known, kernels, chosen, rules, launches, root, compile, timeout)
         count = sum(kernel.variants is not None for kernel in kernels)
         if best is None or count > best[1]:
-            best = made, count
+            best = made, count, known, kernels
         # Helpers of other files are brought along where kernels are kept for them.
         more = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere} - helpers
         if not more:
+            if watch is not None:
+                watch(best[2], best[3])
             return replace(best[0], path=str(path))
         helpers |= more
 
@@ -85,8 +89,8 @@ def _converted(
     root: Path | None,
     compiled: bool,
     timeout: float,
-) -> Conversion:
-    """The conversion of a file whose kernels have been observed, which are told what became of them."""
+) -> tuple[Conversion, LoweredSource]:
+    """The conversion of a file whose kernels have been observed, with its working file; they are told."""
     if "pipeline" in rules:
         known, kernels[:] = _inlined(known, kernels, target, launches, root, timeout)
     else:
@@ -104,7 +108,7 @@ def _converted(
     stayed = [kernel.function.name for kernel in kernels if kernel.kept is not None]
     text = known.restored(text, stayed) if any(kernel.variants for kernel in kernels) else author.text
     reports = tuple(report for kernel in kernels for report in kernel.reports(target))
-    return Conversion(str(author.path), author.text, text, reports)
+    return Conversion(str(author.path), author.text, text, reports), known
 
 
 def _tell_in_the_authors_words(kernel: Kernel, known: LoweredSource) -> None:

@@ -171,6 +171,8 @@ class Anchors:
         """The layout of the largest operand, unless one is still to get its own."""
         if self.patient and any(self._awaited(operand, node) for operand in node.operands):
             return None
+        known = [(operand.elements, operand.natural) for operand in node.operands]
+        node.weighed = tuple((elements, natural) for elements, natural in known if natural is not None)
         return self._largest(node, {id(operand): operand.natural for operand in node.operands})
 
     def _largest(self, node: Node, layouts: Mapping[int, Term | None]) -> Term | None:
