@@ -21,7 +21,7 @@ from tt2gl.file_plan import file_plan, keep_conflict, keep_unpipelined, left_as_
 from tt2gl.formatting import fitted
 from tt2gl.infer.launches import infer_launches
 from tt2gl.isolate import map_isolated, preload
-from tt2gl.kernel_state import Kernel
+from tt2gl.kernel_state import Kernel, blame_originals
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.lowering.lowered_source import LoweredSource, lowered_source, with_inlined
 from tt2gl.pipeline import NotPipelinedError, staged
@@ -376,8 +376,9 @@ def _keep_failures(
     for (kernel, index), result in zip(jobs, results, strict=True):
         kernel.compiled[index] = result
     smaller = [kernel for kernel in converted if made_smaller(kernel, kernel.compiled, target)]
+    blame_originals([kernel for kernel in converted if kernel not in smaller], target, timeout)
     for kernel in converted:
-        failed = [(index, result) for index, result in kernel.compiled.items() if not result.ok]
+        failed = [(i, result) for i, result in kernel.compiled.items() if not result.ok and i not in kernel.failed]
         if failed and kernel not in smaller:
             index, result = failed[0]
             message = f"Its Gluon does not compile under launch {index}: {(result.error or '').rstrip('.')}."

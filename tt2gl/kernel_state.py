@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.facts import LaunchFacts
@@ -12,6 +13,7 @@ from tt2gl.results import CompileResult, KernelReport
 from tt2gl.slicing.slices import Slice
 from tt2gl.targets import Target
 from tt2gl.variants import Variants
+from tt2gl.verify.compile import CompileJob, compile_many
 
 
 @dataclass
@@ -66,3 +68,22 @@ class Kernel:
             )
             for index in range(len(self.launches))
         ]
+
+
+def blame_originals(kernels: Sequence[Kernel], target: Target, timeout: float) -> None:
+    """Note of launches whose Gluon does not compile those that Triton itself does not compile to the end."""
+    failed = [
+        (kernel, kernel.slice, index)
+        for kernel in kernels
+        for index, result in kernel.compiled.items()
+        if not result.ok and index not in kernel.failed and kernel.slice is not None
+    ]
+    jobs = [CompileJob(original, kernel.launches[index], target.name) for kernel, original, index in failed]
+    for (kernel, _, index), result in zip(failed, compile_many(jobs, timeout=timeout) if jobs else [], strict=True):
+        others = kernel.compiled.keys() - kernel.failed.keys() - {index}
+        if result.ok or not others:
+            continue
+        message = f"Under launch {index} the kernel does not compile as it is: {(result.error or '').rstrip('.')}."
+        where = (str(kernel.function.path), kernel.function.line, 0)
+        hint = "See whether the launch fits the kernel and the target."
+        kernel.failed[index] = Diagnostic("TTG401", Severity.WARNING, *where, message, hint)

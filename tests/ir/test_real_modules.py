@@ -110,6 +110,9 @@ def test_the_corpus(target: str, optimised: bool, tmp_path: Path) -> None:
     for family in available():
         file, source = CORPUS / f"{family}.launches.json", read_source(CORPUS / f"{family}.py")
         for launch in first_launches(read_launches(file)):
+            if target == "sm80" and "*fp8e4nv" in launch.signature.values():
+                # Triton compiles this type from sm89 on.
+                continue
             kernel = slice_kernel(source, launch.kernel, target=target, root=CORPUS)
             jobs.append((kernel, launch, target, optimised, tmp_path))
     for module in checked(sliced_text, jobs):
