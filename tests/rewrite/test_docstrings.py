@@ -33,7 +33,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
 }
 """The edits of each example that is a statement."""
 
-OTHERS = {"hoists", "signatures", "imports", "dispatches", "tiles"}
+OTHERS = {"hoists", "ranges", "signatures", "imports", "dispatches", "tiles"}
 
 WITHOUT = {"build", "collisions", "dots", "expressions", "file", "scaled_dots"}
 """Modules that show no before and after, or several: what they do is not a rule's edit, or has a text between."""
@@ -64,6 +64,13 @@ def test_statements(rewritten: Rewritten, name: str) -> None:
         statement = before.replace("gl.", "tl.")
         made = rewritten(f"@triton.jit\ndef kernel(x_ptr):\n    {statement}\n", **edits)
         assert made.endswith(f"def kernel(x_ptr):\n    {after}\n")
+
+
+def test_ranges(rewritten: Rewritten) -> None:
+    ((before, after),) = examples("ranges")
+    header = "@triton.jit\ndef kernel(x_ptr, K, BLOCK_K):\n"
+    made = rewritten(header + textwrap.indent(f"{before}\n    pass\n", "    "))
+    assert made.endswith(textwrap.indent(f"{after}\n    pass\n", "    "))
 
 
 def test_hoists(rewritten: Rewritten) -> None:

@@ -16,6 +16,7 @@ from tt2gl.rewrite.fills import filled
 from tt2gl.rewrite.hoists import Loop, before_loop
 from tt2gl.rewrite.index_reductions import with_helper
 from tt2gl.rewrite.names import rewrite_name
+from tt2gl.rewrite.ranges import counting
 from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted, with_scales
 from tt2gl.rewrite.tiles import through_tile
 
@@ -266,7 +267,8 @@ class FunctionBody(Expressions):
         self, original_node: cst.For, updated_node: cst.For
     ) -> cst.For | cst.FlattenSentinel[cst.BaseStatement]:
         """A loop, after what it no longer makes itself."""
-        return self._after_hoists(original_node, updated_node)
+        called = self.qualify(original_node.iter.func) if isinstance(original_node.iter, cst.Call) else ()
+        return self._after_hoists(original_node, counting(updated_node, called))
 
     def leave_While(
         self, original_node: cst.While, updated_node: cst.While

@@ -1,0 +1,39 @@
+"""Rule `ranges`: a loop counts through Python's range, without hints to passes that Gluon does not run.
+
+for k in tl.range(0, K, BLOCK_K, num_stages=4, flatten=True):     # before
+for k in range(0, K, BLOCK_K):                                    # after
+
+What the hints ask for is written out, as far as it is done at all. One to unroll stays: nothing in the text says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import libcst as cst
+
+_TRITON = "triton.language.range"
+_BOUNDS = ("arg1", "arg2", "step")
+_KEPT = "loop_unroll_factor"
+
+
+def counting(loop: cst.For, called: Collection[str]) -> cst.For:
+    """The loop, its range Python's where it is Triton's; `called`: what is called there can be."""
+    made = loop.iter
+    if not isinstance(made, cst.Call) or set(called) != {_TRITON} or any(arg.star for arg in made.args):
+        return loop
+    if any(arg.keyword is not None and arg.keyword.value == _KEPT for arg in made.args):
+        return loop
+    named = {arg.keyword.value: arg for arg in made.args if arg.keyword is not None and arg.keyword.value in _BOUNDS}
+    bounds = [arg for arg in made.args if arg.keyword is None][: len(_BOUNDS)]
+    for name in _BOUNDS[len(bounds) :]:
+        if name not in named:
+            break
+        bounds.append(named.pop(name).with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT))
+    if not bounds or named:
+        return loop
+    if len(bounds) < len(made.args):
+        # The end of the last argument is that of the call: a line break, where the call had one.
+        end = made.args[-1]
+        bounds[-1] = bounds[-1].with_changes(comma=end.comma, whitespace_after_arg=end.whitespace_after_arg)
+    return loop.with_changes(iter=made.with_changes(func=cst.Name("range"), args=bounds))
