@@ -3,7 +3,7 @@
 for k in tl.range(0, K, BLOCK_K, num_stages=4, flatten=True):     # before
 for k in range(0, K, BLOCK_K):                                    # after
 
-What the hints ask for is written out, as far as it is done at all. One to unroll stays: nothing in the text says it.
+Does not handle `loop_unroll_factor`, which stays as it is said: nothing else in the text would say it.
 """
 
 from __future__ import annotations
