@@ -63,21 +63,24 @@ def convert(
     rules = _chosen_rules(path, only, without)
     author = read_source(path)
     helpers: set[tuple[str, int]] = set()
+    plain: set[str] = set()
     best: tuple[Conversion, int, LoweredSource, list[Kernel]] | None = None
     while True:
         known = lowered_source(author, chosen, root, helpers)
         kernels = _observed(known, chosen, launches, root, timeout)
-        made, known = _converted(known, kernels, chosen, rules, launches, root, compile, timeout)
+        made, known = _converted(known, kernels, chosen, rules, launches, root, compile, timeout, plain)
         count = sum(kernel.variants is not None for kernel in kernels)
         if best is None or count > best[1]:
             best = made, count, known, kernels
         # Helpers of other files are brought along where kernels are kept for them.
         more = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere} - helpers
-        if not more:
+        # A kernel that is kept with its helpers written out may do with calls of them.
+        troubled = {kernel.function.name for kernel in kernels if kernel.kept and kernel.written_out} - plain
+        if not more | troubled:
             if watch is not None:
                 watch(best[2], best[3])
             return replace(best[0], path=str(path))
-        helpers |= more
+        helpers, plain = helpers | more, plain | troubled
 
 
 def _converted(
@@ -89,10 +92,11 @@ def _converted(
     root: Path | None,
     compiled: bool,
     timeout: float,
+    plain: Collection[str],
 ) -> tuple[Conversion, LoweredSource]:
     """The conversion of a file whose kernels have been observed, with its working file; they are told."""
     if "pipeline" in rules:
-        known, kernels[:] = _inlined(known, kernels, target, launches, root, timeout)
+        known, kernels[:] = _inlined(known, kernels, target, launches, root, timeout, plain)
     else:
         for kernel in kernels:
             kernel.facts = {index: without_rings(seen) for index, seen in kernel.facts.items()}
@@ -184,24 +188,27 @@ def _inlined(
     launches: Sequence[Launch] | None,
     root: Path | None,
     timeout: float,
+    plain: Collection[str],
 ) -> tuple[LoweredSource, list[Kernel]]:
     """The file with helpers written out whose loads run ahead of a loop that calls them, and its kernels.
 
-    A call at a time of those that lead to a load, as only what compiles tells where the next one is.
+    A call at a time of those that lead to a load, as only what compiles tells where the next one is. `plain`: kernels
+    whose calls stay.
     """
     while True:
-        places = {
-            place
+        asked = {
+            kernel.function.name: calls_in_between(list(kernel.facts.values()), parsed(kernel.slice), known.work.path)
             for kernel in kernels
-            if kernel.slice is not None
-            for place in calls_in_between(list(kernel.facts.values()), parsed(kernel.slice), known.work.path)
+            if kernel.slice is not None and kernel.function.name not in plain
         }
-        step = with_inlined(known, places) if places else None
+        step = with_inlined(known, set().union(*asked.values())) if any(asked.values()) else None
         if step is None:
             return known, kernels
         again = _observed(step, target, launches, root, timeout)
         if any(new.facts.keys() != old.facts.keys() for new, old in zip(again, kernels, strict=True)):
             return known, kernels
+        for new, old in zip(again, kernels, strict=True):
+            new.written_out = old.written_out or bool(asked.get(new.function.name))
         known, kernels = step, again
 
 

@@ -23,7 +23,8 @@ class Kernel:
     `facts`: by launch; `turned`: launches made of the given ones, to see what those do not reach; `witnesses`: others
     made of them, to see what alignment does; `variants`: what was decided, None as long as the kernel stays Triton, and
     then `kept` says why. `rings_outside`: rings may be made before loops around theirs; `crowded`: by launch, the bytes
-    of shared memory that were too many.
+    of shared memory that were too many. `elsewhere`: the helpers of other files that keep it, by file and line;
+    `written_out`: helpers that it calls stand in its loops.
     """
 
     function: JitFunction
@@ -37,6 +38,7 @@ class Kernel:
     variants: Variants | None = None
     kept: Diagnostic | None = None
     elsewhere: frozenset[tuple[str, int]] = frozenset()
+    written_out: bool = False
     compiled: dict[int, CompileResult] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     rings_outside: bool = True

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+import tt2gl.convert
 from tests.lowering.conftest import HEADER
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.lowering.block_pointers import Lowered
 from tt2gl.lowering.inlining import inlined
+from tt2gl.pipeline import NotPipelinedError, staged
+from tt2gl.plan import FilePlan
 from tt2gl.slicing.slicer import slice_kernel
-from tt2gl.source import read_source
+from tt2gl.source import SourceFile, read_source
 from tt2gl.verify.device import Participant
 from tt2gl.verify.options import SimulationOptions
 from tt2gl.verify.simulate import SimulationJob, simulate_many
@@ -255,4 +258,20 @@ def test_without_pipelining_calls_stay(tmp_path: Path) -> None:
     path.write_text(HEADER + DOTS.lstrip("\n"), "utf-8")
     launches = [dots_launch()]
     made = convert(path, target="sm90", launches=launches, root=tmp_path, compile=False, without=["pipeline"])
+    assert made.text.count("tile(") == 3
+
+
+def test_a_kernel_that_is_kept_for_it_is_converted_with_its_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(text: str, source: SourceFile, plan: FilePlan) -> str:
+        if any(function.rings for function in plan.functions):
+            raise NotPipelinedError("some reason")
+        return staged(text, source, plan)
+
+    monkeypatch.setattr(tt2gl.convert, "staged", refusing)
+    path = tmp_path / "kernel.py"
+    path.write_text(HEADER + DOTS.lstrip("\n"), "utf-8")
+    made = convert(path, target="sm90", launches=[dots_launch()], root=tmp_path, compile=False)
+    assert made.kernels[0].status == "converted"
     assert made.text.count("tile(") == 3
