@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from tt2gl.analysis.graph import Node, Web, sources
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import Cut, Pair, Root, Term, Turned
+from tt2gl.analysis.terms import Cut, Inferred, Pair, Root, Term, Turned
 
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 
@@ -68,7 +68,7 @@ class Anchors:
                 for place, web in enumerate(self.webs())
                 if web.natural is None and any(definition.node.natural is not None for definition in web.definitions)
                 for definition in web.definitions
-                if (natural := self._prospect(definition.node)) is not None
+                if (natural := self._prospect(definition.node)) is not None and not isinstance(natural, Inferred)
             ]
             if not undecided:
                 self.patient = False
@@ -125,11 +125,17 @@ class Anchors:
                 operand = node.operands[0].natural
                 return operand.parent if isinstance(operand, Cut) and operand.dim == node.axis else None
             case "reduce":
-                return self.reduced(node, node.operands[0].natural)
+                if isinstance(node.operands[0].natural, Inferred):
+                    node.operand_term = self.default(node.operands[0])
+                return self.reduced(node, node.operand_term or node.operands[0].natural)
             case "scan":
                 return self._scanned(node)
             case "join":
                 return self.paired(node.operands[0])
+            case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
+                return inferred
+            case "split" if self.patient and self._kept(node) and node.operands[0].natural is None:
+                return None
             case "split":
                 operand = node.operands[0].natural
                 whole = operand if isinstance(operand, Pair) else Pair(self.default(node))
@@ -149,6 +155,22 @@ class Anchors:
             return None
         is_blocked = self.cores.dots[operand.chain].instruction not in ("wgmma", "mma_v2")
         return Turned(natural, () if is_blocked else operand.dims_known)
+
+    def _kept(self, node: Node) -> bool:
+        """Whether Triton leaves a value in the layout that follows from a product's, under every launch."""
+        said = [scene.facts.lowered.inferred.get(node.chain) for scene in self.cores.scenes]
+        return True in said and False not in said and node.order != (1, 0)
+
+    def _inferred(self, node: Node) -> Term | None:
+        """The layout that the compiler infers for a product taken apart, where Triton leaves it in that."""
+        natural = node.operands[0].natural
+        if not self._kept(node):
+            return None
+        if isinstance(natural, Inferred):
+            return Inferred(natural.parent, f"{natural.how}, {node.function or node.kind} {node.order}")
+        if isinstance(natural, Root) and self.cores.is_accumulator(natural):
+            return Inferred(natural, f"{node.function or node.kind} {node.order}")
+        return None
 
     def _scanned(self, node: Node) -> Term | None:
         """The layout of a scan: only blocked ones are scanned, so for a dot's or a slice the default of the tile."""
@@ -177,10 +199,13 @@ class Anchors:
 
     def _largest(self, node: Node, layouts: Mapping[int, Term | None]) -> Term | None:
         """The layout of the largest operand, which costs most to convert; of equal ones a dot's, then the first."""
+        shaped = [operand for operand in node.operands if operand.shape]
         known = [
             (operand.elements, self.cores.is_accumulator(layout), layout)
-            for operand in node.operands
+            for operand in shaped
             if (layout := layouts[id(operand)]) is not None and len(operand.shape) == len(node.shape)
+            # What has no name is taken by nothing else.
+            if not isinstance(layout, Inferred) or all(layouts[id(other)] == layout for other in shaped)
         ]
         return max(known, key=lambda each: each[:2])[2] if known else None
 

@@ -150,13 +150,15 @@ class Lowered:
     """What is decided late: instructions of dots, rings of loads, tiles of descriptors.
 
     `specialised`: the loops, by file, line and column, of which Triton gives each part (copies, products, the rest) to
-    warps of its own.
+    warps of its own. `inferred`: whether a reshape, transposition or split has the layout that follows from that of
+    its operand, a product.
     """
 
     dots: dict[CallChain, DotFact] = field(default_factory=dict)
     rings: dict[CallChain, RingFact] = field(default_factory=dict)
     descriptors: dict[CallChain, DescriptorFact] = field(default_factory=dict)
     specialised: tuple[tuple[str, int, int], ...] = ()
+    inferred: dict[CallChain, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

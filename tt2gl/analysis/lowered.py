@@ -22,6 +22,7 @@ _INSTRUCTIONS: dict[str, Instruction] = {
     "ttng.tc_gen5_mma_scaled": "tcgen05_scaled",
 }
 _COPIES = ("ttg.async_copy_global_to_local",)
+_RESHAPES = ("tt.reshape", "tt.trans", "tt.split")
 _VIEWS = ("ttg.memdesc_index", "ttg.memdesc_trans", "ttg.memdesc_subslice", "ttg.memdesc_reshape")
 
 
@@ -32,6 +33,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     dots: dict[CallChain, DotFact] = {}
     rings: dict[CallChain, RingFact] = {}
     descriptors: dict[CallChain, DescriptorFact] = {}
+    inferred: dict[CallChain, bool] = {}
     in_place = taken_in_place(module, made)
     for operation in module.kernel.walk():
         if operation.name == "tt.dot" or operation.name in _INSTRUCTIONS:
@@ -46,7 +48,10 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
             rings.setdefault(_chain(operation.location, author_file), ring)
         elif (descriptor := descriptor_fact(operation)) is not None:
             descriptors.setdefault(_chain(operation.location, author_file), descriptor)
-    return Lowered(dots, rings, descriptors)
+        elif operation.name in _RESHAPES and (encoding := _layout(operation.results[0].type)) is not None:
+            chain = _chain(operation.location, author_file)
+            inferred[chain] = encoding.name == "ttg.linear" and inferred.get(chain, True)
+    return Lowered(dots, rings, descriptors, inferred=inferred)
 
 
 def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:

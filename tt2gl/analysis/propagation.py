@@ -16,7 +16,7 @@ from tt2gl.analysis.facts import CallChain, Instruction, Position
 from tt2gl.analysis.graph import Definition, DotSite, FunctionKey, Node, Site, Web
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import IN_RING, Cut, Operand, Stored, Term, packed
+from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Stored, Term, packed
 from tt2gl.plan import ENTRY
 
 Clone = Term | None
@@ -183,7 +183,7 @@ class Propagation(Anchors):
         if node.operand_term is not None:
             return node.operand_term
         for operand in node.operands:
-            if operand.natural is not None:
+            if operand.natural is not None and not isinstance(operand.natural, Inferred):
                 return operand.natural
         return self._wanted(node.operands[0])
 
@@ -195,8 +195,9 @@ class Propagation(Anchors):
         """
         if not node.anchored and node.kind == "store":
             for operand in (*node.operands[1:2], node.operands[0]):
-                if operand.natural is not None and len(operand.shape) == len(node.shape):
-                    return operand.natural
+                known = operand.natural if not isinstance(operand.natural, Inferred) else None
+                if known is not None and len(operand.shape) == len(node.shape):
+                    return known
         return self.access_root(node)
 
     def resolve(self, node: Node, term: Term, clone: Clone) -> None:
@@ -269,6 +270,8 @@ class Propagation(Anchors):
                 self._convert(node, taken, term, spot)
             case "join":
                 self._join(node, term, spot)
+            case "split" if isinstance(node.natural, Inferred):
+                self.settle(node.operands[0], clone)
             case "split":
                 assert isinstance(node.natural, Cut)
                 self.resolve(node.operands[0], node.natural.parent, clone)

@@ -67,10 +67,18 @@ class Stored:
     in_place: bool = True
 
 
+@dataclass(frozen=True)
+class Inferred:
+    """The layout that a product's, `parent`, becomes by what is called one after the other, `how`: it has no name."""
+
+    parent: Term
+    how: str
+
+
 IN_RING = Stored(Root(""))
 """A slot of a ring: its layout is the ring's own."""
 
-Term = Root | Cut | Pair | Operand | Turned | Stored
+Term = Root | Cut | Pair | Operand | Turned | Stored | Inferred
 
 
 def packed(term: Operand) -> Operand:
@@ -94,6 +102,8 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
         return Pair(renamed(term.parent, names))
     if isinstance(term, Operand):
         return Operand(term.index, Root(names.get(term.parent.name, term.parent.name)), term.k_width)
+    if isinstance(term, Inferred):
+        return replace(term, parent=renamed(term.parent, names))
     if isinstance(term, Turned | Stored):
         return replace(term, parent=Root(names.get(term.parent.name, term.parent.name)))
     return Root(names.get(term.name, term.name))
@@ -116,6 +126,8 @@ def rendered(term: Term, alias: str = "gl") -> str:
         parent = rendered(term.parent, alias)
         bases = f"{alias}.to_linear_layout({parent}, [{', '.join(term.dims)}])" if term.dims else parent
         return f"turned({bases})"
+    if isinstance(term, Inferred):
+        return f"{alias}.AutoLayout()"
     if isinstance(term, Stored):
         return term.parent.name
     return term.name
