@@ -73,7 +73,7 @@ def table(reports: Sequence[KernelReport]) -> list[str]:
         kernel = f"{Path(report.file).stem}:{report.kernel}"
         launches[report.target, kernel] += 1
         if report.status != "converted":
-            said = next((each.message for each in report.diagnostics if each.severity == "error"), "")
+            said = next((each.message for each in report.diagnostics if not each.code.startswith("TTG5")), "")
             worse[report.target, report.status, kernel].setdefault(report.launch, said)
         for found in report.diagnostics:
             if found.code.startswith("TTG5"):

@@ -53,7 +53,7 @@ class Dot:
     `instruction`: `fma`, `mma_v2`, `wgmma` or `tcgen05`. `layout`, `dims`, `dtype`: of its result. Without an
     accumulator it starts from zeros; with `is_sum` it takes the other side of the sum it stands in. `memory`: the
     layout of its accumulator in tensor memory, `lhs`: its first operand there, where that is not in shared memory.
-    `scaled`: its operands have scales.
+    `scaled`: its operands have scales. `promoted`: the dtype that its operands get before, as source.
     """
 
     call: Position
@@ -71,6 +71,7 @@ class Dot:
     memory: str | None = None
     lhs: Store | None = None
     scaled: Scaled | None = None
+    promoted: str | None = None
 
     @property
     def ends_at_once(self) -> bool:

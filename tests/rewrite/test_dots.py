@@ -112,3 +112,9 @@ def test_an_operand_may_come_into_its_registers_through_shared_memory(body: Call
         "a_smem = gl.allocate_shared_memory(a.dtype, [M, K], shared, a)",
         "acc += mma_v2(a_smem.load(lhs), b, gl.zeros([M, N], gl.float32, registers))",
     ]
+
+
+def test_operands_that_no_instruction_takes_become_wider(body: Callable[..., str]) -> None:
+    held = dot("mma_v2", promoted="gl.float16")
+    made = body("acc += tl.dot(a, b)", dots={"tl.dot(a, b)": held})
+    assert lines(made) == ["acc += mma_v2(a.to(gl.float16), b.to(gl.float16), gl.zeros([M, N], gl.float32, registers))"]

@@ -209,7 +209,10 @@ def collect(
         put("staged", spot, spot.site.position, term).rings[spot.site.position] = ring
         put("ring", spot, spot.site.position, ring.slot)
     for spot, (term, dot) in decisions.dots.items():
-        put("dot", spot, spot.site.position, term).dots[spot.site.position] = dot
+        dots, place = put("dot", spot, spot.site.position, term).dots, spot.site.position
+        if dots.setdefault(place, dot).site.promoted != dot.site.promoted:
+            raise Conflict(body(spot.site.function), place, [])
+        dots[place] = dot
         if dot.site.scaled is not None:
             # No layout, but what may differ between launches all the same.
             put("scaled", spot, spot.site.position, Root(str(dot.site.scaled)))

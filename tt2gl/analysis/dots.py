@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.calls import Arguments
-from tt2gl.analysis.facts import ConstFact, FunctionFact, TensorFact
+from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFact, TensorFact
 from tt2gl.analysis.graph import DotSite, Node
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.scaled_dots import read_scaled
@@ -66,8 +66,17 @@ class DotReader:
             precision=precision,
             imprecise=self.imprecise(arguments, frame),
             is_sum=whole is not None,
+            promoted=self.promoted(a, made.chain, frame),
         )
         return made
+
+    def promoted(self, operand: ast.expr, chain: CallChain, frame: Frame) -> str | None:
+        """What Triton makes of 8-bit floats that no instruction of the target multiplies, as source."""
+        fact = frame.facts.expressions.get(position_of(operand))
+        lowered = self.builder.facts.lowered.dots.get(chain)
+        if not isinstance(fact, TensorFact) or lowered is None or not fact.dtype.startswith("fp8"):
+            return None
+        return {"f16": "gl.float16", "bf16": "gl.bfloat16", "f32": "gl.float32"}.get(lowered.a.element)
 
     def read_scaled(self, node: ast.Call, frame: Frame) -> Node:
         """The node of a product of operands with shared scales."""

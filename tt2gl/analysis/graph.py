@@ -55,7 +55,7 @@ class DotSite:
 
     `precision`: the author's choice for 32-bit floats, as source. `imprecise`: how many 8-bit products are added in
     less than 32 bits, as source. `is_sum`: the call is one side of a sum, whose other side it takes as its accumulator.
-    `scaled`: its operands have scales.
+    `scaled`: its operands have scales. `promoted`: what Triton makes of operands of 8-bit floats first, as source.
     """
 
     call: Position
@@ -67,6 +67,7 @@ class DotSite:
     imprecise: str | None
     is_sum: bool
     scaled: Scaled | None = None
+    promoted: str | None = None
 
 
 @dataclass(eq=False)

@@ -428,6 +428,7 @@ def _dot(want: DotWant, layout: str, memory: str | None, lhs: str | None) -> Dot
         memory,
         Store(lhs, want.lhs.dims) if lhs is not None and want.lhs is not None else None,
         site.scaled,
+        site.promoted,
     )
 
 

@@ -38,6 +38,8 @@ def product(
         return _marker(dot, a, b, added)
     if added is None:
         added = expression(f"gl.zeros([{', '.join(dot.dims)}], {dot.dtype}, {dot.layout})")
+    if dot.promoted is not None:
+        a, b = (cst.Call(cst.Attribute(side, cst.Name("to")), [cst.Arg(expression(dot.promoted))]) for side in (a, b))
     made = call(_FUNCTIONS[dot.instruction], a, b, added)
     keywords: list[tuple[str, str]] = []
     # wgmma knows one precision for each type of its operands: Triton takes it for 32-bit floats as tf32 alone.
