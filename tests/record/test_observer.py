@@ -6,7 +6,7 @@ import importlib.util
 import json
 from enum import Enum, IntEnum
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -37,19 +37,41 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, bool]]:
     return ran
 
 
-def test_with_a_gpu_kernels_run_as_ever(launched: list[tuple[Any, bool]], tmp_path: Path) -> None:
-    kernels.observe(Journal(str(tmp_path / "journal")), None)
+def load_kernels() -> ModuleType:
+    """The fixture's module, anew."""
     spec = importlib.util.spec_from_file_location("kernels_of_record", KERNELS)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def launches(journal: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    return [line["launch"] for line in lines if "launch" in line]
+
+
+def test_with_a_gpu_kernels_run_as_ever(launched: list[tuple[Any, bool]], tmp_path: Path) -> None:
+    kernels.observe(Journal(str(tmp_path / "journal")), None)
+    module = load_kernels()
     tensor = module.Tensor("uint16", 8)
-    for _ in range(2):
-        assert module.values_kernel[(3,)]((tensor, 3), None, 1, 0.5, True, TYPE=1, FUNCTION=2, LIMITS=3) == "compiled"
-    assert launched == [((3,), False), ((3,), False)]
-    lines = [json.loads(line) for line in (tmp_path / "journal").read_text().splitlines()]
-    assert [line["launch"]["kernel"] for line in lines if "launch" in line] == ["values_kernel"]
+    flags = [1, 1, True, 1.0, 1]
+    for flag in flags:
+        call = module.values_kernel[(3,)]
+        assert call((tensor, 3), None, 1, 0.5, flag, TYPE=1, FUNCTION=2, LIMITS=3) == "compiled"
+    assert launched == [((3,), False)] * len(flags)
+    assert [launch["signature"]["flag"] for launch in launches(tmp_path / "journal")] == ["constexpr", "u1", "fp32"]
+
+
+def test_launches_of_tensors_that_differ_in_alignment_alone(launched: list[tuple[Any, bool]], tmp_path: Path) -> None:
+    kernels.observe(Journal(str(tmp_path / "journal")), None)
+    module = load_kernels()
+    for address in (4096, 4096, 8192, 4100):
+        tensor = module.Tensor("int32", 8, values=[1, 2], address=address)
+        module.tiles_kernel[lambda meta: (meta["BLOCK"],)](tensor, BLOCK=3)
+    found = launches(tmp_path / "journal")
+    assert [(launch["grid"], launch["divisible_by_16"]) for launch in found] == [([3, 1, 1], ["tile"]), ([3, 1, 1], [])]
 
 
 def test_a_launch_that_does_not_bind_is_tritons_to_refuse(launched: list[tuple[Any, bool]], tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from . import values
 from .gpu import Gpu
 from .journal import Journal
 from .launches import Caller, source_file
@@ -60,11 +61,15 @@ class _Recorder:
         self._journal = journal
         self._callers: dict[int, tuple[Any, Caller]] = {}
         self._seen: set[str] = set()
+        self._glimpses: set[Any] = set()
         self._lock = threading.Lock()
 
     def take_down(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> None:
         """Take one launch down; without a grid it was a request to compile, whose arguments are not real ones."""
         if function.is_gluon():
+            return
+        glimpse = _glimpse(function, args, kwargs, grid)
+        if glimpse is not None and glimpse in self._glimpses:
             return
         try:
             caller = self._caller(function)
@@ -75,6 +80,8 @@ class _Recorder:
                 if grid is not None and any(map(_may_have_range, entry["args"].values())):
                     entry = caller.launch(args, kwargs, grid, with_range=True)
                 self._journal.append({"launch": entry})
+            if glimpse is not None:
+                self._glimpses.add(glimpse)
         except Exception as error:  # noqa: BLE001 - the command must run on as it would have
             self._refuse(function, error)
 
@@ -101,6 +108,21 @@ class _Recorder:
             refused = {"file": source_file(function), "kernel": function.__name__, "reason": reason}
             if self._new(json.dumps(refused)):
                 self._journal.append({"refused": refused})
+
+
+def _glimpse(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Any:
+    """What tells a launch from others at little cost, None where nothing does.
+
+    An autotuner measures hundreds of launches of one kind, and small kernels take longer when their launches do.
+    """
+    named = {**dict(zip(function.arg_names, args, strict=False)), **kwargs}
+    try:
+        size = grid(named) if callable(grid) else grid
+        glimpse = (id(function), grid is None, tuple(size or ()), tuple(map(values.glimpse, named.values())), *kwargs)
+        hash(glimpse)
+    except Exception:  # noqa: BLE001 - what has no hash, or a grid that asks for more, is looked at in full
+        return None
+    return glimpse
 
 
 def _may_have_range(argument: Any) -> bool:
