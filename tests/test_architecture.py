@@ -16,7 +16,7 @@ FLOORS = (
     ("cli",),
     ("commands",),
     ("port",),
-    ("verify.api", "check", "doctor", "record"),
+    ("verify.api", "check", "doctor", "explain", "record"),
     ("convert",),
     ("file_plan", "shared_memory"),
     ("kernel_state",),

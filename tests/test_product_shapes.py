@@ -129,3 +129,82 @@ def test_names_of_a_prologue_do_not_meet_those_of_another_branch(tmp_path: Path)
     assert "tiles_ahead = " in made
     assert "tiles_ahead_2 = " in made
     assert "i = gl.to_tensor(s)" in made, "`(i * M).to(...)` wants a tensor in the prologue, too"
+
+
+STATE = """@triton.jit
+def scores_kernel(q_ptr, k_ptr, out_ptr, n, FLAG: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    dims = tl.arange(0, D)
+    at = rows[:, None] * D + dims[None, :]
+    q = tl.load(q_ptr + at)
+    state = tl.zeros([M, D], tl.float32)
+    if FLAG:
+        state = tl.load(out_ptr + at)
+    for start in range(0, n, D):
+        k = tl.load(k_ptr + (start + dims)[:, None] * D + dims[None, :])
+        state = state - tl.dot(q, k)
+        state = tl.where((dims < n)[None, :], state, 0.0)
+    tl.store(out_ptr + at, state)
+"""
+
+
+def test_a_state_stays_in_its_products_layout_whatever_it_starts_from(tmp_path: Path) -> None:
+    """Zeros or what a flag loads: one body, in which the loop converts nothing."""
+    made = written(tmp_path / "kernels.py", STATE, {"FLAG": False}, {"FLAG": True})
+    assert "state = gl.zeros([M, D], gl.float32, layout=mma_layout)" in made
+    assert "state = gl.convert_layout(gl.load(out_ptr + at), mma_layout)" in made
+    assert made.count("convert_layout") == 2, "the start, and the store"
+
+
+PRODUCT_OF_TWO = """@triton.jit
+def product(a, b):
+    return tl.dot(a, b)
+
+
+@triton.jit
+def scores_kernel(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    dims = tl.arange(0, D)
+    few = tl.arange(0, N // 2)
+    q = tl.load(q_ptr + rows[:, None] * D + dims[None, :])
+    k = tl.load(k_ptr + dims[:, None] * D + few[None, :])
+    tl.store(out_ptr + rows[:, None] * M + rows[None, :], product(q, tl.trans(q)))
+    tl.store(out_ptr + rows[:, None] * M + few[None, :], product(q, k))
+"""
+
+
+def test_a_helper_that_multiplies_tiles_of_several_shapes_says_none(tmp_path: Path) -> None:
+    """Its zeros have the extents of what it is given."""
+    made = written(tmp_path / "kernels.py", PRODUCT_OF_TWO, target="sm80")
+    assert "gl.zeros([a.shape[0], b.shape[1]], gl.float32, " in made
+
+
+MASKED = """if FLAG:
+            mask = None
+        else:
+            mask = (start + cols)[:, None] < n
+        k = tl.load(k_ptr + (start + cols)[:, None] * D + dims[None, :], mask=mask)"""
+
+
+def test_a_mask_that_a_flag_leaves_out_is_true_where_iterations_have_their_own(tmp_path: Path) -> None:
+    """`None & (start < n)` is an error."""
+    text = SCORES.format(more="", flags="FLAG: tl.constexpr, ", load=MASKED)
+    made = written(tmp_path / "kernels.py", text, {"FLAG": False}, {"FLAG": True})
+    assert made.count("mask = True") == 2, "in the prologue and in the loop"
+
+
+TWO_MASKS = """@triton.jit
+def scores_kernel(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    dims = tl.arange(0, D)
+    mask = True
+    mask &= (rows < n)[:, None]
+    x = tl.load(q_ptr + rows[:, None] * D + dims[None, :], mask=mask)
+    tl.store(k_ptr + rows[:, None] + dims[None, :] * M, x, mask=mask)
+"""
+
+
+def test_a_scalar_that_becomes_two_tiles_is_read_before_it_changes(tmp_path: Path) -> None:
+    """`mask &= ...` for one layout comes after the copy that makes another layout's mask of the same scalar."""
+    made = written(tmp_path / "kernels.py", TWO_MASKS)
+    assert made.index("mask_k = mask & (") < made.index("mask &= (")

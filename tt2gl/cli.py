@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tt2gl import __version__
-from tt2gl.commands import check, convert, doctor, port, record, verify
+from tt2gl.commands import check, convert, doctor, explain, port, record, verify
 from tt2gl.commands.common import Run, say, seconds
 from tt2gl.diagnostics import ExitCode
 
@@ -122,5 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     record.add_options(add("record", record.run, summary, [common]))
     summary = "Hold a project's kernels against tt2gl.lock: what compiles to something worse is stopped."
     check.add_options(add("check", check.run, summary, with_launches))
+    summary = "Say why a line of a kernel, or of its port, became what it is, and what else was weighed."
+    explain.add_options(add("explain", explain.run, summary, with_launches))
     add("doctor", doctor.run, "Show versions, targets and GPU, and what is missing.", [common])
     return parser

@@ -78,11 +78,17 @@ class Anchors:
             _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
             web.natural = natural
 
-    def _prospect(self, node: Node) -> Term | None:
-        """The layout that a value has, or will have by those of its operands that have one."""
-        if node.natural is not None or node.kind != "elementwise":
+    def _prospect(self, node: Node, above: frozenset[int] = frozenset()) -> Term | None:
+        """The layout that a value has, or will have by those of its operands that have one; `above`: what asks."""
+        if node.natural is not None or id(node) in above:
             return node.natural
-        return self._largest(node, {id(operand): self._prospect(operand) for operand in node.operands})
+        above |= {id(node)}
+        if node.kind == "read" and node.web is not None:
+            made = node.web.find().definitions
+            return self._prospect(made[0].node, above) if len(made) == 1 else None
+        if node.kind != "elementwise":
+            return None
+        return self._largest(node, {id(operand): self._prospect(operand, above) for operand in node.operands})
 
     def _anchor_reduction(self) -> bool:
         """Give the first reduction or scan of values without a layout the default one of their tile."""

@@ -14,7 +14,7 @@ from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import suffixed
 from tt2gl.analysis.propagation import Clone, Decisions, DotWant, NamedWeb, RingWant, Spot
-from tt2gl.analysis.terms import IN_RING, Root, Term
+from tt2gl.analysis.terms import IN_RING, Root, Stored, Term
 
 Context = tuple[int, int, CallChain]
 """Kernel, launch, calls: one way that a function was reached."""
@@ -147,6 +147,11 @@ class Function:
             for entry in entries:
                 if version is None or version.wanted.get(entry.context) == entry.clone:
                     found.setdefault(position, {})[entry.context] = entry.term
+        if kind == "convert":
+            # What one launch converts, all do: where a value is right as it is, to the layout that it has.
+            for position, wanted in self.wanted("unconverted", statement, version).items():
+                if position in found:
+                    found[position] = wanted | found[position]
         return found
 
     def layouts(self) -> Iterator[Wanted]:
@@ -198,6 +203,9 @@ def collect(
         put("creation", spot, spot.site.position, term)
     for spot, term in decisions.converts.items():
         put("convert", spot, spot.site.position, term)
+    for spot, term in decisions.unconverted.items():
+        if not isinstance(term, Stored):
+            put("unconverted", spot, spot.site.position, term)
     for (spot, position), (dims, term) in decisions.fills.items():
         put("fill", spot, position, term).dims[position] = dims
     for kind, named in (("read", decisions.reads), ("target", decisions.targets)):

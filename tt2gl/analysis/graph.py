@@ -205,10 +205,18 @@ class Graph:
         local = self.words.get((node.site.function, node.site.context))
         if local is None:
             return node.dims_known
+        if self._varies(node) and (own := _by_parameters(node)):
+            return own
         return tuple(
             local.get(dim) or self._borrow(dim, extent, node.site.function, local)
             for dim, extent in zip(node.dims_known, node.shape, strict=True)
         )
+
+    def _varies(self, node: Node) -> bool:
+        """Whether calls of its helper give a value different extents."""
+        place = node.kind, node.site.function, node.site.position
+        alike = (other for other in self.nodes if (other.kind, other.site.function, other.site.position) == place)
+        return any(other.shape != node.shape for other in alike)
 
     def element_type(self, load: Node) -> str:
         """The dtype of a load's tiles as source that is right before its loop: a pointer's, where one is known there.
@@ -228,6 +236,17 @@ class Graph:
             return str(extent)
         self.borrowed.setdefault(helper, set()).update(names)
         return dim
+
+
+def _by_parameters(node: Node) -> tuple[str, ...]:
+    """The extents of a helper's parameter, or of a product of two, as source; empty for other values."""
+    if node.kind == "dot":
+        sides = [_by_parameters(operand) for operand in node.operands[:2]]
+        return (*sides[0][:-1], sides[1][-1]) if all(sides) else ()
+    made = node.web.find().definitions if node.kind == "read" and node.web is not None else []
+    if len(made) != 1 or made[0].entry is None:
+        return ()
+    return tuple(f"{made[0].name}.shape[{place}]" for place in range(len(node.shape)))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.frontend import observe
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.planner import KernelAnalysis
-from tt2gl.analysis.propagation import Propagation
+from tt2gl.analysis.propagation import propagated
 from tt2gl.analysis.staging import staged_loads
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.failures import CompileError, explain
@@ -49,7 +49,7 @@ def analyse(
     classes = Classes(scenes)
     staging = staged_loads(scenes, trees)
     cores = TensorCores(classes, staging.loads)
-    decisions = [Propagation(scene, index, classes, cores).run() for index, scene in enumerate(scenes)]
+    decisions = propagated(scenes, classes, cores)
     entry = facts[0].functions[facts[0].entry]
     tree = trees[entry.path]
     taken = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))

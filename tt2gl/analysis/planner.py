@@ -193,7 +193,9 @@ class Planner:
         A kernel says it by its layouts' names, by a name of its own where it depends on a flag; a helper by the
         parameter that brings it.
         """
-        if all(term == IN_RING for term in wanted.values()):
+        if IN_RING in wanted.values():
+            if any(term != IN_RING for term in wanted.values()):
+                raise Conflict(key, position, [wanted])
             return ""
         if key not in self.kernels:
             made_of = _roots(wanted)

@@ -9,6 +9,7 @@ follows are Coalesce and RemoveLayoutConversions (forward from anchors, backward
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.analysis.anchors import Anchors, in_ring
@@ -80,10 +81,14 @@ class DotWant:
 
 @dataclass
 class Decisions:
-    """What propagation decided for one launch, by place in the source."""
+    """What propagation decided for one launch, by place in the source.
+
+    `unconverted`: the layouts of values that are as they are wanted, for a text that another launch has converted.
+    """
 
     creations: dict[Spot, Term] = field(default_factory=dict)
     converts: dict[Spot, Term] = field(default_factory=dict)
+    unconverted: dict[Spot, Term] = field(default_factory=dict)
     expansions: dict[Spot, tuple[int, int]] = field(default_factory=dict)
     fills: dict[tuple[Spot, Position], tuple[tuple[str, ...], Term]] = field(default_factory=dict)
     reads: dict[Spot, tuple[str, Term]] = field(default_factory=dict)
@@ -107,8 +112,8 @@ class Propagation(Anchors):
         self.decisions = Decisions()
         self._done: set[tuple[int, Term | None, Clone]] = set()
 
-    def run(self) -> Decisions:
-        """Decide every layout of the graph."""
+    def run(self) -> None:
+        """Decide the layouts of all that is used."""
         self.mark_cheap()
         self.find_naturals()
         for step in self.graph.steps:
@@ -116,13 +121,17 @@ class Propagation(Anchors):
                 self.settle(step, None)
             elif (natural := step_web(step).natural) is not None:
                 self.define(step, natural)
+
+    def finish(self, others: Sequence[Decisions]) -> Decisions:
+        """Decide the layouts of the rest: what is never read is made as other launches make it, where any uses it."""
+        known = {spot.site: term for each in others for spot, (_, term) in each.targets.items()}
         for step in self.graph.steps:
             if isinstance(step, Definition):
                 web = step_web(step)
                 # What a helper is given and does not use may come in any layout.
                 unused = web.natural is None and not web.versions
                 if unused and step.node.kind != "argument":
-                    self.demand(web, self._wanted(step.node))
+                    self.demand(web, known.get(step.site) or self._wanted(step.node))
         self._list_webs()
         return self.decisions
 
@@ -392,7 +401,9 @@ class Propagation(Anchors):
         return max((len(operand.shape) for operand in node.operands), default=len(node.shape))
 
     def _convert(self, node: Node, own: Term, term: Term, spot: Spot) -> None:
-        if own != term and not node.several:
+        if own == term:
+            self.decisions.unconverted[spot] = term
+        elif not node.several:
             self.decisions.converts[spot] = term
 
     def _passed(self, node: Node, term: Term, spot: Spot) -> None:
@@ -414,6 +425,7 @@ class Propagation(Anchors):
             self.demand(web, term)
         if web.natural is None or web.natural == term:
             self.decisions.reads[spot] = (web.name, term)
+            self.decisions.unconverted[spot] = term
             return
         self.decisions.reads[spot] = (web.name, web.natural)
         if (made := self._made_outside(web, node)) is not None:
@@ -453,6 +465,14 @@ class Propagation(Anchors):
                 function, _, context = places[0]
                 named = NamedWeb(function, context, web.name, statements, tuple(terms), tuple(converted), web.cheap)
                 self.decisions.webs.append(named)
+
+
+def propagated(scenes: Sequence[Scene], classes: Classes, cores: TensorCores) -> list[Decisions]:
+    """What is decided for each launch of a kernel."""
+    launches = [Propagation(scene, index, classes, cores) for index, scene in enumerate(scenes)]
+    for each in launches:
+        each.run()
+    return [each.finish([other.decisions for other in launches if other is not each]) for each in launches]
 
 
 def _place(made: Definition) -> tuple[FunctionKey, Position, CallChain]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import libcst as cst
+from libcst import matchers
 
 from tt2gl.pipelining.branches import branched, joined
 from tt2gl.pipelining.flow import reads
@@ -35,6 +36,8 @@ from tt2gl.pipelining.trees import (
 )
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import RING_MARK, Ring
+
+_NO_MASK = matchers.Assign(value=matchers.Name("None"))
 
 
 @dataclass
@@ -108,6 +111,9 @@ class Producer:
     def _statement(
         self, line: cst.SimpleStatementLine, small: cst.BaseSmallStatement, *, noted: bool
     ) -> cst.BaseStatement:
+        if matchers.matches(small, _NO_MASK):
+            # The mask gets the iterations' own beside it, and nothing is in the slice that is None but a mask.
+            small = small.with_changes(value=cst.Name("True"))
         made = alone(line, edited(small, Guarded(self.exists, self.names)))
         if noted and self.place == "steady":
             return under(made, comments(line.leading_lines))

@@ -319,10 +319,23 @@ class FunctionBody(Expressions):
     ) -> list[cst.BaseSmallStatement]:
         if place is None or place not in self.copies:
             return [updated]
-        made: list[cst.BaseSmallStatement] = []
+        made: list[list[cst.BaseSmallStatement]] = []
         for edits in self.copies[place]:
             editor = Expressions(edits, self.locate, self.qualify, self.renamed, self.taken)
             copy = original.visit(editor)
             assert isinstance(copy, cst.BaseSmallStatement)
-            made.extend([*editor.before.get(place, ()), copy])
-        return made
+            made.append([*editor.before.get(place, ()), copy])
+        # `mask &= ...` of a scalar: the copy that makes `mask_o` of `mask` reads it before the other changes it.
+        bound = [_bound(lines[-1]) for lines in made]
+        waits = [not set().union(*bound) & set(names_in(each[-1])) - own for each, own in zip(made, bound, strict=True)]
+        return [line for place in sorted(range(len(made)), key=waits.__getitem__) for line in made[place]]
+
+
+def _bound(statement: cst.BaseSmallStatement) -> set[str]:
+    """The names that an assignment binds."""
+    match statement:
+        case cst.Assign(targets=targets):
+            return {name for target in targets for name in names_in(target.target)}
+        case cst.AugAssign(target=target) | cst.AnnAssign(target=target):
+            return set(names_in(target))
+    return set()
