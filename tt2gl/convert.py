@@ -64,23 +64,22 @@ def convert(
     author = read_source(path)
     helpers: set[tuple[str, int]] = set()
     plain: set[str] = set()
-    best: tuple[Conversion, int, LoweredSource, list[Kernel]] | None = None
+    best: tuple[Conversion, tuple[int, int], LoweredSource, list[Kernel]] | None = None
     while True:
         known = lowered_source(author, chosen, root, helpers)
         kernels = _observed(known, chosen, launches, root, timeout)
         made, known = _converted(known, kernels, chosen, rules, launches, root, compile, timeout, plain)
-        count = sum(kernel.variants is not None for kernel in kernels)
-        if best is None or count > best[1]:
-            best = made, count, known, kernels
+        in_vain = {kernel.function.name for kernel in kernels if kernel.written_out_in_vain}
+        score = sum(kernel.variants is not None for kernel in kernels), -len(in_vain)
+        if best is None or score > best[1]:
+            best = made, score, known, kernels
         # Helpers of other files are brought along where kernels are kept for them.
         more = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere} - helpers
-        # A kernel that is kept with its helpers written out may do with calls of them.
-        troubled = {kernel.function.name for kernel in kernels if kernel.kept and kernel.written_out} - plain
-        if not more | troubled:
+        if not more | (in_vain - plain):
             if watch is not None:
                 watch(best[2], best[3])
             return replace(best[0], path=str(path))
-        helpers, plain = helpers | more, plain | troubled
+        helpers, plain = helpers | more, plain | in_vain
 
 
 def _converted(

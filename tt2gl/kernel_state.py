@@ -44,6 +44,11 @@ class Kernel:
     rings_outside: bool = True
     crowded: dict[int, int] = field(default_factory=dict)
 
+    @property
+    def written_out_in_vain(self) -> bool:
+        """Whether it has helpers' loads in its loops that stay where they are, or is kept, maybe for them."""
+        return self.written_out and (self.kept is not None or "pipeline" not in self.rules)
+
     def keep(self, code: str, message: str, hint: str, line: int = 0, column: int = 0, file: str = "") -> None:
         """Leave the kernel as it is, and say why."""
         where = (file or str(self.function.path), line or self.function.line, column)

@@ -275,3 +275,13 @@ def test_a_kernel_that_is_kept_for_it_is_converted_with_its_calls(
     made = convert(path, target="sm90", launches=[dots_launch()], root=tmp_path, compile=False)
     assert made.kernels[0].status == "converted"
     assert made.text.count("tile(") == 3
+
+
+def test_calls_stay_where_loads_may_not_run_ahead(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    # The loop writes what it reads.
+    text = DOTS.replace("        acc = tl.dot(", "        tl.store(x_ptr + start + rows, start)\n        acc = tl.dot(")
+    path.write_text(HEADER + text.replace("w_ptr, start", "x_ptr, start").lstrip("\n"), "utf-8")
+    made = convert(path, target="sm90", launches=[dots_launch()], root=tmp_path, compile=False)
+    assert made.kernels[0].status == "converted"
+    assert made.text.count("tile(") == 3
