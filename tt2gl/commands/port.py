@@ -91,7 +91,7 @@ def _tell(ported: Port, arguments: argparse.Namespace, run: Run) -> None:
 
     for file in ported.files:
         run.kernels.extend(file.kernels)
-        run.files.append(FileEntry(file.path, file.output, True))
+        run.files.append(FileEntry(file.path, file.output, file.up_to_date))
         ported_kernels = [report for report in file.kernels if report.status != "kept"]
         run.end_with(verdict(ported_kernels, arguments.run) if ported_kernels else ExitCode.CLEAN)
         errors = any(each.severity == Severity.ERROR for each in file.diagnostics)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -43,14 +45,17 @@ Progress = Callable[[str, int, int], None]
 
 # What a file may take beyond its launches, in seconds: reading, analysis, writing.
 _PATIENCE = 300.0
+# Launches that a file without given ones may show.
+_FOUND_LAUNCHES = 16
 
 
 @dataclass(frozen=True)
 class PortedFile:
-    """One file for one target: where it went, and what became of its kernels."""
+    """One file for one target: where it went, whether that was there already just so, what became of its kernels."""
 
     path: str
     output: str
+    up_to_date: bool
     target: str
     kernels: tuple[KernelReport, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -89,15 +94,17 @@ def port(
         outputs = {name: out / name if len(names) > 1 else out for name in names}
         works = [(name, place) for name in names for place in tree.candidates]
         converted = dict(zip(works, _convert(works, tree, settings, crew), strict=True))
+        changed: set[Path] = set()
         for name, folder in outputs.items():
-            _write(tree, folder, {place: converted[name, place] for place in tree.candidates})
+            changed |= _write(tree, folder, {place: converted[name, place] for place in tree.candidates})
         reports = _verify(converted, tree, outputs, settings, crew)
-    files = tuple(
-        PortedFile(str(tree.path(place)), str(outputs[name] / place), name, reports[name, place], found.diagnostics)
-        for (name, place), found in converted.items()
-        if found.kernels or found.diagnostics
-    )
-    return Port(files, len(tree.files) - len({file.path for file in files}))
+    files = []
+    for (name, place), found in converted.items():
+        if found.kernels or found.diagnostics:
+            source, output = str(tree.path(place)), outputs[name] / place
+            told = reports[name, place], found.diagnostics
+            files.append(PortedFile(source, str(output), output not in changed, name, *told))
+    return Port(tuple(files), len(tree.files) - len({file.path for file in files}))
 
 
 def _check_output(out: Path) -> None:
@@ -171,8 +178,8 @@ def _convert(
     return map(converted_from_json, crew.do("converting", keys, run_convert, jobs, to_json, _limit(settings)))
 
 
-def _write(tree: Tree, folder: Path, converted: Mapping[PurePosixPath, Converted]) -> None:
-    """One target's tree: ports where there are some, all else as it is."""
+def _write(tree: Tree, folder: Path, converted: Mapping[PurePosixPath, Converted]) -> set[Path]:
+    """One target's tree: ports where there are some, all else as it is. What was not there just so already."""
     texts = {}
     for place, found in converted.items():
         original = read_if_there(tree.path(place))
@@ -181,12 +188,15 @@ def _write(tree: Tree, folder: Path, converted: Mapping[PurePosixPath, Converted
     packages = frozenset(place.parent for place in tree.files if place.name == "__init__.py")
     taken = frozenset(place.parts[0].partition(".")[0] for place in tree.files)
     ported = with_shared_helpers(texts, packages, taken)
-    for place in tree.files:
-        if place not in ported:
-            copy_file(tree.path(place), folder / place)
+    copied = [place for place in tree.files if place not in ported]
+    changed = {folder / place for place in copied if copy_file(tree.path(place), folder / place)}
     for place, text in ported.items():
         if read_if_there(folder / place) != text:
             write_text(folder / place, text)
+            changed.add(folder / place)
+        if tree.path(place).exists():
+            shutil.copymode(tree.path(place), folder / place)
+    return changed
 
 
 def _verify(
@@ -263,7 +273,8 @@ def _written(folder: Path) -> str:
 
 def _limit(settings: Settings) -> float:
     """Seconds after which a file's job hangs, whatever its kernels' own limits do: launches follow each other."""
-    launches = max(len(settings.launches or ()), 16)
+    files = Counter(launch.file for launch in settings.launches or ())
+    launches = max([*files.values(), _FOUND_LAUNCHES])
     each = 2 * settings.timeout + (settings.simulation.timeout if settings.run != "none" else 0.0)
     return _PATIENCE + launches * each
 

@@ -74,11 +74,11 @@ def _read(path: Path) -> bytes:
         raise DiagnosticError(problem, ExitCode.BAD_SOURCE) from error
 
 
-def copy_file(source: Path, place: Path) -> None:
-    """Put a file at `place` as it is, unless it is there. Raises TTG005 where that fails."""
+def copy_file(source: Path, place: Path) -> bool:
+    """Put a file at `place` as it is, unless it is there; whether that was needed. Raises TTG005 where it fails."""
     try:
         if place.is_file() and place.read_bytes() == source.read_bytes():
-            return
+            return False
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, place)
     except OSError as error:
@@ -86,3 +86,4 @@ def copy_file(source: Path, place: Path) -> None:
         hint = "Make room or choose another --out, then go on with --resume."
         problem = Diagnostic("TTG005", Severity.ERROR, str(place), 0, 0, message, hint)
         raise DiagnosticError(problem, ExitCode.CANNOT_WRITE) from error
+    return True
