@@ -1,5 +1,6 @@
 # make test                  lint and the suite, in .venv: under ten minutes on two cores
-# make test SLOW=1           with the slow tests: every layout, the whole corpus in the simulator
+# make slow                  what that leaves out: every layout, the whole corpus in the simulator; under twenty minutes
+# make test SLOW=1           both at once
 # make test TRITON=3.6.0     the suite on another Triton, in .venv-3.6.0 (no torch there: every torch pins one Triton)
 # make test SUBSET=1         leaves slow and fuzz tests out: under five minutes
 # make demo                  a kernel converted, compiled and simulated for two GPUs, and compared; needs no GPU
@@ -20,7 +21,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SELECT := $(if $(SUBSET),-m "subset or not (slow or fuzz)",$(if $(SLOW),,-m "subset or not slow"))
 
-.PHONY: all venv demo test pytest lint format bench clean
+.PHONY: all venv demo test slow pytest lint format bench clean
 .DELETE_ON_ERROR:
 
 all: test
@@ -39,6 +40,10 @@ test: $(if $(filter .venv,$(VENV)),$(if $(SUBSET),,lint)) pytest
 
 pytest: $(STAMP)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) $(SELECT)
+
+# Those that run all the same (subset) have run by then.
+slow: $(STAMP)
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) -m "slow and not subset"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
