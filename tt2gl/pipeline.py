@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tt2gl.pipelining.ahead import Ahead, can_run_ahead
+from tt2gl.pipelining.fences import with_single_fences
 from tt2gl.pipelining.headers import with_own_variables
 from tt2gl.pipelining.loops import Fresh, FunctionWriter, names_of
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
@@ -112,7 +113,8 @@ def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
             if spec is not None:
                 fresh = Fresh(set(names))
                 made = FunctionWriter(spec, copy, statement, fresh).written(line, indent)
-                return [with_tensor_memory(launched_asynchronously(made, spec.synchronous), fresh)]
+                running = launched_asynchronously(with_single_fences(made), spec.synchronous)
+                return [with_tensor_memory(running, fresh)]
         if not any(
             (each.name, each.lineno) in wanted for each in ast.walk(statement) if isinstance(each, ast.FunctionDef)
         ):
