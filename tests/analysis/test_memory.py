@@ -153,3 +153,25 @@ def test_the_width_of_what_a_pointer_points_to(launch: MakeLaunch, kind: str, wi
 )
 def test_an_extents_value(launch: MakeLaunch, text: str, value: int | None) -> None:
     assert evaluated(text, launch("", B=64)) == value
+
+
+BYTES = """
+@triton.jit
+def kernel(a_ptr, w_ptr, c_ptr, K, N, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows, cols, ks = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptr + rows[:, None] * K + k + ks[None, :])
+        w = tl.load(w_ptr + (k + ks)[:, None] * N + cols[None, :])
+        acc = tl.dot(a, w.to(tl.float16), acc)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc)
+"""
+
+
+def test_copies_are_no_wider_than_the_pieces_of_a_swizzled_slot(analysed: Analysed, launch: MakeLaunch) -> None:
+    """16 bytes could be copied at once, and would be in halves: their slot changes the places of 8 of them."""
+    pointers = "a_ptr=*fp16 w_ptr=*i8 c_ptr=*fp32 K=i32 N=i32"
+    found = analysed(BYTES, launch(pointers, BM=16, BN=128, BK=64))
+    (weights,) = (each for each in classes(found) if "w_ptr" in each.pointers)
+    assert weights.exact
+    assert weights.layouts[0].size_per_thread == (1, 8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tt2gl.ir.attributes import DialectAttr
+from tt2gl.ir.attributes import Attribute, DialectAttr
 
 Position = tuple[int, int, int, int]
 """An expression's line (from 1) and column (from 0, in UTF-8 bytes as `ast` counts), first and last, in the
@@ -129,12 +129,16 @@ class DotFact:
 
 @dataclass(frozen=True)
 class RingFact:
-    """The shared buffers that Triton's pipeliner copies a load's tiles to. `in_place`: products may read them there."""
+    """The shared buffers that Triton's pipeliner copies a load's tiles to. `in_place`: products may read them there.
+
+    `copied`: the layout of the addresses that they are copied from.
+    """
 
     buffers: int
     shape: tuple[int, ...]
     layout: DialectAttr
     in_place: bool = True
+    copied: Attribute = None
 
 
 @dataclass(frozen=True)

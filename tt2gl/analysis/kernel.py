@@ -46,8 +46,8 @@ def analyse(
         Scene(launch, seen, Builder(seen, trees).build(), target.warp_size)
         for launch, seen in zip(launches, facts, strict=True)
     ]
-    classes = Classes(scenes)
     staging = staged_loads(scenes, trees)
+    classes = Classes(scenes, staging.loads)
     cores = TensorCores(classes, staging.loads)
     decisions = propagated(scenes, classes, cores)
     entry = facts[0].functions[facts[0].entry]

@@ -124,4 +124,4 @@ def _ring(copy: Operation, made: dict[int, Operation]) -> RingFact | None:
     whole = target.type
     if not isinstance(whole, MemDescType) or not isinstance(kind, MemDescType) or len(whole.shape) == len(kind.shape):
         return None
-    return RingFact(whole.shape[0], kind.shape, kind.encoding)
+    return RingFact(whole.shape[0], kind.shape, kind.encoding, copied=_layout(copy.operands[0].type))

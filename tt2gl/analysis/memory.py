@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.launches import Launch
 from tt2gl.layouts import ACCESS_BITS, Blocked, coalesced
+from tt2gl.matrix_layouts import read_blocked
 
 ACCESSES = ("load", "store", "atomic")
 
@@ -70,8 +71,8 @@ class _Candidate:
 class Classes:
     """The layout classes of a kernel, found once for all its launches."""
 
-    def __init__(self, scenes: Sequence[Scene]) -> None:
-        self.scenes = scenes
+    def __init__(self, scenes: Sequence[Scene], staged: Collection[CallChain]) -> None:
+        self.scenes, self.staged = scenes, staged
         self.classes: list[LayoutClass] = []
         self.by_chain: dict[CallChain, LayoutClass] = {}
         self.anchored: set[CallChain] = set()
@@ -108,12 +109,23 @@ class Classes:
         return list(found.values())
 
     def _class_for(self, candidate: _Candidate) -> LayoutClass:
-        layouts = {
-            index: Blocked(access.size_per_thread, access.threads_per_warp, access.warps_per_cta, access.order)
-            for index, access in candidate.accesses.items()
-        }
+        layouts = {index: self._layout(candidate.chain, index, access) for index, access in candidate.accesses.items()}
         source, exact = self._formula(candidate, layouts)
         return self._register(candidate.dims, layouts, source, [candidate.pointer or ""], exact)
+
+    def _layout(self, chain: CallChain, index: int, access: Access) -> Blocked:
+        """The layout of an access: where Triton copies narrower pieces than it would load, as its copy.
+
+        A slot that is swizzled by pieces smaller than a thread's would take those one after the other, and threads side
+        by side would copy pieces that are not (Triton's pass CoalesceAsyncCopy).
+        """
+        loaded = Blocked(access.size_per_thread, access.threads_per_warp, access.warps_per_cta, access.order)
+        ring = self.scenes[index].facts.lowered.rings.get(chain) if chain in self.staged else None
+        copied = read_blocked(ring.copied) if ring is not None else None
+        if copied is None or copied.order != loaded.order:
+            return loaded
+        fastest = loaded.order[0]
+        return copied if copied.size_per_thread[fastest] < loaded.size_per_thread[fastest] else loaded
 
     def named(self, dims: tuple[str, ...], layouts: Mapping[int, Any], source: str, exact: bool, label: str) -> str:
         """The key of a class that serves no access: one of that source, or a new one called `label`."""
