@@ -18,7 +18,7 @@ from tt2gl.analysis.planner import KernelAnalysis, Planner
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Kernel
-from tt2gl.layouts import PAIRED_SOURCE, coalesced_source
+from tt2gl.layouts import PAIRED_SOURCE, WIDENED_SOURCE, coalesced_source
 from tt2gl.matrix_layouts import (
     BATCHED_MMA_V2_SOURCE,
     CHAINED_WGMMA_SOURCE,
@@ -159,6 +159,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
     helpers: dict[str, tuple[str, ...]] = {
         "coalesced": (coalesced_source(target.warp_size),),
         "paired": (PAIRED_SOURCE,),
+        "widened": (WIDENED_SOURCE,),
         "mma_v2_layout": (MMA_V2_SOURCE,),
         "batched_mma_v2_layout": (MMA_V2_SOURCE, BATCHED_MMA_V2_SOURCE),
         "wgmma_layout": (WGMMA_SOURCE,),

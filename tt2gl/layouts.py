@@ -77,3 +77,13 @@ def paired(layout):
     )
 '''
 """`Pair` as a Gluon helper. Triton's join puts the new dimension first in the order (inferJoinOpEncoding)."""
+
+
+WIDENED_SOURCE = '''@gluon.constexpr_function
+def widened(layout, dim, factor):
+    """The layout of `factor` elements in place of each along `dim`, all in its thread: what `interleave` gives."""
+    size = list(layout.size_per_thread)
+    size[dim] *= factor
+    return gl.BlockedLayout(size, layout.threads_per_warp, layout.warps_per_cta, layout.order)
+'''
+"""`Widened` as a Gluon helper."""

@@ -115,6 +115,43 @@ class TestOneLayout:
         assert made.count("gl.arange(0, 32, layout=") == 1
 
 
+class TestSmallerValues:
+    """What is converted is what a value is made of, where that is smaller."""
+
+    LOADED = "x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])\n"
+
+    @pytest.mark.parametrize("value", ["x", "x * 2", "x + x"])
+    def test_values_no_larger_than_their_sources(self, tiles: Port, value: str) -> None:
+        made = tiles(f"{self.LOADED}tl.store(y_ptr + cols[None, :] * M + rows[:, None], {value})")
+        assert f"gl.convert_layout({value}, y_layout)" in made
+
+    def test_before_it_is_cast_to_a_wider_type(self, tiles: Port) -> None:
+        made = tiles(
+            f"{self.LOADED}tl.store(y_ptr + cols[None, :] * M + rows[:, None], x.to(tl.float32) * 3)",
+            "x_ptr=*fp16 y_ptr=*fp32 M=i32 N=i32",
+        )
+        assert "gl.convert_layout(x, y_layout).to(gl.float32) * 3" in made
+
+
+class TestInterleaving:
+    """Elements side by side stay in their threads."""
+
+    INTERLEAVED = "at = rows[:, None] * N + tl.arange(0, BN * 2)[None, :]\ntl.store(y_ptr + at, x)"
+
+    @pytest.mark.parametrize("how", ["tl.interleave(x, x + 1)", "tl.join(x, x + 1).reshape(BM, BN * 2)"])
+    def test_takes_the_layout_of_what_was_loaded(self, tiles: Port, how: str) -> None:
+        made = tiles(f"x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])\nx = {how} * 3\n{self.INTERLEAVED}")
+        assert ", widened(x_layout, 1, 2)) * 3" in made
+
+    def test_of_indices_takes_any_layout(self, tiles: Port) -> None:
+        made = tiles(
+            "x = tl.load(x_ptr + rows[:, None] * (2 * N) + tl.arange(0, BN * 2)[None, :])\n"
+            "x = tl.interleave(x, x) + tl.interleave(tl.interleave(cols, cols), tl.interleave(cols, cols))[None, :]\n"
+            "tl.store(y_ptr + rows[:, None] * N + tl.arange(0, BN * 4)[None, :], x)"
+        )
+        assert "gl.SliceLayout(0, widened(x_layout, 1, 2))" in made
+
+
 class TestTwoOrders:
     """Loaded in one order, stored in the other."""
 

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from tt2gl.analysis.terms import Cut, Operand, Pair, Root, Term, Turned, packed, renamed, rendered, root_of
+from tt2gl.analysis.terms import (
+    Cut,
+    Operand,
+    Pair,
+    Root,
+    Term,
+    Turned,
+    Widened,
+    doubled,
+    halved,
+    packed,
+    renamed,
+    rendered,
+    root_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -15,6 +29,7 @@ from tt2gl.analysis.terms import Cut, Operand, Pair, Root, Term, Turned, packed,
         (Cut(0, Cut(2, Root("layout"))), "gl.SliceLayout(0, gl.SliceLayout(2, layout))"),
         (Pair(Root("layout")), "paired(layout)"),
         (Cut(1, Pair(Root("layout"))), "gl.SliceLayout(1, paired(layout))"),
+        (Cut(0, Widened(1, 8, Root("layout"))), "gl.SliceLayout(0, widened(layout, 1, 8))"),
         (Turned(Root("layout"), ()), "turned(layout)"),
         (Turned(Root("layout"), ("M", "N")), "turned(gl.to_linear_layout(layout, [M, N]))"),
     ],
@@ -38,6 +53,7 @@ def test_what_a_term_is_made_of(term: Term) -> None:
         (Root("a"), Root("b")),
         (Cut(0, Root("a")), Cut(0, Root("b"))),
         (Pair(Cut(1, Root("a"))), Pair(Cut(1, Root("b")))),
+        (Widened(1, 2, Cut(1, Root("a"))), Widened(1, 2, Cut(1, Root("b")))),
         (Cut(0, Root("other")), Cut(0, Root("other"))),
         (Turned(Root("a"), ("M", "N")), Turned(Root("b"), ("M", "N"))),
     ],
@@ -49,3 +65,28 @@ def test_renaming_changes_the_root_alone(term: Term, expected: Term) -> None:
 @pytest.mark.parametrize(("width", "half"), [("4", "2"), ("32 // bits", "32 // bits // 2")])
 def test_bytes_of_two_elements(width: str, half: str) -> None:
     assert packed(Operand(0, Root("a"), width)) == Operand(0, Root("a"), half)
+
+
+@pytest.mark.parametrize("term", [Pair(Root("a")), Operand(0, Root("a"), "2"), Cut(0, Pair(Root("a")))])
+def test_layouts_that_are_not_widened(term: Term) -> None:
+    assert doubled(term, 0) is None
+
+
+@pytest.mark.parametrize("term", [Root("a"), Pair(Root("a")), Cut(0, Root("a")), Widened(1, 2, Root("a"))])
+def test_layouts_that_are_of_nothing_twice(term: Term) -> None:
+    assert halved(term, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("term", "dim", "twice"),
+    [
+        (Root("a"), 1, Widened(1, 2, Root("a"))),
+        (Widened(1, 2, Root("a")), 1, Widened(1, 4, Root("a"))),
+        # What remains of a slice keeps its place in the whole.
+        (Cut(0, Root("a")), 0, Cut(0, Widened(1, 2, Root("a")))),
+        (Cut(1, Root("a")), 0, Cut(1, Widened(0, 2, Root("a")))),
+    ],
+)
+def test_twice_as_many_elements(term: Term, dim: int, twice: Term) -> None:
+    assert doubled(term, dim) == twice
+    assert halved(twice, dim) == term

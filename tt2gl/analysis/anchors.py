@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from tt2gl.analysis.graph import Node, Web, sources
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import Cut, Inferred, Pair, Root, Term, Turned
+from tt2gl.analysis.terms import Cut, Inferred, Pair, Root, Term, Turned, Widened, doubled
 
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 
@@ -48,6 +48,9 @@ class Anchors:
     def _is_cheap(self, node: Node) -> bool:
         if in_ring(node):
             return True
+        if node.function == "interleave":
+            # It moves nothing: as cheap as what it is made of, unless that is a tile that was loaded whole.
+            return all(operand.cheap and self._ring_root(operand) is None for operand in node.operands)
         if node.kind in _DEAR or node.anchored or node.several:
             return False
         if node.web is not None and not node.web.find().cheap:
@@ -148,6 +151,11 @@ class Anchors:
                 return Cut(len(node.shape), whole)
             case "opaque" if node.order == (1, 0):
                 return self._turned(node.operands[0])
+            case "opaque" if node.function == "interleave":
+                return None if node.cheap else self._interleaved(node)
+            case "opaque" if merges_pairs(node):
+                operand = node.operands[0].natural
+                return self.doubled(operand.parent, node) if isinstance(operand, Pair) else None
             case "read":
                 return node.web.find().natural if node.web else None
             case "call" | "argument":
@@ -191,9 +199,27 @@ class Anchors:
         match operand.natural:
             case Cut(dim=dim, parent=Pair() as whole) if dim == len(operand.shape):
                 return whole
-            case Root() as known:
+            case Root() | Widened() as known:
                 return Pair(known)
         return Pair(self.default(operand))
+
+    def _interleaved(self, node: Node) -> Term | None:
+        """The layout of values interleaved: of one of them with twice as many elements, as that of a tile loaded."""
+        for operand in node.operands:
+            known = operand.natural if operand.natural is not None else self._ring_root(operand)
+            if known is not None:
+                return self.doubled(known, node)
+        return None
+
+    def doubled(self, term: Term, node: Node) -> Term | None:
+        """The layout of a value that has two elements side by side for each that another has in `term`."""
+        return None if self.cores.is_accumulator(term) else doubled(term, len(node.shape) - 1)
+
+    def _ring_root(self, node: Node) -> Term | None:
+        """The layout that a tile was copied in to the ring that it is read from; None for other and small values."""
+        if node.kind == "read" and node.web is not None and in_ring(node):
+            return self._ring_root(node.web.find().definitions[0].node)
+        return self.access_root(node) if node.staged and node.chain in self.classes.anchored else None
 
     def _strongest(self, node: Node) -> Term | None:
         """The layout of the largest operand, unless one is still to get its own."""
@@ -247,6 +273,14 @@ def in_ring(node: Node, above: frozenset[int] = frozenset()) -> bool:
     if node.kind == "opaque":
         return bool(node.order) and in_ring(node.operands[0], above | {id(node)})
     return node.staged
+
+
+def merges_pairs(node: Node) -> bool:
+    """Whether a value is another of pairs, reshaped so that they stand side by side in its last dimension."""
+    if node.function not in ("reshape", "view") or not node.operands:
+        return False
+    before = node.operands[0].shape
+    return before[-1:] == (2,) and node.shape == (*before[:-2], 2 * before[-2])
 
 
 def _loads(node: Node) -> bool:

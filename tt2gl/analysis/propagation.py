@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tt2gl.analysis.anchors import Anchors, in_ring
+from tt2gl.analysis.anchors import Anchors, in_ring, merges_pairs
 from tt2gl.analysis.facts import CallChain, Instruction, Position
 from tt2gl.analysis.graph import Definition, DotSite, FunctionKey, Node, Site, Web
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Stored, Term, packed
+from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Stored, Term, halved, packed
 from tt2gl.plan import ENTRY
 
 Clone = Term | None
@@ -184,6 +184,8 @@ class Propagation(Anchors):
             for operand in node.operands:
                 if operand.kind in ("read", "elementwise") and operand.shape == node.shape:
                     return operand.natural if operand.natural is not None else self._wanted(operand)
+        if node.function == "interleave":
+            return self.doubled(self._operand_term(node), node) or self.default(node)
         if node.kind == "reduce" and node.shape:
             return self.reduced(node, self._operand_term(node)) or self.default(node)
         return self.default(node)
@@ -254,7 +256,7 @@ class Propagation(Anchors):
                 if not isinstance(term, Stored):
                     self.decisions.loads[spot] = term
             case "elementwise" | "load":
-                own = node.natural if node.natural is not None else term
+                own = self._computed_in(node, term)
                 self._operands(node, own, clone)
                 self._convert(node, own, term, spot)
             case "store" | "atomic":
@@ -284,11 +286,12 @@ class Propagation(Anchors):
             case "split":
                 assert isinstance(node.natural, Cut)
                 self.resolve(node.operands[0], node.natural.parent, clone)
+            case "opaque" if node.function == "interleave":
+                self._interleave(node, term, spot)
             case "opaque":
-                shared = self._operand_term(node) if node.function == "interleave" else None
                 for operand in node.operands:
-                    self.resolve(operand, shared, clone) if shared else self.settle(operand, clone)
-                if not node.several and node.natural != term:
+                    self.settle(operand, clone)
+                if not node.several and (node.natural != term or merges_pairs(node)):
                     self.decisions.converts[spot] = term
             case "call" | "argument":
                 self._passed(node, term, spot)
@@ -377,6 +380,14 @@ class Propagation(Anchors):
         for scale in scales:
             self.settle(scale, clone)
 
+    def _interleave(self, node: Node, term: Term, spot: Spot) -> None:
+        """Interleaved values: each in the layout that the result's is twice of, else both in one of theirs."""
+        own = node.natural if node.natural is not None else term
+        halves = halved(own, len(node.shape) - 1) or self._operand_term(node)
+        for operand in node.operands:
+            self.resolve(operand, halves, spot.clone)
+        self.decisions.converts[spot] = term
+
     def _join(self, node: Node, term: Term, spot: Spot) -> None:
         own = node.natural if node.natural is not None else self.paired(node.operands[0])
         halves = node.operands[0].natural
@@ -399,6 +410,24 @@ class Propagation(Anchors):
     @staticmethod
     def _rank(node: Node) -> int:
         return max((len(operand.shape) for operand in node.operands), default=len(node.shape))
+
+    def _computed_in(self, node: Node, term: Term) -> Term:
+        """The layout to compute a value in that is wanted in `term`: its own, unless what it is made of is smaller.
+
+        Then that is converted instead: a tile of bytes before it becomes floats, and not after.
+        """
+        if node.natural is None or node.several or self._conversion(node) < node.elements * node.bits:
+            return term
+        return node.natural
+
+    def _conversion(self, node: Node) -> int:
+        """The bits that are converted to have a value in another layout than its own, in the cheapest way."""
+        if node.natural is None:
+            return 0
+        whole = node.elements * node.bits
+        if node.kind != "elementwise" or node.several:
+            return whole
+        return min(whole, sum(self._conversion(operand) for operand in node.operands))
 
     def _convert(self, node: Node, own: Term, term: Term, spot: Spot) -> None:
         if own == term:

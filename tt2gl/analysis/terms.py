@@ -2,9 +2,9 @@
 
 A term says how a tensor's layout follows from a named one: the layout itself (`Root`), a slice of one along a
 dimension that a reduction removed or an `expand_dims` will add (`Cut`, Gluon's `SliceLayout`), or one with a last
-dimension of two elements that one thread holds (`Pair`: what `join` gives and `split` takes), the layout of a dot's
-operand (`Operand`) that follows from its accumulator's, that of a dot's transposition (`Turned`), or a layout of shared
-memory (`Stored`).
+dimension of two elements that one thread holds (`Pair`: what `join` gives and `split` takes), one with more elements
+side by side (`Widened`: what interleaving gives), the layout of a dot's operand (`Operand`) that follows from its
+accumulator's, that of a dot's transposition (`Turned`), or a layout of shared memory (`Stored`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,18 @@ class Cut:
 class Pair:
     """`paired(parent)`, the helper that a converted file then carries."""
 
+    parent: Term
+
+
+@dataclass(frozen=True)
+class Widened:
+    """`widened(parent, dim, factor)`: `factor` elements side by side along `dim` where `parent` has one.
+
+    A helper that the converted file then carries gives it.
+    """
+
+    dim: int
+    factor: int
     parent: Term
 
 
@@ -78,7 +90,7 @@ class Inferred:
 IN_RING = Stored(Root(""))
 """A slot of a ring: its layout is the ring's own."""
 
-Term = Root | Cut | Pair | Operand | Turned | Stored | Inferred
+Term = Root | Cut | Pair | Widened | Operand | Turned | Stored | Inferred
 
 
 def packed(term: Operand) -> Operand:
@@ -100,6 +112,8 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
         return Cut(term.dim, renamed(term.parent, names))
     if isinstance(term, Pair):
         return Pair(renamed(term.parent, names))
+    if isinstance(term, Widened):
+        return replace(term, parent=renamed(term.parent, names))
     if isinstance(term, Operand):
         return Operand(term.index, Root(names.get(term.parent.name, term.parent.name)), term.k_width)
     if isinstance(term, Inferred):
@@ -107,6 +121,30 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
     if isinstance(term, Turned | Stored):
         return replace(term, parent=Root(names.get(term.parent.name, term.parent.name)))
     return Root(names.get(term.name, term.name))
+
+
+def doubled(term: Term, dim: int) -> Term | None:
+    """The layout of twice as many elements along a dimension, side by side by twos; None where it has no name."""
+    match term:
+        case Root():
+            return Widened(dim, 2, term)
+        case Widened(dim=known) if known == dim:
+            return replace(term, factor=2 * term.factor)
+        case Cut(dim=gone):
+            whole = doubled(term.parent, dim + (gone <= dim))
+            return Cut(gone, whole) if whole is not None else None
+    return None
+
+
+def halved(term: Term, dim: int) -> Term | None:
+    """The layout whose `doubled` is this one; None where it is no layout's."""
+    match term:
+        case Widened(dim=known, factor=factor) if known == dim:
+            return term.parent if factor == 2 else replace(term, factor=factor // 2)
+        case Cut(dim=gone):
+            whole = halved(term.parent, dim + (gone <= dim))
+            return Cut(gone, whole) if whole is not None else None
+    return None
 
 
 def skeleton(term: Term) -> Term:
@@ -120,6 +158,8 @@ def rendered(term: Term, alias: str = "gl") -> str:
         return f"{alias}.SliceLayout({term.dim}, {rendered(term.parent, alias)})"
     if isinstance(term, Pair):
         return f"paired({rendered(term.parent, alias)})"
+    if isinstance(term, Widened):
+        return f"widened({rendered(term.parent, alias)}, {term.dim}, {term.factor})"
     if isinstance(term, Operand):
         return f"{alias}.DotOperandLayout({term.index}, {rendered(term.parent, alias)}, {term.k_width})"
     if isinstance(term, Turned):

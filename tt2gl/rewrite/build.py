@@ -10,7 +10,7 @@ MARK = "_tt2gl_"
 """Stands before an added name from its making to the end of the conversion (rule `collisions`)."""
 
 ADDED = (
-    "gluon", "gl", "coalesced", "paired", "max_with_index", "min_with_index",
+    "gluon", "gl", "coalesced", "paired", "widened", "max_with_index", "min_with_index",
     "_first_max", "_first_min", "_any_max", "_any_min",
     "mma_v2", "warpgroup_mma", "fence_async_shared",
     "mbarrier", "tma", "tma_load", "tma_store", "load_tile", "store_tile", "with_tile_layouts",
