@@ -134,6 +134,11 @@ def test_nodes_in_loops_are_deeper(graph_of: GraphOf) -> None:
             " tl.full((32, 32), 0, tl.uint8), None, 'e4m3')",
             "TTG302",
         ),
+        (
+            "d = tl.dot(tl.full((32, 32), 1.0, tl.float32), tl.full((32, 32), 1.0, tl.float32),"
+            " input_precision='tf32x3')",
+            "TTG302",
+        ),
         ("d = tl.make_tensor_descriptor(x_ptr, [n, n], [n, 1], [1, 32]).gather(tl.arange(0, 32), 0)", "TTG304"),
         ("x = tl.sort(x)", "TTG301"),
     ],

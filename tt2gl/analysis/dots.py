@@ -11,11 +11,13 @@ from tt2gl.analysis.graph import DotSite, Node
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.scaled_dots import read_scaled
 from tt2gl.analysis.statics import position_of
+from tt2gl.lowering.precise_dots import PRECISIONS
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder, Frame, Value
 
 _DOT = "triton.language.core.dot"
+_SEVERAL = {f'"{precision}"' for precision in PRECISIONS}
 
 
 class DotReader:
@@ -47,6 +49,9 @@ class DotReader:
         if added is not None and not _is_tile(added, fact):
             return self.builder.elementwise(whole or node, [added, self.read(node, frame)], frame)
         precision = self.precision(arguments, frame, node)
+        if precision in _SEVERAL and self.is_float32(a, frame) and self.is_float32(b, frame):
+            what = f"`input_precision={precision}`, which is several products, not written out where it is asked for"
+            raise self.builder.calls.unsupported("TTG302", what, node, frame)
         operands = [self.builder.evaluate(a, frame), self.builder.evaluate(b, frame)]
         if given is not None:
             operands.append(self.builder.evaluate(given, frame))
@@ -93,6 +98,12 @@ class DotReader:
         if isinstance(fact, ConstFact) and fact.value is not None:
             return '"tf32"' if fact.value else '"ieee"'
         return None
+
+    @staticmethod
+    def is_float32(node: ast.expr, frame: Frame) -> bool:
+        """Whether an operand is of 32-bit floats."""
+        fact = frame.facts.expressions.get(position_of(node))
+        return isinstance(fact, TensorFact) and fact.dtype in ("fp32", "float32")
 
     def imprecise(self, arguments: Arguments, frame: Frame) -> str | None:
         """`max_num_imprecise_acc` as source, where the author gives it."""

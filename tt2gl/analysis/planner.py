@@ -212,7 +212,10 @@ class Planner:
         return self._choice(analysis, said, position, wanted)
 
     def _told_apart(self, key: Body, wanted: Wanted, position: Position) -> str:
-        """What tells a version of a variable from others: its layout; an argument comes in one that is not spelled."""
+        """What tells a version of a variable from others: its layout.
+
+        In a helper an argument, and what is computed of it in that layout, comes in one that is not spelled.
+        """
         try:
             return self._spelled(key, wanted, position)
         except Conflict:

@@ -2,8 +2,8 @@
 
 Where no instruction multiplies scaled operands, Triton makes them ones of 16 bits (its pass DecomposeScaledBlocked):
 elements and scales become bfloat16, or float16 where the other operand is that, and are multiplied. Of such a product
-the operands are nodes of their own (`upcast`), which stand at their formats. Where there is an instruction, on sm100, it
-takes the scales from tensor memory.
+the operands are nodes of their own (`upcast`), which stand at their formats. Where there is an instruction, on sm100,
+it takes the scales from tensor memory.
 """
 
 from __future__ import annotations

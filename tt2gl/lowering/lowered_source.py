@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import libcst as cst
+from libcst.metadata import PositionProvider
 
 from tt2gl.diagnostics import Diagnostic
 from tt2gl.lowering.block_pointers import Lowered, lowered
 from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
+from tt2gl.lowering.precise_dots import precise_dots
 from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target
@@ -34,6 +36,15 @@ class LoweredSource:
         for step, _ in reversed(self.steps):
             line, column = step.lines.author(line, column)
         return replace(diagnostic, line=line, column=column)
+
+    def is_added(self, diagnostic: Diagnostic) -> bool:
+        """Whether a diagnostic about the working file speaks of a function that lowering has added."""
+        if not self.steps or not _same(diagnostic.file, self.source.path):
+            return False
+        own = {function.name for function in self.source.functions}
+        spans = self.work.wrapper.resolve(PositionProvider)
+        added = [spans[function.node] for function in self.work.functions if function.name not in own]
+        return any(span.start.line <= diagnostic.line <= span.end.line for span in added)
 
     def reason(self, functions: Iterable[str]) -> Diagnostic | None:
         """Why one of these functions was not lowered, at the author's line."""
@@ -84,7 +95,7 @@ def lowered_source(
         work = read_source(work.path, step.text)
     lowerings = [lowered] if target.has_tma else [lowered, lowered_descriptors]
     if target.backend == "cuda":
-        lowerings.append(turned_dots)
+        lowerings += [turned_dots, precise_dots]
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:

@@ -1,0 +1,166 @@
+"""Products of 32-bit floats by several of fewer bits, Triton to Triton: Gluon's products know one precision each.
+
+    acc = tl.dot(a, b, acc, input_precision="tf32x3")
+
+becomes `acc = dot_tf32x3(a, b, acc)`, with a function that does what Triton's pass F32DotTC does: operands are taken
+apart into what the smaller type holds and what is left, the products of the smaller pieces are added up first, and
+what of those is not a number (infinities less themselves) counts as nothing. A call that does not say its precision as
+it stands, or says more than that, stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+from libcst.metadata import ByteSpanPositionProvider, QualifiedNameProvider
+
+from tt2gl.jit_functions import JitFunction
+from tt2gl.lowering.block_pointers import Lowered
+from tt2gl.lowering.edits import Edit, apply
+from tt2gl.lowering.emission import Spans
+from tt2gl.lowering.expressions import expression
+from tt2gl.lowering.naming import Names
+from tt2gl.source import SourceFile
+
+PRECISIONS = ("tf32x3", "bf16x3", "bf16x6")
+"""The precisions that are several products."""
+
+_BYTE_ORDER_MARK = "\ufeff"
+_DOT = re.compile(r"(^|\.)(language|tl)(\.core)?\.dot$")
+_PARAMETERS = ("input", "other", "acc", "input_precision")
+_PIECES = ("big", "mid", "low")
+# Which pieces of the operands are multiplied, in this order: 0 is the largest.
+_TWO_PIECES = ((1, 0), (0, 1), (0, 0))
+_ORDERS = {
+    "tf32x3": _TWO_PIECES,
+    "bf16x3": _TWO_PIECES,
+    "bf16x6": ((1, 1), (2, 0), (0, 2), *_TWO_PIECES),
+}
+
+
+def precise_dots(source: SourceFile) -> Lowered:
+    """Write the products of every Triton function of a file that are several as calls of a function that makes them."""
+    mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
+    text = source.text.removeprefix(_BYTE_ORDER_MARK)
+    edits: list[Edit] = []
+    done: list[str] = []
+    names: dict[str, str] = {}
+    if any(precision in text for precision in PRECISIONS):
+        spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
+        free = Names.of(text)
+        for function in source.functions:
+            calls = _Calls(source)
+            jit = _jit(function, source.module)
+            if function.dialect == "triton" and jit is not None:
+                function.node.body.visit(calls)
+            for call, precision, language in calls.found:
+                if precision not in names:
+                    names[precision] = free.fresh(f"dot_{precision}")
+                    start = _start(function, spans)
+                    edits.append(Edit(start, start, f"@{jit}\n{_source(names[precision], precision, language)}\n\n"))
+                edits.append(_edit(call, names[precision], source.module, spans))
+            if calls.found:
+                done.append(function.name)
+    new, lines = apply(text, edits)
+    return Lowered(mark + new, lines, tuple(done), {})
+
+
+def _source(name: str, precision: str, language: str) -> str:
+    """The function that makes a product of a precision; other types than 32-bit floats know only one."""
+    order, kind = _ORDERS[precision], precision[:4]
+    count = 1 + max(max(pair) for pair in order)
+    lines: list[str] = []
+    for side in "ab":
+        if kind == "tf32":
+            # What is left needs no rounding: matrix units read of it what they can.
+            lines += [f"{side}_big = {_rounded(side, kind, language)}", f"{side}_mid = {side} - {side}_big"]
+            continue
+        rest = side
+        for piece in _PIECES[:count]:
+            lines.append(f"{side}_{piece} = {_rounded(rest, kind, language)}")
+            if piece != _PIECES[count - 1]:
+                lines.append(f"{side}_rest = {rest} - {side}_{piece}.to({language}.float32)")
+                rest = f"{side}_rest"
+    said = ', input_precision="tf32"' if kind == "tf32" else ""
+    total = ""
+    for i, j in order[:-1]:
+        lines.append(f"total = {language}.dot(a_{_PIECES[i]}, b_{_PIECES[j]}{total}{said})")
+        total = ", total"
+    lines.append(f"total = {language}.where(total == total, total, 0.0)")
+    lines.append(f"product = {language}.dot(a_big, b_big, total{said}) + (0.0 if acc is None else acc)")
+    return "\n".join(
+        [
+            f"def {name}(a, b, acc):",
+            f'    """a b + acc; for 32-bit floats by {len(order)} products of {kind} ones, the small ones first."""',
+            f"    if a.dtype == {language}.float32:",
+            *(f"        {line}" for line in lines),
+            "    else:",
+            f"        product = {language}.dot(a, b, acc)",
+            "    return product\n",
+        ]
+    )
+
+
+def _rounded(value: str, kind: str, language: str) -> str:
+    """A float as the largest piece of it that a smaller type holds."""
+    if kind == "bf16":
+        return f"{value}.to({language}.bfloat16)"
+    convert = '"cvt.rna.tf32.f32 $0, $1;", "=r,r"'
+    return f"{language}.inline_asm_elementwise({convert}, [{value}], dtype={language}.float32, is_pure=True, pack=1)"
+
+
+def _jit(function: JitFunction, module: cst.Module) -> str | None:
+    """How the author calls Triton's `jit`."""
+    for decorator in function.decorators:
+        if decorator.kind == "jit":
+            node = decorator.node.decorator
+            return module.code_for_node(node.func if isinstance(node, cst.Call) else node)
+    return None
+
+
+def _start(function: JitFunction, spans: Spans) -> int:
+    """Where the first decorator of a function stands."""
+    at = spans.of(function.node.decorators[0].decorator)[0]
+    return spans.raw.rfind(b"@", 0, at)
+
+
+class _Calls(cst.CSTVisitor):
+    """The products that are several, with their precision and what stands for `tl`."""
+
+    def __init__(self, source: SourceFile) -> None:
+        self.qualified = source.wrapper.resolve(QualifiedNameProvider)
+        self.module = source.module
+        self.found: list[tuple[cst.Call, str, str]] = []
+
+    def visit_Call(self, node: cst.Call) -> bool:
+        names = self.qualified.get(node.func, ())
+        names = names() if callable(names) else names
+        if not isinstance(node.func, cst.Attribute) or not any(_DOT.search(name.name) for name in names):
+            return True
+        said = _arguments(node.args).get("input_precision")
+        precision = said.evaluated_value if isinstance(said, cst.SimpleString) else None
+        if isinstance(precision, str) and precision in PRECISIONS:
+            self.found.append((node, precision, self.module.code_for_node(node.func.value)))
+            return False
+        return True
+
+
+def _arguments(args: Sequence[cst.Arg]) -> dict[str, cst.BaseExpression]:
+    """The arguments of a call by name; none where some are of another kind."""
+    given: dict[str, cst.BaseExpression] = {}
+    for index, arg in enumerate(args):
+        if arg.star or arg.keyword is None and index >= len(_PARAMETERS):
+            return {}
+        given[arg.keyword.value if arg.keyword is not None else _PARAMETERS[index]] = arg.value
+    return given if {"input", "other"} <= given.keys() <= set(_PARAMETERS) else {}
+
+
+def _edit(call: cst.Call, name: str, module: cst.Module, spans: Spans) -> Edit:
+    given = _arguments(call.args)
+    acc = given.get("acc")
+    none = acc is None or isinstance(acc, cst.Name) and acc.value == "None"
+    parts = [expression(given[key], module).text for key in ("input", "other")]
+    parts.append("None" if none or acc is None else expression(acc, module).text)
+    return Edit(*spans.of(call), f"{name}({', '.join(parts)})")
