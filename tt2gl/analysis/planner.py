@@ -219,7 +219,7 @@ class Planner:
         try:
             return self._spelled(key, wanted, position)
         except Conflict:
-            if position != ENTRY:
+            if position != ENTRY and key in self.kernels:
                 raise
             return "as it comes"
 
