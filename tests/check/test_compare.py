@@ -10,13 +10,15 @@ from tt2gl.check.compare import Tolerances, improvements, regressions
 from tt2gl.check.lowering import Access, Lowering, Measured, Spots
 
 WIDE, NARROW, COPY = Access(4, 128), Access(16, 32), Access(4, 128, True)
+TILED = Access(4, 128, warp=(16, 128), fastest=1)
+ROWS_APART = Access(4, 128, warp=(128, 16), fastest=0)
 MMA = {"mma.m16n8k16.f32.f16.f16": 8}
 WGMMA = {"wgmma.m64n128k16.f32.f16.f16": 4}
 TF32 = {"wgmma.m64n128k8.f32.tf32.tf32": 8}
 BASE = Lowering(
     True,
     loads=(COPY, COPY, NARROW),
-    stores=(WIDE,),
+    stores=(TILED,),
     mma=WGMMA,
     rings={"64x64xf16": 3},
     products=1,
@@ -39,6 +41,8 @@ def codes(before: Lowering, after: Lowering, *, same_work: bool = True) -> list[
         pytest.param(replace(BASE, loads=(COPY, COPY, Access(32, 32))), id="more instructions of a width"),
         pytest.param(replace(BASE, loads=(COPY, COPY, NARROW, Access(1, 16))), id="a further narrow load"),
         pytest.param(replace(BASE, loads=(COPY, NARROW)), id="a load that is gone"),
+        pytest.param(replace(BASE, stores=(replace(TILED, warp=(32, 64)),)), id="as many bytes in other runs"),
+        pytest.param(replace(BASE, stores=(WIDE,)), id="a layout that is not told by its lanes"),
         pytest.param(replace(BASE, mma={"tcgen05.mma.f16": 4}), id="a later family"),
         pytest.param(replace(BASE, products=2, step_products=8), id="a further product"),
     ],
@@ -54,6 +58,7 @@ def test_no_regression(after: Lowering) -> None:
         pytest.param(replace(BASE, loads=(COPY, Access(8, 64, True), NARROW)), "TTG603", id="one load narrower"),
         pytest.param(replace(BASE, stores=(NARROW,)), "TTG603", id="a narrower store"),
         pytest.param(replace(BASE, loads=(COPY, Access(1, 64, True), NARROW, NARROW)), "TTG603", id="one of more"),
+        pytest.param(replace(BASE, stores=(ROWS_APART,)), "TTG603", id="lanes that are no neighbours any more"),
         pytest.param(replace(BASE, conversions=1), "TTG604", id="a conversion"),
         pytest.param(replace(BASE, spills=1), "TTG605", id="a spill"),
         pytest.param(replace(BASE, loads=(COPY, WIDE, NARROW)), "TTG606", id="one load copied no more"),

@@ -15,7 +15,7 @@ from tt2gl.diagnostics import DiagnosticError
 LAUNCH = "*fp16:16, i32, 64, null; num_warps=4, num_stages=3, num_ctas=1"
 RICH = Lowering(
     True,
-    loads=(Access(24, 128, True), Access(2, 32)),
+    loads=(Access(24, 128, True, (16, 256), 1), Access(2, 32, False, (128,), 0), Access(2, 32)),
     stores=(Access(16, 64),),
     mma={"wgmma.m64n128k16.f32.f16.f16": 4},
     rings={"128x64xf16": 3},

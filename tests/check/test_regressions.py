@@ -66,6 +66,12 @@ REGRESSIONS = {
         "gl.BlockedLayout([4, 1], [8, 4], [1, 4], [0, 1])",
         ("TTG603", "kernels.py", "x = gl.load(x_ptr + offsets)"),
     ),
+    "lanes along columns": (
+        "kernels.py",
+        LAYOUT,
+        "gl.BlockedLayout([1, 4], [32, 1], [4, 1], [1, 0])",
+        ("TTG603", "kernels.py", "x = gl.load(x_ptr + offsets)"),
+    ),
     "smaller vectors": (
         "kernels.py",
         LAYOUT,

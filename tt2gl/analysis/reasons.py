@@ -17,6 +17,7 @@ from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.analysis.propagation import Decisions, RingWant, Spot
 from tt2gl.analysis.terms import IN_RING, Root, Stored, Term, renamed, rendered, root_of
 from tt2gl.layouts import Blocked
+from tt2gl.plan import ENTRY
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,10 @@ class _Launch:
         for spot, term in self.decisions.converts.items():
             yield self._conversion(spot, term), Case(_cost(self._node(spot)))
         for (function, position, _), steps in self.decisions.after.items():
+            # What is done where a function is entered is told at its `def`.
+            place = position if position != ENTRY else (function[1], 0, function[1] + 1, 0)
             for name, source, target in steps:
-                yield self._after(function[0], position, name, source, target), Case()
+                yield self._after(function[0], place, name, source, target), Case()
         for spot, (name, term) in self.decisions.targets.items():
             if term != IN_RING:
                 yield self._variable(spot, name, term), Case()

@@ -90,6 +90,18 @@ def _narrower(kind: str, before: Sequence[Access], after: Sequence[Access], spot
     for was, (access, spot) in zip(old, pairs, strict=False):
         if access.bits < was.bits:
             yield Finding("TTG603", f"A global {kind} of {was.bits} bits is {access.bits} bits wide now.", hint, spot)
+        elif (run := _run(access, was)) < min(_SECTOR, _run(was, was)):
+            message = f"A warp's global {kind} has {run} bytes side by side now, where it had {_run(was, was)}."
+            yield Finding("TTG603", message, "Look at the order of the layout, and at how it spreads lanes.", spot)
+
+
+_SECTOR = 32
+"""Bytes that global memory moves at once: of a shorter run the rest is wasted."""
+
+
+def _run(access: Access, was: Access) -> int:
+    """The bytes that a warp accesses along the dimension that was the fastest; a sector where that is not known."""
+    return access.warp[was.fastest] if len(access.warp) == len(was.warp) > 0 else _SECTOR
 
 
 def _pipeline(before: Sequence[Access], after: Sequence[Access], spots: Sequence[Spot]) -> Iterator[Finding]:

@@ -207,9 +207,16 @@ def _read_lowering(body: Mapping[str, list[str]]) -> Lowering:
     return Lowering(True, loads, stores, mma, rings, **numbers)
 
 
+_ACCESS = re.compile(r"(\d+)x(\d+)(?: over ([\dx\[\]]+))?( async)?")
+
+
 def _read_accesses(values: Iterable[str]) -> Iterator[Access]:
     for value in values:
-        for access in value.split(", "):
-            numbers, _, copies = access.partition(" ")
-            count, bits = numbers.split("x")
-            yield Access(int(count), int(bits), copies == "async")
+        for text in value.split(", "):
+            found = _ACCESS.fullmatch(text)
+            if found is None:
+                raise ValueError(text)
+            tile = found[3].split("x") if found[3] else []
+            warp = tuple(int(size.strip("[]")) for size in tile)
+            fastest = next((place for place, size in enumerate(tile) if size.startswith("[")), 0)
+            yield Access(int(found[1]), int(found[2]), found[4] is not None, warp, fastest)

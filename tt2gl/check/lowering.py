@@ -11,15 +11,21 @@ from typing import Any
 class Access:
     """The global loads, or stores, that one place of the source became: instructions, and the bits of the widest.
 
-    `copies`: they are asynchronous copies between global and shared memory, as a pipeline makes of loads.
+    `copies`: they are asynchronous copies between global and shared memory, as a pipeline makes of loads. `warp`: the
+    bytes of a warp's elements along each dimension of the tile, and `fastest` the dimension along which its layout puts
+    threads first; empty where its layout is not a blocked one.
     """
 
     count: int
     bits: int
     copies: bool = False
+    warp: tuple[int, ...] = ()
+    fastest: int = 0
 
     def __str__(self) -> str:
-        return f"{self.count}x{self.bits}{' async' if self.copies else ''}"
+        tile = (f"[{size}]" if place == self.fastest else str(size) for place, size in enumerate(self.warp))
+        over = f" over {'x'.join(tile)}" if self.warp else ""
+        return f"{self.count}x{self.bits}{over}{' async' if self.copies else ''}"
 
 
 @dataclass(frozen=True)
@@ -114,11 +120,14 @@ def lowering_from_json(value: Mapping[str, Any]) -> Lowering:
 
 
 def _access_to_json(access: Access) -> list[Any]:
-    return [access.count, access.bits, access.copies]
+    return [access.count, access.bits, access.copies, list(access.warp), access.fastest]
 
 
 def _accesses_from_json(values: Sequence[Sequence[Any]]) -> tuple[Access, ...]:
-    return tuple(Access(int(count), int(bits), bool(copies)) for count, bits, copies in values)
+    return tuple(
+        Access(int(count), int(bits), bool(copies), tuple(warp), int(fastest))
+        for count, bits, copies, warp, fastest in values
+    )
 
 
 def measured_to_json(measured: Measured) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from tt2gl.verify.ptx import count_ptx
 
 _LOCATION = re.compile(r"([^\s@\[\]:/]+)\.py:(\d+):(\d+)")
 _Place = tuple[str, int, int]
+_Tile = tuple[tuple[int, ...], int]
 
 
 @dataclass(frozen=True)
@@ -42,17 +43,18 @@ def locate(asm: Mapping[str, str], modules: Mapping[str, Path]) -> Located:
             if sum(widths.values()):
                 found[place] = (sum(widths.values()), max(widths), copies)
     ttgir = asm["ttgir"]
+    tiles = _tiles(ttgir, modules)
     spots = Spots(
         loads=tuple(place[:2] for place in sorted(loads)),
         stores=tuple(place[:2] for place in sorted(stores)),
         conversions=_spots(_conversions(ttgir), ttgir, modules),
         products=_spots(re.findall(_PRODUCT, ttgir, re.MULTILINE), ttgir, modules),
     )
-    return Located(_accesses(loads), _accesses(stores), _scalar_products(ttgir), spots)
+    return Located(_accesses(loads, tiles), _accesses(stores, tiles), _scalar_products(ttgir), spots)
 
 
-def _accesses(found: Mapping[_Place, tuple[int, int, bool]]) -> tuple[Access, ...]:
-    return tuple(Access(*found[place]) for place in sorted(found))
+def _accesses(found: Mapping[_Place, tuple[int, int, bool]], tiles: Mapping[_Place, _Tile]) -> tuple[Access, ...]:
+    return tuple(Access(*found[place], *tiles.get(place, ((), 0))) for place in sorted(found))
 
 
 def _by_place(text: str, comment: str, modules: Mapping[str, Path]) -> Mapping[_Place, list[str]]:
@@ -94,6 +96,37 @@ _DEFINITION = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
 
 def _conversions(ttgir: str) -> list[str]:
     return [where for before, after, where in _CONVERSION.findall(ttgir) if before != after]
+
+
+_BLOCKED = re.compile(
+    r"^(#\w+) = #ttg\.blocked<\{sizePerThread = \[([\d, ]+)\], threadsPerWarp = \[([\d, ]+)\], .*?order = \[(\d+)", re.M
+)
+_ACCESS = re.compile(
+    r"(?:tt\.load|tt\.store|ttg\.async_copy_global_to_local|amdg\.buffer_\w+) .*?"
+    r"tensor<((?:\d+x)+)(?:!tt\.ptr<)?[a-zA-Z]+(\d+)\w*>?, (#\w+)>.* loc\((#loc\d*)\)$",
+    re.M,
+)
+
+
+def _tiles(ttgir: str, modules: Mapping[str, Path]) -> Mapping[_Place, _Tile]:
+    """How many bytes of a tile a warp accesses along each dimension, and its fastest one, by the access's place."""
+    definitions = dict(_DEFINITION.findall(ttgir))
+    layouts = {
+        name: (_numbers(size), _numbers(lanes), int(order)) for name, size, lanes, order in _BLOCKED.findall(ttgir)
+    }
+    found: dict[_Place, _Tile] = {}
+    for shape, bits, layout, where in _ACCESS.findall(ttgir):
+        place = _innermost(_chain(where, definitions), modules)
+        if place is not None and layout in layouts:
+            size, lanes, fastest = layouts[layout]
+            extents = _numbers(shape.rstrip("x").replace("x", ","))
+            warp = (min(extent, own * many) for extent, own, many in zip(extents, size, lanes, strict=False))
+            found[place] = tuple(elements * int(bits) // 8 for elements in warp), fastest
+    return found
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(","))
 
 
 def _scalar_products(ttgir: str) -> int:
