@@ -12,7 +12,7 @@ from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.dot_formulas import NoFormulaError
 from tt2gl.analysis.facts import LaunchFacts, without_rings
 from tt2gl.analysis.groups import alike, grouped, misaligned, traits
-from tt2gl.analysis.helper_loads import calls_in_between
+from tt2gl.analysis.helper_loads import calls_in_between, calls_of
 from tt2gl.analysis.kernel import observe_job, parsed
 from tt2gl.analysis.naming import listed
 from tt2gl.analysis.planner import KernelAnalysis
@@ -21,7 +21,7 @@ from tt2gl.file_plan import file_plan, keep_conflict, keep_unpipelined, left_as_
 from tt2gl.formatting import fitted
 from tt2gl.infer.launches import infer_launches
 from tt2gl.isolate import map_isolated, preload
-from tt2gl.kernel_state import Kernel, blame_originals
+from tt2gl.kernel_state import Calls, Kernel, blame_originals
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.lowering.lowered_source import LoweredSource, lowered_source, with_inlined
 from tt2gl.pipeline import NotPipelinedError, staged
@@ -63,23 +63,24 @@ def convert(
     rules = _chosen_rules(path, only, without)
     author = read_source(path)
     helpers: set[tuple[str, int]] = set()
-    plain: set[str] = set()
+    calls = Calls()
     best: tuple[Conversion, tuple[int, int], LoweredSource, list[Kernel]] | None = None
     while True:
         known = lowered_source(author, chosen, root, helpers)
         kernels = _observed(known, chosen, launches, root, timeout)
-        made, known = _converted(known, kernels, chosen, rules, launches, root, compile, timeout, plain)
+        made, known = _converted(known, kernels, chosen, rules, launches, root, compile, timeout, calls)
         in_vain = {kernel.function.name for kernel in kernels if kernel.written_out_in_vain}
         score = sum(kernel.variants is not None for kernel in kernels), -len(in_vain)
         if best is None or score > best[1]:
             best = made, score, known, kernels
         # Helpers of other files are brought along where kernels are kept for them.
         more = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere} - helpers
-        if not more | (in_vain - plain):
+        asked = Calls(calls.plain | in_vain, calls.torn | {kernel.torn for kernel in kernels if kernel.torn})
+        if not more and asked == calls:
             if watch is not None:
                 watch(best[2], best[3])
             return replace(best[0], path=str(path))
-        helpers, plain = helpers | more, plain | in_vain
+        helpers, calls = helpers | more, asked
 
 
 def _converted(
@@ -91,11 +92,11 @@ def _converted(
     root: Path | None,
     compiled: bool,
     timeout: float,
-    plain: Collection[str],
+    calls: Calls,
 ) -> tuple[Conversion, LoweredSource]:
     """The conversion of a file whose kernels have been observed, with its working file; they are told."""
     if "pipeline" in rules:
-        known, kernels[:] = _inlined(known, kernels, target, launches, root, timeout, plain)
+        known, kernels[:] = _inlined(known, kernels, target, launches, root, timeout, calls)
     else:
         for kernel in kernels:
             kernel.facts = {index: without_rings(seen) for index, seen in kernel.facts.items()}
@@ -189,20 +190,22 @@ def _inlined(
     launches: Sequence[Launch] | None,
     root: Path | None,
     timeout: float,
-    plain: Collection[str],
+    calls: Calls,
 ) -> tuple[LoweredSource, list[Kernel]]:
     """The file with helpers written out whose loads run ahead of a loop that calls them, and its kernels.
 
-    A call at a time of those that lead to a load, as only what compiles tells where the next one is. `plain`: kernels
-    whose calls stay.
+    A call at a time of those that lead to a load, as only what compiles tells where the next one is.
     """
     while True:
         asked = {
             kernel.function.name: calls_in_between(list(kernel.facts.values()), parsed(kernel.slice), known.work.path)
             for kernel in kernels
-            if kernel.slice is not None and kernel.function.name not in plain
+            if kernel.slice is not None and kernel.function.name not in calls.plain
         }
-        step = with_inlined(known, set().union(*asked.values())) if any(asked.values()) else None
+        ahead = set().union(*asked.values())
+        facts = [seen for kernel in kernels for seen in kernel.facts.values()]
+        torn = calls_of(calls.torn, facts, known.work.path)
+        step = with_inlined(known, ahead, torn) if ahead | torn else None
         if step is None:
             return known, kernels
         again = _observed(step, target, launches, root, timeout)

@@ -112,6 +112,7 @@ def keep_conflict(kernel: Kernel, conflict: Conflict) -> None:
     line, column, *_ = conflict.position
     message = "Its launches or callers want different layouts at one place."
     hint = "The kernel stays Triton; a launch less, or a helper of its own, may help."
+    kernel.torn = kernel.helper_named(conflict.function[:2])
     kernel.keep("TTG310", message, hint, line, column, "" if same_file(file, kernel.function) else file)
 
 

@@ -16,6 +16,14 @@ from tt2gl.variants import Variants
 from tt2gl.verify.compile import CompileJob, compile_many
 
 
+@dataclass(frozen=True)
+class Calls:
+    """Which calls of helpers stay: all in kernels that are `plain`; and which do not: those of `torn` helpers."""
+
+    plain: frozenset[str] = frozenset()
+    torn: frozenset[str] = frozenset()
+
+
 @dataclass
 class Kernel:
     """What is known of one kernel so far.
@@ -24,7 +32,7 @@ class Kernel:
     made of them, to see what alignment does; `variants`: what was decided, None as long as the kernel stays Triton, and
     then `kept` says why. `rings_outside`: rings may be made before loops around theirs; `crowded`: by launch, the bytes
     of shared memory that were too many. `elsewhere`: the helpers of other files that keep it, by file and line;
-    `written_out`: helpers that it calls stand in its loops.
+    `written_out`: helpers that it calls stand in its loops; `torn`: the helper whose callers want different layouts.
     """
 
     function: JitFunction
@@ -39,10 +47,17 @@ class Kernel:
     kept: Diagnostic | None = None
     elsewhere: frozenset[tuple[str, int]] = frozenset()
     written_out: bool = False
+    torn: str = ""
     compiled: dict[int, CompileResult] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     rings_outside: bool = True
     crowded: dict[int, int] = field(default_factory=dict)
+
+    def helper_named(self, function: tuple[str, int]) -> str:
+        """The name of a helper by its file and line; nothing for the kernel itself."""
+        known = (each for seen in self.facts.values() for each in seen.functions.values())
+        name = next((each.name for each in known if (each.path, each.line) == function), "")
+        return "" if name == self.function.name else name
 
     @property
     def written_out_in_vain(self) -> bool:

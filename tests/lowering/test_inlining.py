@@ -285,3 +285,29 @@ def test_calls_stay_where_loads_may_not_run_ahead(tmp_path: Path) -> None:
     made = convert(path, target="sm90", launches=[dots_launch()], root=tmp_path, compile=False)
     assert made.kernels[0].status == "converted"
     assert made.text.count("tile(") == 3
+
+
+PRODUCTS = """
+def tile(p, q, rows, B: tl.constexpr):
+    cols = tl.arange(0, B)
+    x = tl.load(p + rows[:, None] * B + cols[None, :])
+    w = tl.load(q + cols[:, None] * B + cols[None, :])
+    return tl.dot(x, w)
+
+
+@triton.jit
+def kernel(x_ptr, w_ptr, y_ptr, n, B: tl.constexpr):
+    cols = tl.arange(0, B)
+    few = tl.arange(0, 16)
+    tl.store(y_ptr + cols[:, None] * B + cols[None, :], tile(x_ptr, w_ptr, cols, B))
+    tl.store(y_ptr + few[:, None] * B + cols[None, :], tile(x_ptr, w_ptr, few, B))
+"""
+
+
+def test_a_helper_whose_calls_become_other_instructions(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(HEADER + PRODUCTS.lstrip("\n"), "utf-8")
+    made = convert(path, target="sm90", launches=[dots_launch()], root=tmp_path, compile=False)
+    assert made.kernels[0].status == "converted"
+    assert "# tile, written out: its calls want different layouts\n" in made.text
+    assert (made.text.count("warpgroup_mma("), made.text.count("mma_v2(")) == (1, 1)

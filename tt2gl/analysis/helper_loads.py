@@ -1,4 +1,6 @@
-"""The calls of helpers that stand between a load which Triton copies ahead and the loop that it is copied ahead of."""
+"""Calls of helpers that are better written out: those between a loop and loads that Triton copies ahead of it, and
+those that want different layouts of one helper.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +30,18 @@ def calls_in_between(
                     found.add((line, column))
                 break
     return found
+
+
+def calls_of(names: Collection[str], facts: Collection[LaunchFacts], path: Path) -> set[tuple[int, int]]:
+    """The places of all calls of these functions of a file."""
+    own = str(path.resolve())
+    return {
+        position[:2]
+        for seen in facts
+        for function in seen.functions.values()
+        for position, callee in function.callees.items()
+        if function.path == own and seen.functions[callee].path == own and seen.functions[callee].name in names
+    }
 
 
 def _counts(loop: ast.For) -> bool:

@@ -159,8 +159,13 @@ def _in_order(caller: Caller, helper: JitFunction, site: Site, nodes: Collection
     """Whether the helper may run before all else of the statement."""
     if site.is_whole:
         return True
-    others = read_names([site.statement]).keys() & caller.helpers.keys() - {helper.name}
-    effects = writes([site.statement], ()) or any(caller.writes(name) for name in others)
+    # What the call is an argument of is done after it either way.
+    calls = matchers.findall(site.statement, matchers.Call())
+    beside = [
+        call for call in calls if not any(inner is site.call for inner in matchers.findall(call, matchers.Call()))
+    ]
+    others = read_names(beside).keys() & caller.helpers.keys() - {helper.name}
+    effects = writes(beside, ()) or any(caller.writes(name) for name in others)
     return not effects and not writes(nodes, caller.helpers)
 
 

@@ -25,7 +25,7 @@ cannot stand at its call (returns early, say) stays a call.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -56,8 +56,16 @@ _AROUND = (
 )
 
 
-def inlined(source: SourceFile, places: Collection[tuple[int, int]]) -> Lowered:
-    """Write out the helpers called at these places (line, and column in bytes), where they can be."""
+_AHEAD = "its loads run ahead of this loop"
+_TORN = "its calls want different layouts"
+
+
+def inlined(source: SourceFile, ahead: Collection[tuple[int, int]], torn: Collection[tuple[int, int]] = ()) -> Lowered:
+    """Write out the helpers called at these places (line, and column in bytes), where they can be.
+
+    `ahead`: for loads that run ahead of their loop; `torn`: for layouts that one text of the helper cannot say.
+    """
+    places = {**dict.fromkeys(torn, _TORN), **dict.fromkeys(ahead, _AHEAD)}
     mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
     text = source.text.removeprefix(_BYTE_ORDER_MARK)
     file = _File(source, Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider)))
@@ -98,7 +106,7 @@ class _File:
         before = self.spans.raw[start:end].decode()
         return apply(before, [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits])[0], before
 
-    def edits(self, function: JitFunction, places: Collection[tuple[int, int]]) -> Iterator[Edit]:
+    def edits(self, function: JitFunction, places: Mapping[tuple[int, int], str]) -> Iterator[Edit]:
         """The edits of one function."""
         calls = [call for call in self._calls(function) if self._place(call) in places]
         if not calls:
@@ -118,7 +126,7 @@ class _File:
                 continue
             done = inline(caller, helper, site, repeated=often[helper.name, site.scope] > 1)
             if done is not None:
-                yield from self._written(done, helper, site, told)
+                yield from self._written(done, site, told, f"# {helper.name}, written out: {places[self._place(call)]}")
 
     def _helper(self, call: cst.Call) -> JitFunction:
         assert isinstance(call.func, cst.Name)
@@ -128,16 +136,16 @@ class _File:
         """All that a helper calls."""
         return {name for callee in helper.names_read & self.functions.keys() for name in self.reached(callee)}
 
-    def _written(self, done: Inlined, helper: JitFunction, site: Site, told: set[str]) -> Iterator[Edit]:
+    def _written(self, done: Inlined, site: Site, told: set[str], why: str) -> Iterator[Edit]:
         start, end = self.spans.of(site.statement)
         indent, _ = self.spans.line(start)
         if done.outside:
             place = self.spans.of(site.outermost)[0]
             yield Edit(place, place, self._indented("\n".join([*done.outside, ""]), self.spans.line(place)[0]))
         lines = list(done.lines)
-        if helper.name not in told:
-            lines.insert(0, f"# {helper.name}, written out: its loads run ahead of this loop")
-            told.add(helper.name)
+        if why not in told:
+            lines.insert(0, why)
+            told.add(why)
         if done.whole:
             lines += [done.result] if done.result is not None else []
             yield Edit(start, end, self._indented("\n".join(lines), indent))

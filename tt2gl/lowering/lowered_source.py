@@ -72,9 +72,11 @@ class LoweredSource:
         return text
 
 
-def with_inlined(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
+def with_inlined(
+    known: LoweredSource, ahead: Collection[tuple[int, int]], torn: Collection[tuple[int, int]] = ()
+) -> LoweredSource | None:
     """The file with the helpers called at these places of the working file written out; None where none can be."""
-    step = inlined(known.work, places)
+    step = inlined(known.work, ahead, torn)
     if not step.functions:
         return None
     return replace(known, work=read_source(known.work.path, step.text), steps=(*known.steps, (step, known.work)))
