@@ -27,7 +27,7 @@ class Anchors:
     def mark_cheap(self) -> None:
         """Find what may be computed twice: nothing that loads a full tile, reduces, or leaves through a helper."""
         for node in self.graph.nodes:
-            is_access = node.kind in ("load", "store", "atomic") and not node.staged
+            is_access = node.kind in ("load", "store", "atomic") and (not node.staged or node.replaced)
             node.anchored = node.chain in self.classes.anchored and is_access
         changed = True
         while changed:
@@ -272,7 +272,7 @@ def in_ring(node: Node, above: frozenset[int] = frozenset()) -> bool:
         return bool(made) and all(in_ring(definition.node, above | {id(node)}) for definition in made)
     if node.kind == "opaque":
         return bool(node.order) and in_ring(node.operands[0], above | {id(node)})
-    return node.staged
+    return node.staged and not node.replaced
 
 
 def merges_pairs(node: Node) -> bool:

@@ -75,7 +75,8 @@ class Node:
     """One tensor-valued expression in one calling context. `dims` are its extents as source text, None if unknown.
 
     `loop`: the innermost loop of its function, where every turn of it computes the value. `staged`: a load whose tiles
-    go through shared memory. `order`: of a transposition. `tile`: the descriptor that a load or store goes through.
+    go through shared memory; `replaced`: with another value than zero where they are masked out. `order`: of a
+    transposition. `tile`: the descriptor that a load or store goes through.
     `weighed`: elements and layouts of the operands that its own layout was chosen among.
     `dtype`: a load's, as source. `scales`: those that a product takes from tensor memory.
     """
@@ -103,6 +104,7 @@ class Node:
     dot: DotSite | None = None
     loop: ast.For | None = None
     staged: bool = False
+    replaced: bool = False
     order: tuple[int, ...] = ()
     tile: str = ""
     dtype: str = ""

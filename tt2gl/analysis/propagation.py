@@ -241,10 +241,11 @@ class Propagation(Anchors):
             case "load" if node.staged:
                 self._operands(node, self.access_root(node), clone)
                 use = self.cores.rings[node.chain]
-                self.decisions.staged[spot] = (
-                    term,
-                    RingWant(use.name, self.cores.ring(node, self.graph), self.graph.element_type(node), use.in_memory),
-                )
+                slot, dtype = self.cores.ring(node, self.graph), self.graph.element_type(node)
+                # Where it is masked out there is another value, by a mask in the layout of the access.
+                read = self.access_root(node) if node.replaced else term
+                self.decisions.staged[spot] = read, RingWant(use.name, slot, dtype, use.in_memory)
+                self._convert(node, read, term, spot)
             case "dot":
                 self._dot(node, term, spot)
             case "upcast":

@@ -15,6 +15,7 @@ from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.statics import position_of
 from tt2gl.pipelining.ahead import can_run_ahead
+from tt2gl.pipelining.loads import other_of
 
 COPY_BITS = 32
 """The least that a thread can copy asynchronously: narrower tiles are loaded where they are read."""
@@ -39,7 +40,7 @@ class Staging:
 
 
 def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> Staging:
-    """The loads of a kernel that go through rings under any launch."""
+    """The loads of a kernel that go through rings under any launch; notes those that are not of zeros outside."""
     chains = {chain for scene in scenes for chain in scene.facts.lowered.rings}
     chains -= {chain for scene in scenes for chain in _addressing(scene.graph, chains)}
     functions = {
@@ -76,6 +77,14 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
             positions = [position for position in positions if position not in gone]
     out = {(refusal.function, refusal.position) for refusal in refused}
     kept = frozenset(node.chain for node in nodes if (node.site.function, node.site.position) not in out)
+    others = {
+        (key, position_of(call))
+        for key, function in functions.items()
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and other_of(call) is not None
+    }
+    for node in nodes:
+        node.replaced = node.chain in kept and (node.site.function, node.site.position) in others
     facts = [scene.facts for scene in scenes]
     loops = [(key, members[0].loop) for (key, _), members in asked.items()]
     wide = {key: frozenset(n for k, loop in loops if k == key for n in _wide(key, loop, facts)) for key, _ in loops}

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from tt2gl.pipelining.counting import header_of
 from tt2gl.pipelining.effects import Effects, Pointers
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, inside
-from tt2gl.pipelining.loads import needs
+from tt2gl.pipelining.loads import needs, other_of
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.slices import slice_loop
 from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.plan import Position
-
-_ZERO = (0, None, False)
 
 
 @dataclass(frozen=True)
@@ -113,9 +111,9 @@ class _Question:
 
     def _check_load(self, load: ast.Call) -> None:
         named = {each.arg: each.value for each in load.keywords}
-        other = load.args[2] if len(load.args) > 2 else named.get("other")
-        if other is not None and not _is_zero(other):
-            raise _NotAhead("what is masked out is not zero", load)
+        other = other_of(load)
+        if other is not None and not _is_number(other) and not is_static(other, *self.known):
+            raise _NotAhead("what stands for what is masked out is no constant", load)
         if any(name in named for name in ("boundary_check", "padding_option")) or len(load.args) > 3:
             raise _NotAhead("the load is from a block pointer", load)
         volatile = named.get("volatile")
@@ -177,10 +175,11 @@ class _Question:
         return tuple(dict.fromkeys(indirect))
 
 
-def _is_zero(node: ast.expr) -> bool:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+def _is_number(node: ast.expr) -> bool:
+    """Whether a number is written out, as in `-float("inf")`."""
+    while isinstance(node, ast.UnaryOp):
         node = node.operand
-    return isinstance(node, ast.Constant) and any(node.value == zero for zero in _ZERO)
+    return called(node) == "float" or isinstance(node, ast.Constant)
 
 
 def _path(loop: ast.For, load: ast.Call) -> list[ast.AST]:

@@ -19,6 +19,23 @@ def is_marker(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(RING_MARK)
 
 
+_ZERO = (0, None, False)
+
+
+def other_of(call: ast.Call) -> ast.expr | None:
+    """What a load gives where its mask does not hold, if that is not zero."""
+    named = {each.arg: each.value for each in call.keywords}
+    other = call.args[2] if len(call.args) > 2 else named.get("other")
+    mask = call.args[1] if len(call.args) > 1 else named.get("mask")
+    return other if mask is not None and other is not None and not _is_zero(other) else None
+
+
+def _is_zero(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant) and any(node.value == zero for zero in _ZERO)
+
+
 def needs(call: ast.Call) -> list[ast.expr]:
     """The expressions that say where a load reads: its pointers, and its mask."""
     named = {each.arg: each.value for each in call.keywords}

@@ -15,6 +15,7 @@ from tt2gl.rewrite.expansions import expanded
 from tt2gl.rewrite.fills import filled
 from tt2gl.rewrite.hoists import Loop, before_loop
 from tt2gl.rewrite.index_reductions import with_helper
+from tt2gl.rewrite.masked import with_other
 from tt2gl.rewrite.names import rewrite_name
 from tt2gl.rewrite.ranges import counting
 from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted, with_scales
@@ -111,10 +112,11 @@ class Expressions(cst.CSTTransformer):
             node = through_tile(node, edits.tiles[at])
         if at in edits.staged and isinstance(node, cst.Call):
             ring, layout = edits.staged[at]
+            call = node
             if ring:
                 node = node.with_changes(func=cst.Name(f"{MARK}{RING_MARK}{ring}"))
             if layout:
-                node = loaded(node, layout)
+                node = with_other(loaded(node, layout), call)
         if at in edits.views:
             node = transposed(node, edits.views[at])
         if at in edits.loads and at not in edits.stores:
