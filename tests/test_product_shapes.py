@@ -208,3 +208,52 @@ def test_a_scalar_that_becomes_two_tiles_is_read_before_it_changes(tmp_path: Pat
     """`mask &= ...` for one layout comes after the copy that makes another layout's mask of the same scalar."""
     made = written(tmp_path / "kernels.py", TWO_MASKS)
     assert made.index("mask_k = mask & (") < made.index("mask &= (")
+
+
+TILES = """@triton.jit
+def scores_kernel(q_tiles, k_tiles, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    cols = tl.arange(0, N)
+    total = tl.zeros([M, N], tl.float32)
+    for start in range(0, n, D):
+        total = tl.dot(q_tiles.load([0, start]), k_tiles.load([start, 0]), total)
+    tl.store(out_ptr + rows[:, None] * N + cols[None, :], total)
+"""
+
+
+def test_tiles_that_an_instruction_cannot_take_as_they_come_are_laid_out_anew(tmp_path: Path) -> None:
+    """wgmma takes rows of 32-bit floats along k alone, so that there the second tile is stored transposed."""
+    path = tmp_path / "kernels.py"
+    path.write_text(HEADER + TILES)
+    launches = [
+        Launch(
+            str(path),
+            "scores_kernel",
+            {"q_tiles": tile, "k_tiles": tile, "out_ptr": "*fp32", "n": "i32", **dict.fromkeys("MND", "constexpr")},
+            dict.fromkeys("MND", 64),
+            ("out_ptr", "n"),
+        )
+        for tile in ("tensordesc<fp16[64, 64]>", "tensordesc<fp32[64, 64]>")
+    ]
+    made = convert(path, target="sm90", launches=launches)
+    assert [report.status for report in made.kernels] == ["converted", "converted"], made.kernels[0].diagnostics
+    assert "if q_tiles.dtype == gl.float16:" in made.text
+    assert made.text.count("transposed=True") == 1
+
+
+UNUSED = """@triton.jit
+def scores_kernel(q_ptr, n, D: tl.constexpr):
+    dims = tl.arange(0, D)
+    q = tl.load(q_ptr + dims[:, None] * D + dims[None, :])
+    product = tl.dot(q, q)
+    tl.store(q_ptr + dims[:, None] * D + dims[None, :], q * 2)
+"""
+
+
+def test_a_product_that_triton_drops_keeps_its_kernel_with_a_reason(tmp_path: Path) -> None:
+    """Nothing says which layouts it would have."""
+    path = tmp_path / "kernels.py"
+    path.write_text(HEADER + UNUSED)
+    signature = {"q_ptr": "*fp16", "n": "i32", "D": "constexpr"}
+    made = convert(path, target="sm90", launches=[Launch(str(path), "scores_kernel", signature, {"D": 64})])
+    assert [each.code for each in made.kernels[0].diagnostics] == ["TTG302"]

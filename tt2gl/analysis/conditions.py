@@ -181,7 +181,7 @@ def _flags(cases: Sequence[Case]) -> Iterator[_Test]:
 
 
 def _dtypes(cases: Sequence[Case]) -> Iterator[_Test]:
-    """What pointers point to."""
+    """What pointers point to, and what descriptors' tiles are of."""
     for name in _names(cases):
         kinds = [case.launch.signature.get(name, "") for case in cases]
         if all(kind.startswith("*") for kind in kinds):
@@ -189,6 +189,11 @@ def _dtypes(cases: Sequence[Case]) -> Iterator[_Test]:
                 dtype = gluon_dtype(kind.removeprefix("*").removeprefix("k"))
                 same = tuple(other == kind for other in kinds)
                 yield _Test(f"{name}.dtype.element_ty == gl.{dtype}", same)
+        if all(kind.startswith("tensordesc<") for kind in kinds):
+            elements = [kind.removeprefix("tensordesc<").partition("[")[0] for kind in kinds]
+            for element in dict.fromkeys(elements):
+                same = tuple(other == element for other in elements)
+                yield _Test(f"{name}.dtype == gl.{gluon_dtype(element)}", same)
 
 
 def _alignments(cases: Sequence[Case]) -> Iterator[_Test]:

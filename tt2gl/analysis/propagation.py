@@ -319,7 +319,7 @@ class Propagation(Anchors):
                 pass
             elif not self.cores.in_memory(node, place):
                 self.resolve(operand, Operand(place, own, self.cores.k_width(node, place)), spot.clone)
-            elif in_ring(operand):
+            elif in_ring(operand) and self.cores.read_in_place(operand):
                 self.resolve(operand, IN_RING, spot.clone)
             else:
                 self._store(node, place, operand, spot.clone)

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tt2gl.analysis.builder import Unsupported
 from tt2gl.analysis.dot_formulas import Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, RingFact
 from tt2gl.analysis.graph import Definition, Graph, Node
@@ -79,7 +80,10 @@ class TensorCores:
             names = _names(scene.graph)
             for node in scene.graph.nodes:
                 node.staged = node.kind == "load" and (node.chain in staged or bool(node.tile))
-                if node.kind == "dot" and (fact := _fact(node, scene)) is not None:
+                if node.kind == "dot":
+                    if (fact := _fact(node, scene)) is None:
+                        what = "a matrix product that Triton's compiler drops, or makes something else of"
+                        raise Unsupported("TTG302", what, (node.site.function[0], *node.site.position[:2]))
                     dot = self.dots.setdefault(node.chain, DotUse(node, names.get(id(node), "dot")))
                     dot.facts[index], dot.shapes[index] = fact, node.shape
                 elif node.kind == "descriptor":
@@ -189,6 +193,13 @@ class TensorCores:
         facts = self.dots[node.chain].facts.values()
         taken = [self._operand(fact, operand) for fact in facts]
         return all(fact.in_memory and fact.registers is None for fact in taken)
+
+    def read_in_place(self, slot: Node) -> bool:
+        """Whether a product may take a tile where its ring has it; what the ring is not laid out for is put elsewhere."""
+        load = slot
+        while not load.staged:
+            load = load.operands[0] if load.web is None else load.web.find().definitions[0].node
+        return load.chain not in self.rings or self.rings[load.chain].in_memory
 
     def accumulator_memory(self, node: Node, graph: Graph) -> Stored | None:
         """The layout of a dot's accumulator in tensor memory; None for one in registers."""

@@ -132,7 +132,8 @@ class LoopWriter:
         else:
             span = ahead.source
             first = count.at(plan.stage)
-            first = f"gl.to_tensor({first})" if takes_attribute(loop.body, count.variable) else first
+            if takes_attribute(loop.body, count.variable) and not count.wide:
+                first = f"gl.to_tensor({first})"
             lines.append(statement(f"{plan.first} = {first}"))
         producer = Producer(plan, "prologue", self.indent + 4)
         lines += producer.lines(loop.body, node.body)
