@@ -111,6 +111,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--all", action="store_true", help="every launch, not the largest of each kernel")
     parser.add_argument("--target", help="architecture to convert for (default: the GPU present)")
     parser.add_argument("--commit", help="what to call this version (default: asked of git)")
+    parser.add_argument(
+        "--no-translator", action="store_false", dest="translator", help="leave out Triton's own translator"
+    )
     parser.add_argument("--timeout", type=float, default=180.0, help="seconds a kernel may take on the GPU")
     return parser.parse_args()
 
@@ -157,6 +160,8 @@ def prepare(arguments: argparse.Namespace, target: str) -> list[Case]:
     wanted = [case for case in cases if selected(case.report.kernel, case.report.file, arguments.only)]
     if not arguments.all:
         wanted = largest_of_each_kernel(wanted)
+    if not arguments.translator:
+        return compiled([replace(case, translation_error="not asked for") for case in wanted], target)
     folder = arguments.out / "translated"
     folder.mkdir(exist_ok=True)
     translations = map_isolated(translate, [(case.original, target) for case in wanted], timeout=120.0)
