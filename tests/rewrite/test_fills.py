@@ -32,3 +32,9 @@ def test_a_tile_of_one_value(code: Code, value: str, said: tuple[str, ...], expe
 def test_by_keyword(body: Body) -> None:
     made = body("tl.atomic_add(p, x, mask=ok)", fills={"ok": (("8", "gl.int1"), "layout")})
     assert made == "gl.atomic_add(p, x, mask=gl.full([8], ok, gl.int1, layout))"
+
+
+def test_a_tile_of_one_value_that_meets_a_larger_one_is_expanded_after(body: Body) -> None:
+    at = "t[:, None]"
+    made = body(f"x * {at}", fills={at: (("1", "gl.float32"), "row")}, expansions={at: (1, 1)})
+    assert made == "x * gl.full([1], t, gl.float32, row)[None, :]"

@@ -195,7 +195,7 @@ class TensorCores:
         return all(fact.in_memory and fact.registers is None for fact in taken)
 
     def read_in_place(self, slot: Node) -> bool:
-        """Whether a product may take a tile where its ring has it; what the ring is not laid out for is put elsewhere."""
+        """Whether a product may take a tile where its ring has it, which is then laid out for that."""
         load = slot
         while not load.staged:
             load = load.operands[0] if load.web is None else load.web.find().definitions[0].node

@@ -97,12 +97,12 @@ class Expressions(cst.CSTTransformer):
         node = self._in_memory(original, node, at)
         if at in edits.converts:
             node = converted(node, edits.converts[at])
-        if at in edits.expansions:
-            missing, rank = edits.expansions[at]
-            node = expanded(node, missing, rank)
         if at in edits.fills:
             extents, layout = edits.fills[at]
             node = filled(node, extents, layout)
+        if at in edits.expansions:
+            missing, rank = edits.expansions[at]
+            node = expanded(node, missing, rank)
         return node
 
     def _in_memory(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
