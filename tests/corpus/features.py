@@ -14,8 +14,8 @@ FAMILIES = sorted(path.name.removesuffix(".launches.json") for path in CORPUS.gl
 # in triton.language, to say so, but not the method that did it.
 _LANGUAGE = ("make_block_ptr",)
 # Functions that Triton does not compile for an architecture: gfx942 has no scaled matrix instruction, and what Triton
-# does instead serves products with an operand of 16 bits alone.
-_ARCHITECTURES = {"gfx942": ("dot_scaled",)}
+# does instead serves products with an operand of 16 bits alone; for gfx1250 its pipeliner stops at descriptors' loads.
+_ARCHITECTURES = {"gfx942": ("dot_scaled",), "gfx1250": ("make_tensor_descriptor",)}
 # Functions that Triton's interpreter may lack, and the method that does them there.
 _INTERPRETER = {"dot_scaled": "create_dot_scaled"}
 
