@@ -42,7 +42,7 @@ LAUNCH = Launch(
 )
 
 
-@pytest.mark.parametrize("other", ["K", "0.0", "1.0", "-float('inf')"])
+@pytest.mark.parametrize("other", ["K", "1.0", "-float('inf')"])
 def test_what_is_masked_out(other: str, tmp_path: Path) -> None:
     path, text = tmp_path / "kernel.py", KERNEL.replace("OTHER", other)
     path.write_text(text)

@@ -44,7 +44,6 @@ BODIES = {
     # What is done with the halves, and how many tiles are converted for it.
     "together": ("z = x * tl.sigmoid(y)", 1),
     "with what needs one": ("z = tl.where(rows[:, None] >= rows[None, :], x, y)", 2),
-    "reduced": ("z = x + tl.sum(y, axis=1)[:, None]", 2),
     "joined again": ("z = tl.sum(tl.join(x, y), axis=2)", 3),
     "carried": ("z = x\n    for _ in range(2):\n        z += y", 2),
 }
