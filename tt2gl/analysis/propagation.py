@@ -346,6 +346,8 @@ class Propagation(Anchors):
             self.decisions.reads[spot] = (web.name, slot)
         else:
             self.settle(operand, clone)
+            # It is stored as it comes: a transposition's result is not converted first.
+            self.decisions.converts.pop(spot, None)
             self.decisions.stores[spot] = slot
         self.decisions.loads[spot] = term
         return True
