@@ -111,6 +111,17 @@ def test_new_and_gone_kernels_are_noted(project: Path) -> None:
     assert codes(project) == (ExitCode.CLEAN, [])
 
 
+@pytest.mark.usefixtures("no_compiler")
+def test_a_folder_is_its_files_with_kernels(project: Path) -> None:
+    (project / "deep").mkdir()
+    (project / "copies.py").rename(project / "deep" / "copies.py")
+    (project / "deep" / "host.py").write_text("import triton\n")
+    cache = next((project / FOLDER).glob("*.json"))
+    cache.write_text(cache.read_text().replace('"copies.py"', '"deep/copies.py"'))
+    report = check(Settings(project), [project / "deep"])
+    assert [one.now.file for one in report.kernels] == ["deep/copies.py"]
+
+
 def test_better_is_noted_and_held_on_demand(project: Path) -> None:
     held = read_lock(project / "tt2gl.lock")
     assert held is not None

@@ -72,7 +72,9 @@ def held_targets(home: Path) -> tuple[str, ...]:
 def check(
     settings: Settings, paths: Sequence[Path] = (), *, update: bool = False, on_progress: Progress | None = None
 ) -> Report:
-    """Hold the kernels of `paths` (default: of the project) against the lock; with `update`, make that the lock.
+    """Hold the kernels of `paths`, files or folders (default: of the project), against the lock.
+
+    With `update`, make what they are now the lock.
 
     Raises DiagnosticError for a lock that cannot be read (TTG601) or written (TTG005).
     """
@@ -81,8 +83,10 @@ def check(
     files = Files(settings.home, settings.root)
     triton = importlib.metadata.version("triton")
     cache = read_cache(settings.home, triton)
-    chosen = [path.absolute() for path in paths] or list(find_files(settings.home, settings.patterns))
-    kept = [path for path in chosen if paths or files.has_kernels(path)]
+    kept = [path.absolute() for path in paths if not path.is_dir()]
+    folders = [path.absolute() for path in paths if path.is_dir()]
+    found = (find_files(folder, ()) for folder in folders) if paths else (find_files(settings.home, settings.patterns),)
+    kept += [path for each in found for path in each if files.has_kernels(path)]
     known = lock or Lock()
     sources = [_source(path, settings, files, known) for path in kept]
     measuring = _Measuring(settings, files, cache, on_progress)

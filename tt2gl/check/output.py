@@ -84,7 +84,8 @@ def summary(report: Report) -> str:
         found.append(_count(stale, "stale port"))
     if report.updated:
         found.append(f"wrote {os.path.relpath(report.lock)}")
-    return f"{counts}: {', '.join(found) or 'as in the lock'}"
+    same = "as in the lock" if report.kernels else "nothing to compare"
+    return f"{counts}: {', '.join(found) or same}"
 
 
 def _count(number: int, what: str) -> str:

@@ -20,7 +20,7 @@ FORMATS = ("text", "github", "sarif")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of `check` alone."""
-    files_help = "files to check (default: all of the project with kernels)"
+    files_help = "files or folders to check (default: all of the project with kernels)"
     parser.add_argument("files", nargs="*", metavar="FILE", type=Path, help=files_help)
     update_help = "write tt2gl.lock: what kernels compile to now is what they should"
     parser.add_argument("--update", action="store_true", help=update_help)
