@@ -139,6 +139,8 @@ class _Crew:
     ) -> Iterator[Mapping[str, Any]]:
         """The journal's entries of these jobs, once those are done that it did not have."""
         waiting = [index for index, key in enumerate(keys) if key not in self.journal.entries]
+        # The longest first, so that none is left over when the others are done.
+        waiting.sort(key=lambda index: -jobs[index].path.stat().st_size)
         done = len(jobs) - len(waiting)
         self._tell(step, done, len(jobs))
 
