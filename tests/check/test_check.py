@@ -143,6 +143,14 @@ def test_a_kernel_compiled_before_still_has_its_line_to_blame(project: Path) -> 
     assert (project / "add.py").read_text().splitlines()[line - 1].strip().startswith("tl.store(")
 
 
+def test_a_compiler_that_takes_too_long_is_no_regression(project: Path) -> None:
+    (project / "add.py").write_text(ADD.replace(" + 1", " + 2"))
+    report = check(Settings(project, timeout=0.001))
+    assert report.exit_code == ExitCode.UNKNOWN
+    assert [one.code for one in report.diagnostics] == ["TTG401"]
+    assert codes(project) == (ExitCode.CLEAN, [])
+
+
 def test_a_file_that_cannot_be_read_is_told_every_time(project: Path) -> None:
     (project / "add.py").write_text(ADD + "def (:\n")
     for _ in range(2):

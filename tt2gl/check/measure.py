@@ -104,16 +104,24 @@ def measure(
     found: dict[int, Measured] = {}
     for place, outcome in zip(fresh, outcomes, strict=True):
         job = jobs[place]
+        if outcome.kind == "timeout":
+            troubles.append((job.work.file, _late(job, timeout)))
+            continue
         result = compile_result(outcome, job.compile.target)
         found[place] = _measured(job, outcome.value, home) if result.ok else _failed(job, result.error or "", home)
-        if outcome.kind != "timeout":
-            known[identities[place]] = found[place].lowering
-    for place, identity in enumerate(identities):
-        if place not in found:
-            # The one used last comes last: a cache keeps so many.
-            known[identity] = known.pop(identity)
-            found[place] = _measured_before(jobs[place], known[identity])
-    return [found[place] for place in range(len(jobs))], troubles
+        known[identities[place]] = found[place].lowering
+    for place in set(range(len(jobs))) - set(fresh):
+        # The one used last comes last: a cache keeps so many.
+        identity = identities[place]
+        known[identity] = known.pop(identity)
+        found[place] = _measured_before(jobs[place], known[identity])
+    return [found[place] for place in sorted(found)], troubles
+
+
+def _late(job: _Job, timeout: float) -> Diagnostic:
+    message = f"{job.kernel.name} takes the compiler over {timeout:g} s for {job.compile.target}, launch {job.index}."
+    hint = "Allow more with --timeout."
+    return Diagnostic("TTG401", Severity.WARNING, str(job.kernel.path), job.kernel.line, 0, message, hint)
 
 
 def _count(on_progress: Callable[[int, int], None], total: int, done: list[int], _index: int) -> None:
