@@ -18,6 +18,7 @@ FLOORS = (
     ("port",),
     ("verify.api", "check", "doctor", "explain", "record"),
     ("convert",),
+    ("decision", "observation"),
     ("file_plan", "shared_memory"),
     ("kernel_state",),
     ("variants",),

@@ -139,7 +139,7 @@ def test_a_kernel_that_analysis_fails_on_is_the_one_that_is_kept(
             raise KeyError("x")
         return analysed(kernel, name, *arguments)
 
-    monkeypatch.setattr("tt2gl.convert.analysed", failing)
+    monkeypatch.setattr("tt2gl.decision.analysed", failing)
     launches = [launch("copy_kernel", SM=64, SN=1, BM=64, BN=64), launch("product_kernel", BM=64, BN=64, BK=32)]
     made = port(PRODUCT + "\n" + COPY, *launches, compile=False)
     kept = {report.kernel: [d.code for d in report.diagnostics] for report in made.kernels}

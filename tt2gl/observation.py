@@ -1,0 +1,161 @@
+"""What is known of a file's kernels before anything is decided: launches, slices, and what Triton says of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tt2gl.analysis.coverage import unreached, variants
+from tt2gl.analysis.facts import LaunchFacts
+from tt2gl.analysis.groups import alike, grouped, misaligned, traits
+from tt2gl.analysis.helper_loads import calls_in_between, calls_of
+from tt2gl.analysis.kernel import observe_job, parsed
+from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
+from tt2gl.infer.launches import infer_launches
+from tt2gl.isolate import map_isolated, preload
+from tt2gl.kernel_state import Calls, Kernel
+from tt2gl.launches import Launch, check_launch, launches_for
+from tt2gl.lowering.lowered_source import LoweredSource, with_inlined
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.source import SourceFile
+from tt2gl.targets import Target
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a conversion is asked for: `launches` None to infer them, `root` what their files are relative to.
+
+    `timeout` is in seconds, a kernel and launch.
+    """
+
+    target: Target
+    launches: Sequence[Launch] | None
+    root: Path | None
+    timeout: float
+
+
+def observed(known: LoweredSource, asked: Asked) -> list[Kernel]:
+    """The kernels of a file with their launches, slices and facts."""
+    # A helper that is written out wherever it was called is no kernel for that.
+    names = {function.name for function in known.source.kernels}
+    triton = [function for function in known.work.functions if function.dialect == "triton"]
+    kernels = [Kernel(function) for function in triton if function.name in names]
+    if not kernels:
+        raise _no_kernel(known.source)
+    for kernel in kernels:
+        _find_launches(kernel, known.work, asked)
+        _slice(kernel, known.work, asked)
+    _observe(kernels, asked)
+    return kernels
+
+
+def inlined(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked, calls: Calls
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file with helpers written out whose loads run ahead of a loop that calls them, and its kernels.
+
+    A call at a time of those that lead to a load, as only what compiles tells where the next one is.
+    """
+    while True:
+        wanted = {
+            kernel.function.name: calls_in_between(list(kernel.facts.values()), parsed(kernel.slice), known.work.path)
+            for kernel in kernels
+            if kernel.slice is not None and kernel.function.name not in calls.plain
+        }
+        ahead = set().union(*wanted.values())
+        facts = [seen for kernel in kernels for seen in kernel.facts.values()]
+        torn = calls_of(calls.torn, facts, known.work.path)
+        step = with_inlined(known, ahead, torn) if ahead | torn else None
+        if step is None:
+            return known, kernels
+        again = observed(step, asked)
+        if any(new.facts.keys() != old.facts.keys() for new, old in zip(again, kernels, strict=True)):
+            return known, kernels
+        for new, old in zip(again, kernels, strict=True):
+            new.written_out = old.written_out or bool(wanted.get(new.function.name))
+        known, kernels = step, again
+
+
+def explore(kernels: Sequence[Kernel], asked: Asked) -> None:
+    """Facts of branches that no launch takes, by turning the flags that they ask; what fails is left out.
+
+    Launches that one text cannot serve are explored apart, as each text has those branches.
+    """
+    jobs: list[tuple[Kernel, list[LaunchFacts], Launch]] = []
+    for kernel in kernels:
+        if kernel.kept is None and kernel.slice is not None:
+            trees, every = parsed(kernel.slice), list(kernel.facts.values())
+            for group in grouped(every):
+                known = [kernel.launches[list(kernel.facts)[place]] for place in group]
+                facts = [every[place] for place in group]
+                found = variants(known, unreached(trees, facts), trees)
+                jobs.extend((kernel, facts, launch) for launch in found if launch not in known)
+            every_launch = [kernel.launches[index] for index in kernel.facts]
+            jobs.extend((kernel, [], launch) for launch in misaligned(every_launch, every))
+    outcomes = map_isolated(
+        observe_job, [(kernel.slice, launch, asked.target.name) for kernel, _, launch in jobs], timeout=asked.timeout
+    )
+    for (kernel, facts, launch), outcome in zip(jobs, outcomes, strict=True):
+        if outcome.value is not None and not facts:
+            kernel.witnesses.append((launch, outcome.value))
+        elif outcome.value is not None and all(alike(traits(outcome.value), traits(one)) for one in facts):
+            kernel.turned.append((launch, outcome.value))
+
+
+def _find_launches(kernel: Kernel, source: SourceFile, asked: Asked) -> None:
+    if asked.launches is not None:
+        kernel.launches = launches_for(asked.launches, source.path, kernel.function.name, asked.root)
+        for launch in kernel.launches:
+            check_launch(launch, kernel.function)
+    if not kernel.launches:
+        kernel.launches, found = infer_launches(source, kernel.function)
+        kernel.diagnostics.extend(found)
+    if not kernel.launches:
+        kernel.keep("TTG220", "No launch of this kernel is known.", "Give its launches with --launches.")
+
+
+def _slice(kernel: Kernel, source: SourceFile, asked: Asked) -> None:
+    try:
+        kernel.slice = slice_kernel(source, kernel.function.name, target=asked.target.name, root=asked.root)
+    except DiagnosticError as error:
+        kernel.kept = kernel.kept or error.diagnostic
+        return
+    kernel.diagnostics.extend(kernel.slice.diagnostics)
+
+
+def _observe(kernels: Sequence[Kernel], asked: Asked) -> None:
+    """Facts of all launches of all kernels, side by side, each in a child process."""
+    jobs = [
+        (kernel, index)
+        for kernel in kernels
+        if kernel.slice is not None and kernel.kept is None
+        for index in range(len(kernel.launches))
+    ]
+    preload()
+    arguments = [(kernel.slice, kernel.launches[index], asked.target.name) for kernel, index in jobs]
+    outcomes = map_isolated(observe_job, arguments, timeout=asked.timeout)
+    for (kernel, index), outcome in zip(jobs, outcomes, strict=True):
+        if outcome.value is not None:
+            kernel.facts[index] = outcome.value
+            continue
+        how = {"crash": "aborts the compiler", "timeout": f"hangs the compiler (over {asked.timeout:g} s)"}
+        what = how.get(outcome.kind, "does not compile as it is")
+        said = outcome.error.removeprefix("CompileError: ").rstrip(".")
+        message = f"Under launch {index} the kernel {what}: {said}."
+        where = (str(kernel.function.path), kernel.function.line, 0)
+        hint = "See whether the launch fits the kernel and the target."
+        kernel.failed[index] = Diagnostic("TTG401", Severity.WARNING, *where, message, hint)
+    for kernel in kernels:
+        if kernel.kept is None and not kernel.facts:
+            first = next(iter(kernel.failed.values()))
+            kernel.kept = first
+
+
+def _no_kernel(source: SourceFile) -> DiagnosticError:
+    gluon = any(function.dialect == "gluon" for function in source.functions)
+    message = "The file's kernels are Gluon already." if gluon else "The file has no Triton kernel."
+    hint = "Give a file with functions that a `@triton.jit` decorates."
+    return DiagnosticError(
+        Diagnostic("TTG004", Severity.ERROR, str(source.path), 0, 0, message, hint), ExitCode.BAD_SOURCE
+    )
