@@ -54,6 +54,56 @@ def test_generic_text(target: str, optimised: bool, tmp_path: Path) -> None:
     assert store.location.line == 8
 
 
+PAIR = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def pair(values, BLOCK: tl.constexpr):
+    out, (one, count), nothing = values
+    if nothing is None:
+        tl.store(out + tl.arange(0, BLOCK), one + count)
+"""
+
+
+def pair_text(kernel: Slice, folder: Path) -> str:
+    """The generic text of `pair` given a tuple with constants in it; for a child process."""
+    signature = {"values": "(*i32, (constexpr, i32), constexpr)", "BLOCK": "constexpr"}
+    arguments = {"values": (None, (1, 7), None)}
+    launch = Launch("pair.py", "pair", signature, {"BLOCK": 64}, args=arguments)
+    backend, gpu = compiler.backend_for(get_target("sm90"))
+    source = compiler.source_for(load_slice(kernel, folder), launch)
+    return compiler.generic_text(compiler.build_ir(source, backend, gpu, compiler.options_for(backend, launch)))
+
+
+def test_a_tuple_and_the_constants_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "pair.py"
+    path.write_text(PAIR)
+    isolate.preload()
+    kernel = slice_kernel(read_source(path), "pair", target="sm90")
+    outcome = isolate.run_isolated(pair_text, kernel, tmp_path)
+    assert outcome.value is not None, outcome.detail
+    module = parse_module(outcome.value)
+    assert len(module.kernel.regions[0].entry.arguments) == 2
+    assert any(operation.name == "tt.store" for operation in module.operation.walk())
+
+
+@pytest.mark.parametrize(
+    ("kind", "types"),
+    [
+        ("i32", "i32"),
+        ("tensordesc<fp16[32, 64]>", "tensordesc<fp16[32, 64]>"),
+        ("(*fp16, i32)", ("*fp16", "i32")),
+        ("(i32, (constexpr, *kfp32), u1)", ("i32", ("constexpr", "*kfp32"), "u1")),
+        ("(tensordesc<fp16[1, 64]>, i64)", ("tensordesc<fp16[1, 64]>", "i64")),
+        ("()", ()),
+    ],
+)
+def test_types_of_tuples(kind: str, types: object) -> None:
+    assert compiler.with_tuples(kind) == types
+
+
 def test_types_of_descriptors_say_their_layout_in_gluon() -> None:
     made = compiler.with_tile_layout("tensordesc<fp16[128, 64]>")
     assert made.startswith("tensordesc<fp16[128, 64],NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from tt2gl.launches import DtypeValue, JitValue, Launch
@@ -53,7 +54,9 @@ def source_for(fn: Any, launch: Launch) -> Any:
     signature = {name: launch.signature.get(name, "constexpr") for name in names}
     if fn.is_gluon():
         signature = {name: with_tile_layout(kind) for name, kind in signature.items()}
-    constexprs = {name: constexpr_value(value, fn) for name, value in launch.constexprs.items() if name in names}
+    constexprs: dict[Any, Any] = {
+        name: constexpr_value(value, fn) for name, value in launch.constexprs.items() if name in names
+    }
     if fn.is_gluon() and STAGES in names:
         # What Triton has as an option of the launch, a pipelined Gluon kernel has as a parameter.
         constexprs.setdefault(STAGES, launch.options.num_stages)
@@ -62,7 +65,30 @@ def source_for(fn: Any, launch: Launch) -> Any:
         if signature[parameter.name] == "constexpr" and parameter.name not in constexprs:
             constexprs[parameter.name] = None if parameter.default is parameter.empty else parameter.default
     aligned = {(names.index(name),): [["tt.divisibility", 16]] for name in launch.divisible_by_16 if name in names}
-    return source(fn, signature, constexprs, aligned)
+    kinds = {name: with_tuples(kind) for name, kind in signature.items()}
+    for name, kind in kinds.items():
+        for path, value in constants_within(kind, (launch.args or {}).get(name)):
+            constexprs[(names.index(name), *path)] = constexpr_value(value, fn)
+    return source(fn, kinds, constexprs, aligned)
+
+
+def with_tuples(kind: str) -> Any:
+    """A type as Triton's signature has it: `(*fp16, i32)`, that of a tuple, is a tuple of types."""
+    if not kind.startswith("("):
+        return kind
+    # Commas that part the elements, and none inside of one.
+    parts = re.findall(r"\((?:[^()]|\([^()]*\))*\)|[^,\s<]+(?:<[^>]*>)?", kind[1:-1])
+    return tuple(with_tuples(part) for part in parts)
+
+
+def constants_within(kind: Any, value: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Constants among the elements of a tuple, each with its place in it: what Triton made of a one or a None."""
+    for index, element in enumerate(kind if isinstance(kind, tuple) else ()):
+        part = value[index] if isinstance(value, tuple) and index < len(value) else None
+        if element == "constexpr":
+            yield (index,), part
+        for path, constant in constants_within(element, part):
+            yield (index, *path), constant
 
 
 def with_tile_layout(kind: str) -> str:
