@@ -257,3 +257,28 @@ def test_a_product_that_triton_drops_keeps_its_kernel_with_a_reason(tmp_path: Pa
     signature = {"q_ptr": "*fp16", "n": "i32", "D": "constexpr"}
     made = convert(path, target="sm90", launches=[Launch(str(path), "scores_kernel", signature, {"D": 64})])
     assert [each.code for each in made.kernels[0].diagnostics] == ["TTG302"]
+
+
+MOVED = """@triton.jit
+def summed(total, q, keys, n, rows, dims, N: tl.constexpr, D: tl.constexpr):
+    for start in range(0, n, N):
+        tiles = keys + (start + rows)[:, None] * D + dims[None, :]
+        total = tl.dot(q, tl.trans(tl.load(tiles)), total)
+    return total
+
+
+@triton.jit
+def scores_kernel(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    dims = tl.arange(0, D)
+    k_ptr += tl.program_id(0) * D
+    q = tl.load(q_ptr + rows[:, None] * D + dims[None, :])
+    total = summed(tl.zeros([M, N], tl.float32), q, k_ptr, n, rows, dims, N, D)
+    tl.store(out_ptr + rows[:, None] * N + rows[None, :], total)
+"""
+
+
+def test_a_pointer_that_moved_is_known_to_a_helper_by_its_parameter(tmp_path: Path) -> None:
+    """The helper's own word for it says the dtype of its ring."""
+    made = written(tmp_path / "kernels.py", MOVED)
+    assert "tiles_buf = gl.allocate_shared_memory(keys.dtype.element_ty, [" in made

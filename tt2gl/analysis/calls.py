@@ -357,7 +357,8 @@ class CallReader:
                 inner.env[parameter.arg] = Static(ast.unparse(default) if default is not None else None, value)
             else:
                 self.bind(parameter.arg, argument, self.builder.evaluate(argument, frame), inner, frame)
-        words = {value.text: name for name, value in inner.env.items() if isinstance(value, Static) and value.text}
+        given = [(value.text or value.pointer, name) for name, value in inner.env.items() if isinstance(value, Static)]
+        words = {said: name for said, name in given if said}
         self.builder.graph.words[key, chain] = words
         self.builder.graph.calls.append(CallSite(frame.key, key, position_of(node), frame.chain))
         self.builder.body(function.body, inner)
