@@ -66,3 +66,9 @@ def test_creations_inside_each_other(body: Body) -> None:
 def test_columns_count_bytes(body: Body) -> None:
     made = body('x = f("é", tl.arange(0, 8))', creations={"tl.arange(0, 8)": "layout"})
     assert made == 'x = f("é", gl.arange(0, 8, layout=layout))'
+
+
+def test_a_descriptor_by_an_imported_name_is_made_by_gluon(code: Code) -> None:
+    """A package may have Triton's function under a name of its own module, which knows no layout."""
+    made = with_layout(cst.parse_expression("make_tensor_descriptor(p, [n], [1], [8])"), "layout")
+    assert code(made).replace("_tt2gl_", "") == "tma.make_tensor_descriptor(p, [n], [1], [8], layout=layout)"
