@@ -10,14 +10,15 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
+from enum import Enum
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from types import NoneType, TracebackType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.port.jobs import Converted
-from tt2gl.results import CompileResult, DeviceResult, KernelReport, Metrics, SimulateFinding, SimulateResult
+from tt2gl.results import KernelReport
 
 NAME = "tt2gl-port.jsonl"
 """The journal's file, in the output's folder."""
@@ -87,7 +88,7 @@ def converted_to_json(converted: Converted) -> dict[str, Any]:
 
 def converted_from_json(entry: Mapping[str, Any]) -> Converted:
     """The inverse of `converted_to_json`."""
-    told = tuple(_diagnostic(each) for each in entry["diagnostics"])
+    told: tuple[Diagnostic, ...] = _decoded(tuple[Diagnostic, ...], entry["diagnostics"])
     return Converted(entry["text"], reports_from_json(entry["kernels"]), told)
 
 
@@ -98,36 +99,25 @@ def reports_to_json(reports: tuple[KernelReport, ...]) -> list[Any]:
 
 def reports_from_json(entries: list[Any]) -> tuple[KernelReport, ...]:
     """The inverse of `reports_to_json`."""
-    return tuple(_report(_infinite(entry)) for entry in entries)
+    reports: tuple[KernelReport, ...] = _decoded(tuple[KernelReport, ...], _infinite(entries))
+    return reports
 
 
-def _report(entry: Any) -> KernelReport:
-    simulate = entry["simulate"]
-    if simulate is not None:
-        findings = tuple(SimulateFinding(**finding) for finding in simulate["findings"])
-        simulate = SimulateResult(**{**simulate, "findings": findings})
-    return KernelReport(
-        **{
-            **entry,
-            "rules": tuple(entry["rules"]),
-            "diagnostics": tuple(_diagnostic(each) for each in entry["diagnostics"]),
-            "triton": _compiled(entry["triton"]),
-            "gluon": _compiled(entry["gluon"]),
-            "simulate": simulate,
-            "device": None if entry["device"] is None else DeviceResult(**entry["device"]),
-        }
-    )
-
-
-def _compiled(entry: Any) -> CompileResult | None:
-    if entry is None:
-        return None
-    metrics = entry["metrics"]
-    return CompileResult(**{**entry, "metrics": None if metrics is None else Metrics(**metrics)})
-
-
-def _diagnostic(entry: Mapping[str, Any]) -> Diagnostic:
-    return Diagnostic(**{**entry, "severity": Severity(entry["severity"])})
+def _decoded(kind: Any, value: Any) -> Any:
+    """A value of the type that an annotation names, from what JSON made of it."""
+    arguments = get_args(kind)
+    if isinstance(value, dict) and is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{name: _decoded(hints[name], item) for name, item in value.items()})  # type: ignore[operator]
+    if get_origin(kind) is tuple:
+        kinds = [arguments[0]] * len(value) if arguments[-1] is ... else arguments
+        return tuple(_decoded(each, item) for each, item in zip(kinds, value, strict=True))
+    if get_origin(kind) in (dict, Mapping):
+        return {arguments[0](name): _decoded(arguments[1], item) for name, item in value.items()}
+    if get_origin(kind) in (Union, UnionType):
+        fitting = [each for each in arguments if each is not NoneType]
+        return value if value is None or len(fitting) > 1 else _decoded(fitting[0], value)
+    return kind(value) if isinstance(kind, type) and issubclass(kind, Enum) else value
 
 
 def _finite(value: Any) -> Any:
