@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from types import FrameType
 from typing import Protocol
 
@@ -51,10 +52,10 @@ class _Bar:
     def __init__(self, label: str) -> None:
         # Imported here, not at the first tick: a signal handler may interrupt an import.
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        words = TextColumn("{task.description}", markup=False)
-        columns = (words, BarColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
+        words, left = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[left]}")
+        columns = (words, BarColumn(), TimeElapsedColumn(), left)
         # rich would send what is printed meanwhile to the bar's stream, stdout's text included.
         self._rich = Progress(
             *columns,
@@ -67,7 +68,7 @@ class _Bar:
             speed_estimate_period=3600.0,
         )
         self._label = label
-        self._task = self._rich.add_task(label, total=None)
+        self._task = self._rich.add_task(label, total=None, left="")
         self._done = 0
         self._total: int | None = None
         self._step = ""
@@ -81,7 +82,10 @@ class _Bar:
         self._rich.start()
         step = f": {self._step}" if self._step else ""
         count = f" {self._done}/{self._total}" if self._total else ""
-        self._rich.update(self._task, description=self._label + step + count, completed=self._done, total=self._total)
+        seconds = self._rich.tasks[0].time_remaining
+        left = f"{timedelta(seconds=round(seconds))} left" if seconds is not None else ""
+        words = self._label + step + count
+        self._rich.update(self._task, description=words, completed=self._done, total=self._total, left=left)
         self._rich.refresh()
 
     def close(self) -> None:
