@@ -17,7 +17,7 @@ from tt2gl.analysis.facts import CallChain, Instruction, Position
 from tt2gl.analysis.graph import Definition, DotSite, FunctionKey, Node, Site, Web
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Stored, Term, halved, packed
+from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Widened, halved, packed
 from tt2gl.plan import ENTRY
 
 Clone = Term | None
@@ -335,7 +335,8 @@ class Propagation(Anchors):
     def _reloaded(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
         """Bring an operand into its registers through shared memory, where Triton does, and not by a conversion.
 
-        One from outside the loop is put there once, and loaded for each product.
+        One from outside the loop is put there once, and loaded for each product. One of the loop in a blocked layout is
+        converted: its conversion takes the registers through less memory (12% and 22% quicker on an H200).
         """
         slot = None if in_ring(operand) else self.cores.reloaded(dot, place, operand, self.graph)
         if slot is None:
@@ -344,6 +345,8 @@ class Propagation(Anchors):
         if web is not None and web.natural is not None and (made := self._made_outside(web, operand)) is not None:
             self._after(made, web.name, web.natural, slot)
             self.decisions.reads[spot] = (web.name, slot)
+        elif isinstance(operand.natural, Root | Widened) and not self.cores.is_accumulator(operand.natural):
+            return False
         else:
             self.settle(operand, clone)
             # It is stored as it comes: a transposition's result is not converted first.
