@@ -14,6 +14,7 @@ import pytest
 
 import tt2gl.rewrite
 from tt2gl.plan import Choice, Declaration, Dispatch, FilePlan, FunctionPlan, Hoist
+from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_gluon
 from tt2gl.source import read_source
@@ -33,9 +34,9 @@ EDITS: dict[str, list[dict[str, Any]]] = {
 }
 """The edits of each example that is a statement."""
 
-OTHERS = {"hoists", "ranges", "signatures", "imports", "dispatches", "tiles"}
+OTHERS = {"bounces", "hoists", "ranges", "signatures", "imports", "dispatches", "tiles"}
 
-WITHOUT = {"build", "collisions", "dots", "expressions", "file", "scaled_dots"}
+WITHOUT = {"build", "collisions", "dots", "expressions", "file", "masked", "scaled_dots"}
 """Modules that show no before and after, or several: what they do is not a rule's edit, or has a text between."""
 
 
@@ -64,6 +65,14 @@ def test_statements(rewritten: Rewritten, name: str) -> None:
         statement = before.replace("gl.", "tl.")
         made = rewritten(f"@triton.jit\ndef kernel(x_ptr):\n    {statement}\n", **edits)
         assert made.endswith(f"def kernel(x_ptr):\n    {after}\n")
+
+
+def test_bounces() -> None:
+    before, after = (text.replace("gate_ring.", "_tt2gl__tt2gl_ring_gate(p).") for text in examples("bounces")[0])
+    function = cst.parse_statement("def kernel():\n" + textwrap.indent(f"x = gl.load(x_ptrs)\n{before}\n", "    "))
+    assert isinstance(function, cst.FunctionDef)
+    made = cst.Module([settled(function)]).code
+    assert made == "def kernel():\n" + textwrap.indent(f"x = gl.load(x_ptrs)\n{after}\n", "    ")
 
 
 def test_ranges(rewritten: Rewritten) -> None:

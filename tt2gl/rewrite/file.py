@@ -10,6 +10,7 @@ from libcst.metadata import PositionProvider, QualifiedNameProvider
 
 from tt2gl.jit_functions import JitFunction
 from tt2gl.plan import Dispatch, FilePlan, FunctionPlan, Position
+from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.build import MARK, statement
 from tt2gl.rewrite.collisions import Unmarked, collisions
 from tt2gl.rewrite.dispatches import as_body, dispatching
@@ -140,7 +141,7 @@ class _FileEditor(cst.CSTTransformer):
     def _visited(self, function: JitFunction, plan: FunctionPlan) -> cst.FunctionDef:
         renamed = {self.names[line]: name for line, name in plan.calls.items()}
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
-        return _function(made)
+        return settled(_function(made))
 
 
 def _is_jit(function: JitFunction) -> list[bool]:

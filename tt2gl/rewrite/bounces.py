@@ -1,0 +1,254 @@
+"""Rule `bounces`: a value goes to an instruction's operand through shared memory once, and as soon as it is there.
+
+Nothing after Gluon's frontend joins two such allocations, as they can be written to. The way through shared memory goes
+with the value, as in Triton's `reorder-instructions` pass, where a tile of a ring is read between the two: ptxas moves
+no such read down over the barrier of that way, and holds its registers across. Two products of 128x128 tiles spill 60
+registers a thread for 284 on sm120. That pass is NVIDIA's, and so only what `mma_v2` reads moves. An operand that is
+converted in the product's call gets a line and a name of its own there, `x_lhs`.
+
+    gate = gate_ring.load(rhs_layout)                                           # before
+    x_smem = gl.allocate_shared_memory(x.dtype, [BLOCK_M, BLOCK_K], x_shared, x)
+    gate_acc = mma_v2(x_smem.load(lhs_layout), gate, gate_acc)
+    x_smem_2 = gl.allocate_shared_memory(x.dtype, [BLOCK_M, BLOCK_K], x_shared, x)
+    up_acc = mma_v2(x_smem_2.load(lhs_layout), up, up_acc)
+
+    # after: below the line that loads x
+    x_smem = gl.allocate_shared_memory(x.dtype, [BLOCK_M, BLOCK_K], x_shared, x)
+    gate = gate_ring.load(rhs_layout)
+    gate_acc = mma_v2(x_smem.load(lhs_layout), gate, gate_acc)
+    up_acc = mma_v2(x_smem.load(lhs_layout), up, up_acc)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tt2gl.plan import RING_MARK
+from tt2gl.rewrite.build import MARK
+from tt2gl.rewrite.dots import names_in
+
+_ALLOCATE = ("gl", "allocate_shared_memory")
+
+
+def settled(function: cst.FunctionDef) -> cst.FunctionDef:
+    """A function in which no value goes through shared memory twice for operands of one kind."""
+    blocks = _Blocks(set(names_in(function)))
+    made = function.visit(blocks)
+    assert isinstance(made, cst.FunctionDef)
+    made = made.visit(_Renamed(blocks.renamed)) if blocks.renamed else made
+    assert isinstance(made, cst.FunctionDef)
+    return made
+
+
+class _Blocks(cst.CSTTransformer):
+    """Joins and moves the bounces of each block; `renamed`: the names of those joined, each with the other's.
+
+    `taken`: the function's variables, which grow by those added.
+    """
+
+    def __init__(self, taken: set[str]) -> None:
+        super().__init__()
+        self.taken = taken
+        self.renamed: dict[str, str] = {}
+
+    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
+        body = list(updated_node.body)
+        made: list[cst.BaseStatement] = []
+        known: dict[str, str] = {}
+        comments: Sequence[cst.EmptyLine] = ()
+        for at, line in enumerate(body):
+            if comments:
+                line, comments = _under(line, comments), ()
+            bounce = _bounce(line)
+            if bounce is None:
+                made.append(self._with_earlier_conversions(line, made, known))
+                changed = _bound(line)
+                known = {source: name for source, name in known.items() if not changed & _mentioned(source)}
+                continue
+            name, source = bounce
+            earlier = known.setdefault(source, name)
+            if earlier != name:
+                self.renamed[name], comments = earlier, _comments(line)
+                continue
+            place = _earliest(made, source) if _for_registers(name, body[at + 1 :]) else len(made)
+            if place < len(made):
+                comments = _comments(line)
+                line = line.with_changes(leading_lines=())
+            made.insert(place, line)
+        return updated_node.with_changes(body=made)
+
+    def _with_earlier_conversions(
+        self, line: cst.BaseStatement, above: list[cst.BaseStatement], known: dict[str, str]
+    ) -> cst.BaseStatement:
+        """A product whose operands are converted further up, where tiles are read between; those lines go there."""
+        if not isinstance(line, cst.SimpleStatementLine):
+            return line
+        found = _Conversions()
+        line.visit(found)
+        names: dict[cst.CSTNode, str] = {}
+        for side, variable, conversion in found.conversions:
+            source = cst.Module([]).code_for_node(conversion)
+            if source not in known:
+                place = _earliest(above, source)
+                if place == len(above):
+                    continue
+                known[source] = self._unused(f"{variable}_{side}")
+                assigned = cst.Assign([cst.AssignTarget(cst.Name(known[source]))], conversion)
+                above.insert(place, cst.SimpleStatementLine([assigned]))
+            names[conversion] = known[source]
+        for converted, name in names.items():
+            replaced = line.deep_replace(converted, cst.Name(name))
+            assert isinstance(replaced, cst.SimpleStatementLine)
+            line = replaced
+        return line
+
+    def _unused(self, name: str) -> str:
+        number, chosen = 2, name
+        while chosen in self.taken:
+            chosen, number = f"{name}_{number}", number + 1
+        self.taken.add(chosen)
+        return chosen
+
+
+class _Renamed(cst.CSTTransformer):
+    def __init__(self, names: dict[str, str]) -> None:
+        super().__init__()
+        self.names = names
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
+        return updated_node.with_changes(value=self.names.get(updated_node.value, updated_node.value))
+
+
+def _bounce(line: cst.BaseStatement) -> tuple[str, str] | None:
+    """The name and the source of shared memory that a statement makes of a variable; None where it does not."""
+    match line:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                    value=cst.Call(
+                        func=cst.Attribute(value=cst.Name(value=module), attr=cst.Name(value=called)),
+                        args=[_, _, _, cst.Arg(value=cst.Name())],
+                    ) as made,
+                )
+            ]
+        ) if (module.removeprefix(MARK), called) == _ALLOCATE:
+            return name, cst.Module([]).code_for_node(made)
+    return None
+
+
+def _earliest(above: Sequence[cst.BaseStatement], source: str) -> int:
+    """Where a value can go on its way in a block: where it is, or above tiles read after its last binding."""
+    read = _mentioned(source)
+    bound = [at for at, line in enumerate(above) if _bound(line) & read]
+    place = bound[-1] + 1 if bound else len(above)
+    while place < len(above) and _bounce(above[place]):
+        place += 1
+    return place if any(_reads_tile(line) for line in above[place:]) else len(above)
+
+
+def _reads_tile(line: cst.BaseStatement) -> bool:
+    """Whether a statement gives a tile of a ring a name in registers."""
+    match line:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(
+                    value=cst.Call(
+                        func=cst.Attribute(value=cst.Call(func=cst.Name(value=name)), attr=cst.Name(value="load"))
+                    )
+                )
+            ]
+        ):
+            return name.startswith(f"{MARK}{RING_MARK}")
+    return False
+
+
+class _Conversions(cst.CSTVisitor):
+    """The operands of products by `mma_v2` that are variables in another layout: side, variable and conversion."""
+
+    def __init__(self) -> None:
+        self.conversions: list[tuple[str, str, cst.Call]] = []
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if not _is_product(node):
+            return
+        for side, arg in zip(("lhs", "rhs"), node.args, strict=False):
+            match arg.value:
+                case (
+                    cst.Call(
+                        func=cst.Attribute(value=cst.Name(value=module), attr=cst.Name(value="convert_layout")),
+                        args=[cst.Arg(value=cst.Name(value=variable)), _],
+                    ) as conversion
+                ) if module.removeprefix(MARK) == "gl":
+                    self.conversions.append((side, variable, conversion))
+
+
+def _is_product(node: cst.Call) -> bool:
+    return isinstance(node.func, cst.Name) and node.func.value.removeprefix(MARK) == "mma_v2"
+
+
+def _for_registers(name: str, below: Sequence[cst.BaseStatement]) -> bool:
+    """Whether all that reads shared memory are products by `mma_v2`, from registers."""
+    uses = _Uses(name)
+    for line in below:
+        line.visit(uses)
+    return uses.mentions == uses.loads > 0
+
+
+class _Uses(cst.CSTVisitor):
+    """How often a name is mentioned, and how often as the memory that an operand is loaded from."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.mentions, self.loads = name, 0, 0
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.mentions += node.value == self.name
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if _is_product(node):
+            for arg in node.args:
+                match arg.value:
+                    case cst.Call(func=cst.Attribute(value=cst.Name(value=self.name), attr=cst.Name(value="load"))):
+                        self.loads += 1
+
+
+def _mentioned(source: str) -> set[str]:
+    return set(names_in(cst.parse_expression(source)))
+
+
+def _bound(line: cst.BaseStatement) -> set[str]:
+    """The names that a statement binds, itself or in its blocks."""
+    targets = _Targets()
+    line.visit(targets)
+    return targets.names
+
+
+class _Targets(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self.names |= set(names_in(node.target))
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self.names |= set(names_in(node.target))
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self.names |= set(names_in(node.target))
+
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        self.names |= set(names_in(node.target))
+
+    def visit_For(self, node: cst.For) -> None:
+        self.names |= set(names_in(node.target))
+
+
+def _comments(line: cst.BaseStatement) -> Sequence[cst.EmptyLine]:
+    return line.leading_lines if isinstance(line, cst.SimpleStatementLine) else ()
+
+
+def _under(line: cst.BaseStatement, comments: Sequence[cst.EmptyLine]) -> cst.BaseStatement:
+    """A statement with lines above those that it has."""
+    return line.with_changes(leading_lines=[*comments, *getattr(line, "leading_lines", ())])
