@@ -14,6 +14,7 @@ from tt2gl.lowering.block_pointers import Lowered, lowered
 from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
+from tt2gl.lowering.later_sums import later_sums
 from tt2gl.lowering.precise_dots import precise_dots
 from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.source import SourceFile, read_source
@@ -85,7 +86,7 @@ def with_inlined(
 def lowered_source(
     source: SourceFile, target: Target, root: Path | None = None, helpers: Collection[Place] = ()
 ) -> LoweredSource:
-    """Lower block pointers, products that Triton turns, and where the target has no TMA descriptors made in kernels.
+    """Lower block pointers, products that Triton makes otherwise, and without TMA descriptors made in kernels.
 
     `helpers` of other files are brought into this one first.
     """
@@ -97,7 +98,7 @@ def lowered_source(
         work = read_source(work.path, step.text)
     lowerings = [lowered] if target.has_tma else [lowered, lowered_descriptors]
     if target.backend == "cuda":
-        lowerings += [turned_dots, precise_dots]
+        lowerings += [turned_dots, precise_dots, later_sums]
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:
