@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt2gl.analysis.builder import Unsupported
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.dot_formulas import NoFormulaError
 from tt2gl.analysis.facts import LaunchFacts
+from tt2gl.analysis.frames import Unsupported
 from tt2gl.analysis.naming import listed
 from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.diagnostics import Diagnostic, Severity

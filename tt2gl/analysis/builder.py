@@ -7,57 +7,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from tt2gl.analysis.calls import CallReader
 from tt2gl.analysis.descriptors import DescriptorReader, asks_for_descriptor
 from tt2gl.analysis.dots import DotReader
-from tt2gl.analysis.facts import (
-    CallChain,
-    ConstFact,
-    Fact,
-    FunctionFact,
-    FunctionFacts,
-    LaunchFacts,
-    TensorFact,
-)
+from tt2gl.analysis.facts import ConstFact, Fact, FunctionFact, LaunchFacts, TensorFact
+from tt2gl.analysis.frames import Frame, Value, joined
 from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.statics import Static, position_of, static_text
-
-Value = Node | Static | tuple["Value", ...]
-Binding = Web | Static | tuple[Value, ...]
-
-
-class Unsupported(Exception):
-    """A construct that this version does not convert: `code` and the source position for the diagnostic."""
-
-    def __init__(self, code: str, what: str, site: tuple[str, int, int]) -> None:
-        super().__init__(what)
-        self.code, self.what, self.site = code, what, site
-
-
-@dataclass
-class Frame:
-    """One function being walked: what its names are bound to, and how it was reached.
-
-    `loop`: the innermost loop of this function, where every turn of it gets here.
-    """
-
-    key: FunctionKey
-    facts: FunctionFacts
-    globals: frozenset[str]
-    chain: CallChain = ()
-    env: dict[str, Binding] = field(default_factory=dict)
-    depth: int = 0
-    loop: ast.For | None = None
-    statement: tuple[int, int, int, int] = (0, 0, 0, 0)
-    returns: list[Value] = field(default_factory=list)
-
-    @property
-    def texts(self) -> dict[str, str | None]:
-        """The names bound to compile-time values, as the kernel would spell them."""
-        return {name: bound.text if isinstance(bound, Static) else None for name, bound in self.env.items()}
 
 
 class Builder:
@@ -181,7 +140,7 @@ class Builder:
         frame.loop = loop
         if ended:
             return ended_else
-        frame.env = after if ended_else else _joined(after, frame.env)
+        frame.env = after if ended_else else joined(after, frame.env)
         return False
 
     def loop(self, node: ast.For | ast.While, frame: Frame, test: ast.expr | None = None) -> None:
@@ -199,7 +158,7 @@ class Builder:
         self.body(node.body, frame)
         frame.depth -= 1
         frame.loop = outer
-        frame.env = _joined(before, frame.env)
+        frame.env = joined(before, frame.env)
         if not self.is_unrolled(node, frame):
             # What only the body of a loop defines is gone after it, in Triton as in Gluon.
             frame.env = {name: bound for name, bound in frame.env.items() if name in before}
@@ -412,20 +371,3 @@ def _dims(shape: tuple[int, ...], operands: Sequence[Node]) -> tuple[str | None,
                 name = operand.dims[-1 - index]
         names.append(name)
     return tuple(reversed(names))
-
-
-def _joined(first: dict[str, Binding], second: dict[str, Binding]) -> dict[str, Binding]:
-    """What names mean after two ways meet: webs of the same shape become one."""
-    joined = {**first, **second}
-    for name in first.keys() & second.keys():
-        one, other = first[name], second[name]
-        if isinstance(one, Web) and isinstance(other, Web) and _shape(one) in (_shape(other), None):
-            joined[name] = one.join(other)
-        elif isinstance(other, Web) and isinstance(one, Web) and _shape(other) is None:
-            joined[name] = other.join(one)
-    return joined
-
-
-def _shape(web: Web) -> tuple[int, ...] | None:
-    known = web.find().definitions
-    return known[0].node.shape if known else None

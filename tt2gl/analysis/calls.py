@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.facts import ConstFact, Fact, FunctionFact, OtherFact, TensorFact, TupleFact
+from tt2gl.analysis.frames import Frame, Value, unsupported
 from tt2gl.analysis.graph import CallSite, Definition, Node, Site, Web
 from tt2gl.analysis.operations import (
     ATOMIC,
@@ -25,7 +26,7 @@ from tt2gl.analysis.operations import (
 from tt2gl.analysis.statics import Static, position_of, static_text
 
 if TYPE_CHECKING:
-    from tt2gl.analysis.builder import Builder, Frame, Value
+    from tt2gl.analysis.builder import Builder
 
 
 # A place that no call has arguments for: the option is by keyword only.
@@ -81,7 +82,7 @@ class CallReader:
             return self.builder.descriptors.read(name, node, None, frame, fact)
         if name in LATER:
             code, what = LATER[name]
-            raise self.unsupported(code, what, node, frame)
+            raise unsupported(code, what, node, frame)
         return self.builtin(name, qualified, node, arguments, frame, fact)
 
     def builtin(
@@ -132,7 +133,7 @@ class CallReader:
         if name in IGNORED or not _tensors_in(fact):
             self.builder.effect(*tensors)
             return Static(None, fact)
-        raise self.unsupported("TTG301", f"`{ast.unparse(node.func)}`", node, frame)
+        raise unsupported("TTG301", f"`{ast.unparse(node.func)}`", node, frame)
 
     def spread(
         self, node: ast.Call, tensors: list[Node], frame: Frame, fact: Fact | None, kind: str, name: str = ""
@@ -224,7 +225,7 @@ class CallReader:
         pointer = values[0]
         if not isinstance(pointer, Node):
             if isinstance(pointer, Static) and isinstance(pointer.fact, OtherFact):
-                raise self.unsupported("TTG303", "a block pointer", node, frame)
+                raise unsupported("TTG303", "a block pointer", node, frame)
             return Static(None, fact)
         if not isinstance(fact, TensorFact):
             fact = TensorFact(pointer.shape, f"int{pointer.bits}")
@@ -256,7 +257,7 @@ class CallReader:
         pointer = values[0]
         if not isinstance(pointer, Node):
             if isinstance(pointer, Static) and isinstance(pointer.fact, OtherFact):
-                raise self.unsupported("TTG303", "a block pointer", node, frame)
+                raise unsupported("TTG303", "a block pointer", node, frame)
             self.builder.effect(*values)
             return Static(None)
         fact = TensorFact(pointer.shape, f"int{pointer.bits}")
@@ -313,7 +314,7 @@ class CallReader:
         both = bool(_constant(arguments.get("return_indices", places.get("return_indices", _NOWHERE)), frame))
         indexed = name.removeprefix("arg") if both or name.startswith("arg") else ""
         if indexed and len(tensors[0].shape) > 2:
-            raise self.unsupported("TTG301", f"`{name}` with indices of a tensor of rank over two", node, frame)
+            raise unsupported("TTG301", f"`{name}` with indices of a tensor of rank over two", node, frame)
         if both:
             tensors = [tensors[0], tensors[0]]
         axis = _integer(arguments.get("axis", 1), frame)
@@ -336,8 +337,6 @@ class CallReader:
 
     def inlined(self, node: ast.Call, arguments: Arguments, frame: Frame) -> Value:
         """A jit helper: its body walked with this call's arguments."""
-        from tt2gl.analysis.builder import Frame
-
         instance = frame.facts.callees.get(position_of(node))
         if instance is None or instance not in self.builder.facts.functions:
             return Static(None, frame.facts.expressions.get(position_of(node)))
@@ -395,12 +394,6 @@ class CallReader:
     def text(self, node: ast.expr, frame: Frame) -> str | None:
         """A compile-time argument in the kernel's own words."""
         return static_text(node, frame.texts, frame.globals, frame.facts.expressions.get(position_of(node)))
-
-    def unsupported(self, code: str, what: str, node: ast.expr, frame: Frame) -> Exception:
-        """The error for a construct that stays Triton."""
-        from tt2gl.analysis.builder import Unsupported
-
-        return Unsupported(code, what, (frame.key[0], node.lineno, node.col_offset))
 
 
 def _constant(node: ast.expr | None, frame: Frame) -> object:

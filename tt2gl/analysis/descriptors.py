@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from tt2gl.analysis.calls import Arguments
 from tt2gl.analysis.facts import Fact, TensorFact
+from tt2gl.analysis.frames import Frame, Value, unsupported
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.operations import short_name
 from tt2gl.analysis.statics import Static, position_of
 
 if TYPE_CHECKING:
-    from tt2gl.analysis.builder import Builder, Frame, Value
+    from tt2gl.analysis.builder import Builder
 
 _TRANSFERS = {"load": "load", "store": "store", "load_tensor_descriptor": "load", "store_tensor_descriptor": "store"}
 
@@ -37,18 +38,18 @@ class DescriptorReader:
             return self.make(node, arguments, frame, fact)
         kind = _TRANSFERS.get(short_name(name))
         if kind is None:
-            raise self.builder.calls.unsupported("TTG304", f"a tensor descriptor's `{name}`", node, frame)
+            raise unsupported("TTG304", f"a tensor descriptor's `{name}`", node, frame)
         through = arguments.get("desc", 0)
         if through is None:
-            raise self.builder.calls.unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
+            raise unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
         if not self.builder.facts.tma:
-            raise self.builder.calls.unsupported("TTG304", _NO_HARDWARE, node, frame)
+            raise unsupported("TTG304", _NO_HARDWARE, node, frame)
         made = self.builder.evaluate(through, frame)
         operands = self.builder.calls.operands(arguments, [("offsets", 1), ("value", 2)], frame)
         tensors = [value for value in operands if isinstance(value, Node)]
         shape = fact if kind == "load" else self.builder.shape_of(arguments.get("value", 2), frame)
         if not isinstance(shape, TensorFact):
-            raise self.builder.calls.unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
+            raise unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
         transfer = self.builder.node("load" if kind == "load" else "store", node, shape, tensors, frame)
         transfer.tile, transfer.cheap = ast.unparse(through), kind == "load"
         transfer.dims = (made.dims if isinstance(made, Static) else ()) or (None,) * len(shape.shape)
@@ -58,7 +59,7 @@ class DescriptorReader:
         """A descriptor: its block's extents as the author named them, and the pointer that it starts from."""
         calls = self.builder.calls
         if not self.builder.facts.tma:
-            raise calls.unsupported("TTG304", _NO_HARDWARE, node, frame)
+            raise unsupported("TTG304", _NO_HARDWARE, node, frame)
         base, block = arguments.get("base", 0), arguments.get("block_shape", 3)
         for value in calls.operands(arguments, [("base", 0), ("shape", 1), ("strides", 2)], frame):
             self.builder.effect(value)
@@ -67,7 +68,7 @@ class DescriptorReader:
         extents = tuple(part.integer for part in parts if part.integer is not None)
         kind = frame.facts.expressions.get(position_of(base)) if base is not None else None
         if not extents or len(extents) != len(parts) or not isinstance(kind, TensorFact):
-            raise calls.unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
+            raise unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
         made = self.builder.node("descriptor", node, TensorFact(extents, kind.dtype), [], frame)
         made.dims = tuple(part.text for part in parts)
         made.pointer, made.cheap = calls.pointer(base, frame), False

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tt2gl.analysis.calls import Arguments
 from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFact, TensorFact
+from tt2gl.analysis.frames import Frame, Value, unsupported
 from tt2gl.analysis.graph import DotSite, Node
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.scaled_dots import read_scaled
@@ -14,7 +15,7 @@ from tt2gl.analysis.statics import position_of
 from tt2gl.lowering.precise_dots import PRECISIONS
 
 if TYPE_CHECKING:
-    from tt2gl.analysis.builder import Builder, Frame, Value
+    from tt2gl.analysis.builder import Builder
 
 _DOT = "triton.language.core.dot"
 _SEVERAL = {f'"{precision}"' for precision in PRECISIONS}
@@ -43,7 +44,7 @@ class DotReader:
         fact = frame.facts.expressions.get(position_of(node))
         a, b, given = arguments.get("input", 0), arguments.get("other", 1), arguments.get("acc", 2)
         if a is None or b is None or not isinstance(fact, TensorFact):
-            raise self.builder.calls.unsupported("TTG302", "matrix multiplication in an unknown form", node, frame)
+            raise unsupported("TTG302", "matrix multiplication in an unknown form", node, frame)
         if given is not None and self.is_none(given, frame):
             given = None
         if added is not None and not _is_tile(added, fact):
@@ -51,7 +52,7 @@ class DotReader:
         precision = self.precision(arguments, frame, node)
         if precision in _SEVERAL and self.is_float32(a, frame) and self.is_float32(b, frame):
             what = f"`input_precision={precision}`, which is several products, not written out where it is asked for"
-            raise self.builder.calls.unsupported("TTG302", what, node, frame)
+            raise unsupported("TTG302", what, node, frame)
         operands = [self.builder.evaluate(a, frame), self.builder.evaluate(b, frame)]
         if given is not None:
             operands.append(self.builder.evaluate(given, frame))

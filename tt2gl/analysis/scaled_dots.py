@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from tt2gl.analysis.calls import Arguments
 from tt2gl.analysis.facts import ConstFact, TensorFact
+from tt2gl.analysis.frames import Frame, unsupported
 from tt2gl.analysis.graph import DotSite, Node
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Scaled, Upcast
 
 if TYPE_CHECKING:
-    from tt2gl.analysis.builder import Builder, Frame
+    from tt2gl.analysis.builder import Builder
 
 _OPTIONS = {"acc": 6, "fast_math": 7, "lhs_k_pack": 8, "rhs_k_pack": 9}
 
@@ -44,15 +45,15 @@ def read_scaled(builder: Builder, node: ast.Call, frame: Frame) -> Node:
     left, right = (_side(builder, node, frame, name, place) for name, place in (("lhs", 0), ("rhs", 3)))
     given = arguments.get("acc", _OPTIONS["acc"])
     if not isinstance(fact, TensorFact) or len(fact.shape) != 2:
-        raise _unsupported(builder, "scaled matrix multiplication of more than two dimensions", node, frame)
+        raise unsupported("TTG302", "scaled matrix multiplication of more than two dimensions", node, frame)
     if lowered is None:
         what = "scaled matrix multiplication by an instruction that Gluon has no words for"
-        raise _unsupported(builder, what, node, frame)
+        raise unsupported("TTG302", what, node, frame)
     native = lowered.instruction == "tcgen05_scaled"
     if native and (left.scale is None or right.scale is None):
-        raise _unsupported(builder, "scaled matrix multiplication by `tcgen05` with no scales given", node, frame)
+        raise unsupported("TTG302", "scaled matrix multiplication by `tcgen05` with no scales given", node, frame)
     if left.scale is None and right.scale is not None:
-        raise _unsupported(builder, "scaled matrix multiplication whose first operand may have no scales", node, frame)
+        raise unsupported("TTG302", "scaled matrix multiplication whose first operand may have no scales", node, frame)
     wide = "fp16" if "fp16" in (left.form, right.form) else "bf16"
     fast = str(bool(_constant(arguments.get("fast_math", _OPTIONS["fast_math"]), frame)))
     upcasts = tuple(
@@ -89,13 +90,13 @@ def _side(builder: Builder, node: ast.Call, frame: Frame, name: str, place: int)
     k_pack = arguments.get(f"{name}_k_pack", _OPTIONS[f"{name}_k_pack"])
     said = _constant(form, frame)
     if elements is None or form is None or not isinstance(said, str):
-        raise _unsupported(builder, "scaled matrix multiplication in an unknown form", node, frame)
+        raise unsupported("TTG302", "scaled matrix multiplication in an unknown form", node, frame)
     if k_pack is not None and not _constant(k_pack, frame):
-        raise _unsupported(builder, "scaled matrix multiplication of elements packed across rows", node, frame)
+        raise unsupported("TTG302", "scaled matrix multiplication of elements packed across rows", node, frame)
     value = builder.evaluate(elements, frame)
     scales = builder.evaluate(scale, frame) if scale is not None and not _is_none(scale, frame) else None
     if not isinstance(value, Node) or scales is not None and not isinstance(scales, Node):
-        raise _unsupported(builder, "scaled matrix multiplication in an unknown form", node, frame)
+        raise unsupported("TTG302", "scaled matrix multiplication in an unknown form", node, frame)
     return _Side(value, scales, said, form)
 
 
@@ -106,7 +107,7 @@ def _upcast(builder: Builder, side: _Side, upcast: Upcast, frame: Frame, call: a
         shape[upcast.axis] *= 2
         dims[upcast.axis] = _doubled(dims[upcast.axis])
     if side.scale is not None and shape[upcast.axis] != 32 * side.scale.shape[1]:
-        raise _unsupported(builder, "scaled matrix multiplication with a scale for fewer than 32 elements", call, frame)
+        raise unsupported("TTG302", "scaled matrix multiplication with a scale for fewer than 32 elements", call, frame)
     operands = [side.elements, *([side.scale] if side.scale is not None else [])]
     made = builder.node("upcast", side.at, TensorFact(tuple(shape), "int16"), operands, frame, axis=upcast.axis)
     made.dims, made.cheap = tuple(dims), False
@@ -128,7 +129,3 @@ def _constant(node: ast.expr | None, frame: Frame) -> object:
 def _is_none(node: ast.expr, frame: Frame) -> bool:
     fact = frame.facts.expressions.get(position_of(node))
     return isinstance(fact, ConstFact) and fact.value is None or isinstance(node, ast.Constant) and node.value is None
-
-
-def _unsupported(builder: Builder, what: str, node: ast.Call, frame: Frame) -> Exception:
-    return builder.calls.unsupported("TTG302", what, node, frame)

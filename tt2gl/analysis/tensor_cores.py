@@ -10,9 +10,9 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tt2gl.analysis.builder import Unsupported
 from tt2gl.analysis.dot_formulas import Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, RingFact
+from tt2gl.analysis.frames import Unsupported
 from tt2gl.analysis.graph import Definition, Graph, Node
 from tt2gl.analysis.memory import Classes, Scene, named_dims
 from tt2gl.analysis.naming import stem, unused
