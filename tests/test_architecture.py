@@ -29,7 +29,7 @@ FLOORS = (
     ("shared_layouts", "tensor_memory_layouts"),
     ("matrix_layouts",),
     ("formulas", "layouts", "source"),
-    ("jit_functions", "launch_calls"),
+    ("jit_functions", "launch_calls", "report.page"),
     ("host", "targets", "report", "simulate"),
     ("files", "config", "results"),
     ("diagnostics", "formatting", "isolate", "ir"),

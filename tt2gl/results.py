@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,7 +23,7 @@ class Place:
 class Metrics:
     """What a compiler made of one kernel. Sizes in bytes, instruction widths in bits; None where unknown.
 
-    `copies` are asynchronous copies by what carries them and bytes: of a thread (`cp.async.16`), of a tile (`tma.8192`).
+    `copies` are asynchronous copies by carrier and bytes: of a thread (`cp.async.16`), of a tile (`tma.8192`).
     `step_mma` and `step_copies` are those in the innermost loops that have some: what one step takes. `rings` has how
     many slots each ring of shared memory has, by tile (`128x64xf16`). `places` are lines of the source by what stands
     there: `load.128`, `store.32`, `convert_layout`, `ring.128x64xf16`, and instructions and copies by their names.
@@ -128,6 +129,25 @@ class KernelReport:
     gluon: CompileResult | None = None
     simulate: SimulateResult | None = None
     device: DeviceResult | None = None
+
+
+@dataclass(frozen=True)
+class NamedLayout:
+    """A layout that a port's kernel names (`line`: where), under one launch: of what shape, and where elements lie.
+
+    `bases` are the coordinates that each bit adds, by what it is a bit of: `reg`, `lane`, `warp` and `block` of a
+    tensor in threads, `offset` in shared memory. Empty where they are not known. `text` is the layout in full, `bits`
+    what an element has (0 where unknown).
+    """
+
+    kernel: str
+    name: str
+    line: int
+    kind: Literal["threads", "shared", "tensor memory"]
+    text: str
+    shape: tuple[int, ...]
+    bits: int
+    bases: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

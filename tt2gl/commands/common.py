@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tt2gl.results import JsonDocument, KernelReport
 
 # What tt2gl is installed with; `doctor` alone does without them.
-_REQUIRED = ("triton", "libcst", "rich", "numpy", "ml_dtypes", "greenlet")
+_REQUIRED = ("triton", "libcst", "rich", "numpy", "ml_dtypes", "greenlet", "jinja2", "markupsafe")
 
 
 @dataclass

@@ -29,6 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=count, metavar="N", help=jobs_help)
     resume_help = "go on with a port that was interrupted: what its journal has is not done again"
     parser.add_argument("--resume", action="store_true", help=resume_help)
+    report_help = "also write report.html, report.md and report.json into this folder"
+    parser.add_argument("--report", type=Path, metavar="DIR", help=report_help)
     rules = parser.add_mutually_exclusive_group()
     rules.add_argument("--only", type=names, default=(), metavar="RULES", help="optimising rules to apply: A,B,...")
     rules.add_argument("--no", type=names, default=(), metavar="RULES", help="optimising rules to leave out: A,B,...")
@@ -61,12 +63,15 @@ def run(arguments: argparse.Namespace, run: Run) -> None:
                     settings=settings,
                     jobs=arguments.jobs,
                     resume=arguments.resume,
+                    layouts=arguments.report is not None,
                     on_progress=on_progress,
                 )
         except KeyboardInterrupt:
             say(f"{arguments.out}: {seen['done']} of {seen['total']} files are done; go on with --resume")
             raise
         _tell(ported, arguments, run)
+        if arguments.report is not None:
+            _report(ported, arguments)
     if arguments.json:
         run.print_document()
 
@@ -107,6 +112,28 @@ def _tell(ported: Port, arguments: argparse.Namespace, run: Run) -> None:
         if file.kernels:
             say(f"{file.path}: {tally(file.kernels)}")
     say(_summary(ported, arguments.out))
+
+
+def _report(ported: Port, arguments: argparse.Namespace) -> None:
+    from tt2gl.files import read_if_there
+    from tt2gl.report.page.contents import FileSides
+    from tt2gl.report.page.write import write_report
+
+    sides = [
+        FileSides(
+            file.path,
+            file.output,
+            file.target,
+            read_if_there(Path(file.path)) or "",
+            read_if_there(Path(file.output)) or "",
+            file.kernels,
+            file.diagnostics,
+            file.layouts,
+        )
+        for file in ported.files
+    ]
+    write_report(arguments.report, f"Port of {arguments.directory}", sides)
+    say(f"wrote {arguments.report / 'report.html'}, report.md and report.json")
 
 
 def _summary(ported: Port, out: Path) -> str:

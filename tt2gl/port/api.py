@@ -22,19 +22,21 @@ from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.files import read_if_there, write_text
 from tt2gl.isolate import Outcome, map_isolated, preload
 from tt2gl.launch_file import launch_to_json
-from tt2gl.port.jobs import Converted, ConvertJob, Settings, VerifyJob, run_convert, run_verify
+from tt2gl.port.jobs import Converted, ConvertJob, Settings, VerifyJob, run_convert, run_layouts, run_verify
 from tt2gl.port.journal import (
     NAME,
     Journal,
     converted_from_json,
     converted_to_json,
+    layouts_from_json,
+    layouts_to_json,
     reports_from_json,
     reports_to_json,
 )
 from tt2gl.port.shared_helpers import with_shared_helpers
 from tt2gl.port.tree import Tree, copy_file, read_tree
 from tt2gl.report.document import header
-from tt2gl.results import KernelReport
+from tt2gl.results import KernelReport, NamedLayout
 from tt2gl.targets import default_target, get_target
 
 T = TypeVar("T")
@@ -51,7 +53,10 @@ _FOUND_LAUNCHES = 16
 
 @dataclass(frozen=True)
 class PortedFile:
-    """One file for one target: where it went, whether that was there already just so, what became of its kernels."""
+    """One file for one target: where it went, whether that was there already just so, what became of its kernels.
+
+    `layouts` are those that its kernels name, where they were asked for.
+    """
 
     path: str
     output: str
@@ -59,6 +64,7 @@ class PortedFile:
     target: str
     kernels: tuple[KernelReport, ...]
     diagnostics: tuple[Diagnostic, ...]
+    layouts: tuple[NamedLayout, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,13 +83,15 @@ def port(
     settings: Settings | None = None,
     jobs: int | None = None,
     resume: bool = False,
+    layouts: bool = False,
     on_progress: Progress | None = None,
 ) -> Port:
     """Port every file of `directory` into `out`, or for several targets into `out/TARGET`; other files are copied.
 
     `jobs` files are worked on at a time (default: the cores there are). With `resume`, results that the journal in
-    `out` has already are taken from it. Raises DiagnosticError where the folder cannot be read, `out` cannot be written
-    or holds something else (TTG006), and for an unknown target.
+    `out` has already are taken from it; with `layouts`, those that the ports name are looked at too. Raises
+    DiagnosticError where the folder cannot be read, `out` cannot be written or holds something else (TTG006), and for
+    an unknown target.
     """
     out, settings = Path(out), settings or Settings()
     names = list(dict.fromkeys(get_target(name).name for name in targets)) or [default_target().name]
@@ -98,11 +106,12 @@ def port(
         for name, folder in outputs.items():
             changed |= _write(tree, folder, {place: converted[name, place] for place in tree.candidates})
         reports = _verify(converted, tree, outputs, settings, crew)
+        named = _layouts(converted, tree, outputs, settings, crew) if layouts else {}
     files = []
     for (name, place), found in converted.items():
         if found.kernels or found.diagnostics:
             source, output = str(tree.path(place)), outputs[name] / place
-            told = reports[name, place], found.diagnostics
+            told = reports[name, place], found.diagnostics, named.get((name, place), ())
             files.append(PortedFile(source, str(output), output not in changed, name, *told))
     return Port(tuple(files), len(tree.files) - len({file.path for file in files}))
 
@@ -229,6 +238,27 @@ def _verify(
     found = crew.do("verifying", keys, run_verify, jobs, to_json, _limit(settings))
     seen = dict(zip(works, found, strict=True))
     return {work: tuple(_joined(each.kernels, seen.get(work))) for work, each in converted.items()}
+
+
+def _layouts(
+    converted: Mapping[tuple[str, PurePosixPath], Converted],
+    tree: Tree,
+    outputs: Mapping[str, Path],
+    settings: Settings,
+    crew: _Crew,
+) -> dict[tuple[str, PurePosixPath], tuple[NamedLayout, ...]]:
+    """The layouts that ports name; none of a file whose job did not return: nothing else depends on them."""
+    works = [work for work, found in converted.items() if any(each.status == "converted" for each in found.kernels)]
+    digests = {name: _written(outputs[name]) for name in outputs}
+    jobs = [VerifyJob(tree.path(place), outputs[name] / place, name, settings, crew.cores) for name, place in works]
+    facts = _conversion_facts(settings)
+    keys = [_key("layouts", place, name, tree.digest + digests[name], facts) for name, place in works]
+
+    def to_json(job: VerifyJob, outcome: Outcome[tuple[NamedLayout, ...]]) -> Mapping[str, Any]:
+        return {"file": str(job.path), "target": job.target, "layouts": layouts_to_json(outcome.value or ())}
+
+    found = crew.do("drawing", keys, run_layouts, jobs, to_json, _limit(settings))
+    return {work: layouts_from_json(entry["layouts"]) for work, entry in zip(works, found, strict=True)}
 
 
 def _joined(kernels: Sequence[KernelReport], verified: Mapping[str, Any] | None) -> Iterator[KernelReport]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tt2gl.convert import convert
 from tt2gl.cores import use_cores
 from tt2gl.diagnostics import Diagnostic, DiagnosticError
 from tt2gl.launches import Launch
-from tt2gl.results import KernelReport
-from tt2gl.verify.api import verify
+from tt2gl.results import KernelReport, NamedLayout
+from tt2gl.verify.api import layouts_of, verify
 from tt2gl.verify.options import SimulationOptions
 
 # Files with nothing to convert are not told of: a package has many.
@@ -94,3 +94,11 @@ def run_verify(job: VerifyJob) -> tuple[KernelReport, ...]:
         simulation=settings.simulation,
         timeout=settings.timeout,
     )
+
+
+def run_layouts(job: VerifyJob) -> tuple[NamedLayout, ...]:
+    """The layouts that a port's kernels name; none where it cannot be read any more."""
+    use_cores(job.cores)
+    settings = job.settings
+    options: dict[str, Any] = {"launches": settings.launches, "root": settings.root, "timeout": settings.timeout}
+    return layouts_of(job.path, job.port, job.target, **options)

@@ -18,7 +18,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.port.jobs import Converted
-from tt2gl.results import KernelReport
+from tt2gl.results import KernelReport, NamedLayout
 
 NAME = "tt2gl-port.jsonl"
 """The journal's file, in the output's folder."""
@@ -101,6 +101,17 @@ def reports_from_json(entries: list[Any]) -> tuple[KernelReport, ...]:
     """The inverse of `reports_to_json`."""
     reports: tuple[KernelReport, ...] = _decoded(tuple[KernelReport, ...], _infinite(entries))
     return reports
+
+
+def layouts_to_json(layouts: tuple[NamedLayout, ...]) -> list[Any]:
+    """Layouts with all that they hold."""
+    return [asdict(layout) for layout in layouts]
+
+
+def layouts_from_json(entries: list[Any]) -> tuple[NamedLayout, ...]:
+    """The inverse of `layouts_to_json`."""
+    layouts: tuple[NamedLayout, ...] = _decoded(tuple[NamedLayout, ...], entries)
+    return layouts
 
 
 def _decoded(kind: Any, value: Any) -> Any:

@@ -11,7 +11,7 @@ class Target:
     """One GPU architecture: how Triton names it, and its limits for one block of threads.
 
     `arch` is the compute capability times ten (90) or the LLVM name ("gfx942"); `shared_memory_bytes` is the most
-    shared memory (LDS) a kernel can ask for at launch.
+    shared memory (LDS) a kernel can ask for at launch, and `shared_memory_banks` the banks of 4 bytes it is made of.
     """
 
     name: str
@@ -20,6 +20,7 @@ class Target:
     warp_size: Literal[32, 64]
     shared_memory_bytes: int
     description: str
+    shared_memory_banks: int = 32
 
     @property
     def has_tma(self) -> bool:

@@ -11,4 +11,5 @@ TARGET = Target(
     warp_size=32,
     shared_memory_bytes=320 * 1024,
     description="gfx1250 (MI450)",
+    shared_memory_banks=64,
 )

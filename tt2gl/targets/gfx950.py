@@ -11,4 +11,5 @@ TARGET = Target(
     warp_size=64,
     shared_memory_bytes=160 * 1024,
     description="CDNA4 (MI350)",
+    shared_memory_banks=64,
 )

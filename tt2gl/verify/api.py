@@ -13,7 +13,7 @@ from tt2gl.infer.launches import infer_launches
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.lowering.lowered_source import has_block_pointers, without_block_pointers
-from tt2gl.results import CompileResult, KernelReport
+from tt2gl.results import CompileResult, KernelReport, NamedLayout
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile, read_source
@@ -22,6 +22,7 @@ from tt2gl.targets.gpu import present_architecture
 from tt2gl.verify.comparison import compare
 from tt2gl.verify.compile import CompileJob, compile_many
 from tt2gl.verify.device import DeviceJob, Participant, device_diagnostics, run_on_device
+from tt2gl.verify.layout_views import ViewJob, named_layouts
 from tt2gl.verify.options import SimulationOptions
 
 Progress = Callable[[int, int], None]
@@ -80,6 +81,25 @@ def verify(
     elif run == "simulate":
         reports |= _simulated(ready, reports, simulation or SimulationOptions(), progress)
     return tuple(reports.get(id(case), case.report) for case in cases)
+
+
+def layouts_of(
+    path: str | Path,
+    gluon_path: str | Path,
+    target: str,
+    *,
+    launches: Sequence[Launch] | None = None,
+    root: Path | None = None,
+    timeout: float = 60.0,
+) -> tuple[NamedLayout, ...]:
+    """The layouts that the kernels of a port name, each under its first launch, in the order of the text."""
+    cases = _given_cases(read_source(path), read_source(gluon_path), target, launches, root)
+    jobs = [
+        ViewJob(case.port, case.launch, target)
+        for case in cases
+        if case.report.launch == 0 and case.port is not None and case.launch is not None
+    ]
+    return tuple(layout for found in named_layouts(jobs, timeout=timeout) for layout in found)
 
 
 class _Counter:
