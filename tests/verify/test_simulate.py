@@ -253,3 +253,31 @@ def test_a_descriptor_is_spread_as_triton_does(tmp_path: Path) -> None:
     one = participant(tmp_path / "tile.py", DESCRIBED, launch)
     run = simulated(SimulationJob(one, one, "sm90"))
     assert run.result == SimulateResult(True, True, 0.0)
+
+
+def in_tuples(text: str) -> str:
+    """The kernel with its arguments in a tuple, of which `factor` is one more deep, and a constant beside it."""
+    text = text.replace("x_ptr, y_ptr, n, factor, BLOCK", "values, BLOCK")
+    return text.replace("    offsets =", "    x_ptr, y_ptr, (n, one, factor), nothing = values\n    offsets =")
+
+
+IN_TUPLES = replace(
+    LAUNCH,
+    signature={"values": "(*fp32, *fp32, (i32, constexpr, fp32), constexpr)", "BLOCK": "constexpr"},
+    args={"values": (TensorArg("float32", (500,), (1,)), TensorArg("float32", (500,), (1,)), (500, 1, 0.3), None)},
+)
+
+
+def test_tuples_of_arguments(tmp_path: Path) -> None:
+    run = simulated(job(tmp_path, in_tuples(GLUON), in_tuples(TRITON), IN_TUPLES))
+    assert run.result == SimulateResult(True, True, 0.0), run
+    wrong = changed("x * factor, mask=mask", "x * n, mask=mask")
+    run = simulated(job(tmp_path, in_tuples(wrong), in_tuples(TRITON), IN_TUPLES))
+    assert run.reason.startswith("values[1][")
+
+
+def test_a_tuple_of_other_elements_than_its_type(tmp_path: Path) -> None:
+    launch = replace(IN_TUPLES, args={"values": (1, 2)})
+    run = simulated(job(tmp_path, in_tuples(GLUON), in_tuples(TRITON), launch))
+    assert run.trouble is not None
+    assert run.trouble.message == "the launch does not say what values was"

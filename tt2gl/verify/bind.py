@@ -15,7 +15,8 @@ from tt2gl.verify.inputs import Inputs, TensorData, UnknownInputsError
 def bind(names: Sequence[str], launch: Launch, inputs: Inputs, module: Module) -> list[Argument]:
     """The arguments of a kernel's IR, in its order; `names` are the parameters of the Python function.
 
-    Every Triton from 3.6 on drops the constexprs, and spreads a descriptor into itself, its shape and its strides.
+    Every Triton from 3.6 on drops the constexprs, and spreads a descriptor into itself, its shape and its strides,
+    and a tuple into its elements.
     Raises UnknownInputsError where the IR wants something else than the launch has.
     """
     parameters = module.kernel.regions[0].entry.arguments
@@ -23,7 +24,8 @@ def bind(names: Sequence[str], launch: Launch, inputs: Inputs, module: Module) -
     arguments: list[Argument] = []
     for name in names:
         if launch.signature.get(name, "constexpr") != "constexpr":
-            arguments += _spread(name, inputs, remaining)
+            for passed in inputs.passed(name):
+                arguments += _spread(passed, inputs, remaining)
     if len(arguments) != len(parameters):
         message = f"the kernel takes {len(parameters)} arguments and the launch has {len(arguments)}"
         raise UnknownInputsError(message)

@@ -262,12 +262,8 @@ def call_arguments(function: Any, launch: Launch, inputs: DeviceInputs, options:
     arguments = {name: value for name, value in chosen.items() if name in options and name not in function.arg_names}
     flags = compiler.alignment_flags(function, launch)
     for name in function.arg_names:
-        if name in inputs.blocks:
-            arguments[name] = _descriptor(function, inputs.buffers[name].view, inputs.blocks[name])
-        elif name in inputs.buffers:
-            arguments[name] = inputs.buffers[name].view
-        elif name in inputs.scalars:
-            arguments[name] = inputs.scalars[name]
+        if inputs.has(name):
+            arguments[name] = inputs.argument(name, function)
         elif name == STAGES and function.is_gluon():
             arguments[name] = launch.options.num_stages
         elif name in flags:
@@ -275,23 +271,6 @@ def call_arguments(function: Any, launch: Launch, inputs: DeviceInputs, options:
         elif name in launch.constexprs:
             arguments[name] = compiler.constexpr_value(launch.constexprs[name], function)
     return arguments
-
-
-def _descriptor(function: Any, tensor: Any, block: tuple[int, ...]) -> Any:
-    """A tensor descriptor made by the host, in Triton's class or in Gluon's, which wants a layout."""
-    shape, strides = list(tensor.shape), list(tensor.stride())
-    if not function.is_gluon():
-        from triton.tools.tensor_descriptor import TensorDescriptor
-
-        return TensorDescriptor(tensor, shape, strides, list(block))
-    import triton.language as tl
-    from triton._utils import type_canonicalisation_dict
-    from triton.experimental.gluon import language as gl
-    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
-
-    element = tl.dtype(type_canonicalisation_dict[str(tensor.dtype).rpartition(".")[2]])
-    layout = gl.NVMMASharedLayout.get_default_for(list(block), element)
-    return GluonDescriptor(tensor, shape, strides, list(block), layout)
 
 
 # ------------------------------------------------------------------------------------------------------- timing

@@ -6,14 +6,15 @@ The simulator takes them as they are, `tensors` puts them on a GPU: both compare
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from tt2gl.compiler import with_tuples
 from tt2gl.launches import DescriptorArg, Launch, TensorArg
 
 Array = NDArray[Any]
@@ -46,15 +47,36 @@ class TensorData:
 
 
 @dataclass(frozen=True)
+class Element:
+    """An element of a tuple that is passed at run time: its name among the inputs, `values[1][0]`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Inputs:
     """All that one call of a kernel gets but its constexprs: tensors, other arguments, and descriptors' tiles.
 
-    A tensor that a descriptor covers is among `tensors`, the shape of the tiles in `blocks`.
+    A tensor that a descriptor covers is among `tensors`, the shape of the tiles in `blocks`. `tuples` have each
+    argument that is one as a tuple of tuples, elements by their names and constants.
     """
 
     tensors: Mapping[str, TensorData]
     scalars: Mapping[str, Any]
     blocks: Mapping[str, tuple[int, ...]]
+    tuples: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def passed(self, name: str) -> Iterator[str]:
+        """The names of what the kernel gets for a parameter: its own, or those of a tuple's elements in order."""
+        return _passed(self.tuples[name]) if name in self.tuples else iter((name,))
+
+
+def _passed(elements: tuple[Any, ...]) -> Iterator[str]:
+    for element in elements:
+        if isinstance(element, Element):
+            yield element.name
+        elif isinstance(element, tuple):
+            yield from _passed(element)
 
 
 def unknown_inputs(launch: Launch) -> str:
@@ -78,24 +100,56 @@ def make_inputs(launch: Launch, seed: int) -> Inputs:
     """
     if launch.args is None:
         raise UnknownInputsError("the launch has no arguments recorded")
-    tensors: dict[str, TensorData] = {}
-    scalars: dict[str, Any] = {}
-    blocks: dict[str, tuple[int, ...]] = {}
+    maker = _Maker(launch, seed)
+    tuples = {}
     for position, (name, kind) in enumerate(launch.signature.items()):
         value = launch.args.get(name)
+        kinds = with_tuples(kind)
+        if isinstance(kinds, tuple):
+            tuples[name] = maker.elements(name, kinds, value, (position,))
+        elif kind != "constexpr" or isinstance(value, (TensorArg, DescriptorArg)):
+            maker.make(name, kind, value, (position,))
+    return Inputs(maker.tensors, maker.scalars, maker.blocks, tuples)
+
+
+class _Maker:
+    """Makes arguments one by one, each with numbers of its own: equal ones would hide that one is taken for another."""
+
+    def __init__(self, launch: Launch, seed: int) -> None:
+        self._launch, self._seed = launch, seed
+        self.tensors: dict[str, TensorData] = {}
+        self.scalars: dict[str, Any] = {}
+        self.blocks: dict[str, tuple[int, ...]] = {}
+
+    def make(self, name: str, kind: str, value: Any, position: tuple[int, ...]) -> None:
+        """One argument. Raises UnknownInputsError where there is no value."""
         if isinstance(value, DescriptorArg):
-            blocks[name] = value.block_shape
+            self.blocks[name] = value.block_shape
             value = TensorArg(value.dtype, value.shape, value.stride)
         if isinstance(value, TensorArg):
-            # Each tensor has numbers of its own: equal ones would hide that a kernel took one for another.
-            generator = np.random.default_rng([seed, position])
-            aligned = name in launch.divisible_by_16 or not kind.startswith("*")
-            tensors[name] = make_tensor(value, generator, positive=bool(seed % 2), aligned=aligned)
-        elif kind != "constexpr":
-            if value is None:
-                raise UnknownInputsError(f"the launch does not say what {name} was")
-            scalars[name] = value
-    return Inputs(tensors, scalars, blocks)
+            generator = np.random.default_rng([self._seed, *position])
+            aligned = name in self._launch.divisible_by_16 or not kind.startswith("*")
+            self.tensors[name] = make_tensor(value, generator, positive=bool(self._seed % 2), aligned=aligned)
+        elif value is None:
+            raise UnknownInputsError(f"the launch does not say what {name} was")
+        else:
+            self.scalars[name] = value
+
+    def elements(self, name: str, kinds: tuple[Any, ...], value: Any, position: tuple[int, ...]) -> tuple[Any, ...]:
+        """The elements of a tuple, made. Raises UnknownInputsError where the launch has others than its signature."""
+        if not isinstance(value, tuple) or len(value) != len(kinds):
+            raise UnknownInputsError(f"the launch does not say what {name} was")
+        found: list[Any] = []
+        for index, (kind, element) in enumerate(zip(kinds, value, strict=True)):
+            inner, place = f"{name}[{index}]", (*position, index)
+            if isinstance(kind, tuple):
+                found.append(self.elements(inner, kind, element, place))
+            elif kind == "constexpr":
+                found.append(element)
+            else:
+                self.make(inner, kind, element, place)
+                found.append(Element(inner))
+        return tuple(found)
 
 
 def coarse(inputs: Inputs) -> Inputs:

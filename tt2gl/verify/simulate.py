@@ -7,8 +7,9 @@ same on every machine, and run in numpy.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,16 @@ def _shifts(jobs: Sequence[SimulationJob], limit: int, together: int) -> Iterato
 
 def _bytes_needed(launch: Launch) -> int:
     """By the tensors: as given, in the simulator, and as the first kernel left them, which of each were written."""
-    return _COPIES * sum(tensor_bytes(value) for value in (launch.args or {}).values() if isinstance(value, TensorArg))
+    return _COPIES * sum(map(tensor_bytes, _tensors((launch.args or {}).values())))
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[TensorArg]:
+    """The tensors among arguments, those in tuples too."""
+    for value in values:
+        if isinstance(value, TensorArg):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _tensors(value)
 
 
 def _note(indices: Sequence[int], on_done: Callable[[int], None] | None, number: int, _outcome: object) -> None:

@@ -6,13 +6,13 @@ Only this module, `equality` and `device` know torch, and import it when called.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from tt2gl.launches import TensorArg
-from tt2gl.verify.inputs import Inputs, TensorData, UnknownInputsError
+from tt2gl.verify.inputs import Element, Inputs, TensorData, UnknownInputsError
 
 # Bytes before and after every tensor; they are compared like the tensor itself.
 GUARD_BYTES = 4096
@@ -58,6 +58,24 @@ class DeviceInputs:
     buffers: Mapping[str, Buffer]
     scalars: Mapping[str, Any]
     blocks: Mapping[str, tuple[int, ...]]
+    tuples: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def has(self, name: str) -> bool:
+        """Whether they have a value for a parameter."""
+        return any(name in known for known in (self.buffers, self.scalars, self.tuples))
+
+    def argument(self, name: str, function: Any) -> Any:
+        """What a kernel is called with for a parameter that there is a value for."""
+        if name in self.blocks:
+            return _descriptor(function, self.buffers[name].view, self.blocks[name])
+        if name in self.buffers:
+            return self.buffers[name].view
+        return self._elements(self.tuples[name], function) if name in self.tuples else self.scalars[name]
+
+    def _elements(self, value: Any, function: Any) -> Any:
+        if isinstance(value, Element):
+            return self.argument(value.name, function)
+        return tuple(self._elements(each, function) for each in value) if isinstance(value, tuple) else value
 
     def clone(self) -> DeviceInputs:
         """Inputs with tensors of their own, equal to these."""
@@ -76,7 +94,7 @@ class DeviceInputs:
 def to_device(inputs: Inputs, device: str) -> DeviceInputs:
     """Inputs as torch's tensors on a device. Raises UnknownInputsError for a type that torch has not."""
     buffers = {name: to_buffer(tensor, device) for name, tensor in inputs.tensors.items()}
-    return DeviceInputs(buffers, inputs.scalars, inputs.blocks)
+    return DeviceInputs(buffers, inputs.scalars, inputs.blocks, inputs.tuples)
 
 
 def to_buffer(tensor: TensorData, device: str) -> Buffer:
@@ -97,3 +115,20 @@ def _over(arg: TensorArg, storage: Any, first: int, last: int) -> Buffer:
 
     typed = storage[first:last].view(getattr(torch, arg.dtype))
     return Buffer(arg, storage, first, last, typed.as_strided(arg.shape, arg.stride))
+
+
+def _descriptor(function: Any, tensor: Any, block: tuple[int, ...]) -> Any:
+    """A tensor descriptor made by the host, in Triton's class or in Gluon's, which wants a layout."""
+    shape, strides = list(tensor.shape), list(tensor.stride())
+    if not function.is_gluon():
+        from triton.tools.tensor_descriptor import TensorDescriptor
+
+        return TensorDescriptor(tensor, shape, strides, list(block))
+    import triton.language as tl
+    from triton._utils import type_canonicalisation_dict
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
+
+    element = tl.dtype(type_canonicalisation_dict[str(tensor.dtype).rpartition(".")[2]])
+    layout = gl.NVMMASharedLayout.get_default_for(list(block), element)
+    return GluonDescriptor(tensor, shape, strides, list(block), layout)
