@@ -9,12 +9,14 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tt2gl.analysis.accesses import AccessReader
 from tt2gl.analysis.calls import CallReader
 from tt2gl.analysis.descriptors import DescriptorReader, asks_for_descriptor
 from tt2gl.analysis.dots import DotReader
 from tt2gl.analysis.facts import ConstFact, Fact, FunctionFact, LaunchFacts, TensorFact
 from tt2gl.analysis.frames import Frame, Value, joined
 from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
+from tt2gl.analysis.helpers import HelperReader
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.statics import Static, position_of, static_text
 
@@ -34,6 +36,8 @@ class Builder:
                 name.id for name in ast.walk(tree) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
             )
         self.calls = CallReader(self)
+        self.accesses = AccessReader(self)
+        self.helpers = HelperReader(self)
         self.dots = DotReader(self)
         self.descriptors = DescriptorReader(self)
 
@@ -286,7 +290,7 @@ class Builder:
             self.effect(*tensors)
             base = node.target if isinstance(node, ast.AugAssign) else node
             is_address = isinstance(fact, TensorFact) and fact.is_pointer
-            return Static(None, fact, self.calls.pointer(base, frame) if is_address else None)
+            return Static(None, fact, self.accesses.pointer(base, frame) if is_address else None)
         if fact is None or not isinstance(fact, TensorFact):
             shape = max((t.shape for t in tensors), key=lambda s: (len(s), s))
             for tensor in tensors:
@@ -296,7 +300,7 @@ class Builder:
         made = self.node("elementwise", node, fact, tensors, frame)
         if fact.is_pointer:
             base = node.target if isinstance(node, ast.AugAssign) else node
-            made.pointer = self.calls.pointer(base, frame)
+            made.pointer = self.accesses.pointer(base, frame)
         return made
 
     def subscript(self, node: ast.Subscript, frame: Frame, fact: Fact | None) -> Value:

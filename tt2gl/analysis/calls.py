@@ -1,13 +1,14 @@
-"""Calls in a kernel as graph nodes: builtins by table, methods as functions of their tensor, helpers inlined."""
+"""Calls in a kernel as graph nodes: builtins by table, methods as functions of their tensor."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
-from tt2gl.analysis.facts import ConstFact, Fact, FunctionFact, OtherFact, TensorFact, TupleFact
+from tt2gl.analysis.arguments import Arguments, constant, integer
+from tt2gl.analysis.facts import Fact, FunctionFact, OtherFact, TensorFact, TupleFact
 from tt2gl.analysis.frames import Frame, Value, unsupported
-from tt2gl.analysis.graph import CallSite, Definition, Node, Site, Web
+from tt2gl.analysis.graph import Node
 from tt2gl.analysis.operations import (
     ATOMIC,
     BROADCAST,
@@ -19,7 +20,6 @@ from tt2gl.analysis.operations import (
     REDUCE,
     REDUCTION_OPTIONS,
     SCAN,
-    gluon_dtype,
     is_extern_math,
     short_name,
 )
@@ -31,24 +31,6 @@ if TYPE_CHECKING:
 
 # A place that no call has arguments for: the option is by keyword only.
 _NOWHERE = 99
-
-
-class Arguments:
-    """A call's arguments, by keyword or place; a method's own tensor is the first."""
-
-    def __init__(self, node: ast.Call, receiver: ast.expr | None) -> None:
-        self.places = [*([receiver] if receiver is not None else []), *node.args]
-        self.keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-
-    def get(self, name: str, place: int) -> ast.expr | None:
-        """The argument's expression, if given."""
-        if name in self.keywords:
-            return self.keywords[name]
-        return self.places[place] if place < len(self.places) else None
-
-    def all(self) -> list[ast.expr]:
-        """Every argument, in order."""
-        return [*self.places, *self.keywords.values()]
 
 
 class CallReader:
@@ -69,7 +51,7 @@ class CallReader:
                 return self.builder.descriptors.read(node.func.attr, node, node.func.value, frame, fact)
         arguments = Arguments(node, receiver)
         if isinstance(callee, FunctionFact) and callee.path is not None:
-            return self.inlined(node, arguments, frame)
+            return self.builder.helpers.read(node, arguments, frame)
         qualified = callee.name if isinstance(callee, FunctionFact) else ast.unparse(node.func)
         name = (
             node.func.attr if receiver is not None and isinstance(node.func, ast.Attribute) else short_name(qualified)
@@ -92,11 +74,11 @@ class CallReader:
         if name in CREATE:
             return self.create(name, node, arguments, frame, fact)
         if name == "load":
-            return self.load(node, arguments, frame, fact)
+            return self.builder.accesses.load(node, arguments, frame, fact)
         if name == "store":
-            return self.store(node, arguments, frame)
+            return self.builder.accesses.store(node, arguments, frame)
         if name in ATOMIC:
-            return self.atomic(node, arguments, frame, fact)
+            return self.builder.accesses.atomic(node, arguments, frame, fact)
         values = [self.builder.evaluate(argument, frame) for argument in arguments.all()]
         flat = [v for value in values for v in (value if isinstance(value, tuple) else (value,))]
         tensors = [value for value in flat if isinstance(value, Node)]
@@ -107,7 +89,7 @@ class CallReader:
         if name in SCAN:
             return self.spread(node, tensors, frame, fact, "scan")
         if name == "expand_dims" and isinstance(values[0], Node):
-            axis = _integer(arguments.get("axis", 1), frame)
+            axis = integer(arguments.get("axis", 1), frame)
             if axis is not None:
                 return self.builder.expanded(node, values[0], axis % (len(values[0].shape) + 1), frame)
         if name in BROADCAST and isinstance(fact, TensorFact):
@@ -182,7 +164,7 @@ class CallReader:
             given = list(given[0].elts)
         if not given:
             return (*range(rank - 2), rank - 1, rank - 2)
-        dims = [_integer(part, frame) for part in given]
+        dims = [integer(part, frame) for part in given]
         return tuple(dim % rank for dim in dims if dim is not None) if None not in dims else ()
 
     def create(self, name: str, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Value:
@@ -218,107 +200,19 @@ class CallReader:
             self.builder.effect(self.builder.evaluate(value_of, frame))
         return made
 
-    def load(self, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Value:
-        """A global load; scalars pass."""
-        operands = [("pointer", 0), ("mask", 1), ("other", 2)]
-        values = self.operands(arguments, operands, frame)
-        pointer = values[0]
-        if not isinstance(pointer, Node):
-            if isinstance(pointer, Static) and isinstance(pointer.fact, OtherFact):
-                raise unsupported("TTG303", "a block pointer", node, frame)
-            return Static(None, fact)
-        if not isinstance(fact, TensorFact):
-            fact = TensorFact(pointer.shape, f"int{pointer.bits}")
-        made = self.builder.node("load", node, fact, values, frame)
-        made.dims, made.pointer = pointer.dims, self.pointer(arguments.get("pointer", 0), frame)
-        made.function = self.spelled_pointer(arguments.get("pointer", 0), frame)
-        made.dtype = f"gl.{gluon_dtype(fact.dtype)}"
-        return made
-
-    def store(self, node: ast.Call, arguments: Arguments, frame: Frame) -> Value:
-        """A global store: pointer, value, mask."""
-        values = self.operands(arguments, [("pointer", 0), ("value", 1), ("mask", 2)], frame)
-        return self.write("store", node, arguments, values, frame)
-
-    def atomic(self, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Value:
-        """A global read-modify-write; compare-and-swap has two values and no mask."""
-        callee = short_name(ast.unparse(node.func))
-        names = [("pointer", 0), ("val", 1), ("mask", 2)]
-        if callee == "atomic_cas":
-            names = [("pointer", 0), ("cmp", 1), ("val", 2)]
-        values = self.operands(arguments, names, frame)
-        result = self.write("atomic", node, arguments, values, frame)
-        if isinstance(result, Node) and isinstance(fact, TensorFact):
-            result.bits = fact.bits
-        return result
-
-    def write(self, kind: str, node: ast.Call, arguments: Arguments, values: list[Value], frame: Frame) -> Value:
-        """The node of a store or an atomic."""
-        pointer = values[0]
-        if not isinstance(pointer, Node):
-            if isinstance(pointer, Static) and isinstance(pointer.fact, OtherFact):
-                raise unsupported("TTG303", "a block pointer", node, frame)
-            self.builder.effect(*values)
-            return Static(None)
-        fact = TensorFact(pointer.shape, f"int{pointer.bits}")
-        made = self.builder.node(kind, node, fact, values, frame)  # type: ignore[arg-type]
-        made.dims, made.cheap, made.pointer = pointer.dims, False, self.pointer(arguments.get("pointer", 0), frame)
-        if kind == "atomic":
-            # A store takes a scalar as it is; an atomic wants a tile.
-            names = [("val", 1), ("mask", 2)] if "cas" not in ast.unparse(node.func) else [("cmp", 1), ("val", 2)]
-            given = [(name, arguments.get(name, place)) for name, place in names]
-            element = "gl.int1", f"{self.spelled_pointer(arguments.get('pointer', 0), frame)}.dtype.element_ty"
-            made.scalars = tuple(
-                (position_of(argument), element[name != "mask"])
-                for name, argument in given
-                if argument is not None and not self.is_tile(argument, frame)
-            )
-        return made
-
-    def is_tile(self, argument: ast.expr, frame: Frame) -> bool:
-        """Whether an argument has a shape; one left out (None) needs none."""
-        fact = frame.facts.expressions.get(position_of(argument))
-        return isinstance(fact, TensorFact) and bool(fact.shape) or fact == ConstFact(None)
-
-    def operands(self, arguments: Arguments, names: list[tuple[str, int]], frame: Frame) -> list[Value]:
-        """Named arguments evaluated; those not given are left out."""
-        given = [arguments.get(name, place) for name, place in names]
-        return [self.builder.evaluate(argument, frame) for argument in given if argument is not None]
-
-    def pointer(self, argument: ast.expr | None, frame: Frame) -> str | None:
-        """The kernel's parameter at the base of an address: `x_ptr` in `x_ptr + row * stride + cols`."""
-        while isinstance(argument, ast.BinOp):
-            left = frame.facts.expressions.get(position_of(argument.left))
-            argument = argument.left if isinstance(left, TensorFact) and left.is_pointer else argument.right
-        if not isinstance(argument, ast.Name):
-            return None
-        bound = frame.env.get(argument.id)
-        if isinstance(bound, Web):
-            made = bound.find().definitions
-            return made[0].node.pointer if made else None
-        return bound.pointer if isinstance(bound, Static) else None
-
-    def spelled_pointer(self, argument: ast.expr | None, frame: Frame) -> str:
-        """A name in the author's address that has its dtype."""
-        for part in ast.walk(argument) if argument is not None else ():
-            fact = frame.facts.expressions.get(position_of(part)) if isinstance(part, ast.Name) else None
-            if isinstance(part, ast.Name) and isinstance(fact, TensorFact) and fact.is_pointer:
-                return part.id
-        return "pointer"
-
     def reduce(
         self, name: str, node: ast.Call, arguments: Arguments, tensors: list[Node], frame: Frame, fact: Fact | None
     ) -> Value:
         """A reduction; to a scalar it has no layout, but its operand must have one."""
         places = REDUCTION_OPTIONS.get(name, {})
-        both = bool(_constant(arguments.get("return_indices", places.get("return_indices", _NOWHERE)), frame))
+        both = bool(constant(arguments.get("return_indices", places.get("return_indices", _NOWHERE)), frame))
         indexed = name.removeprefix("arg") if both or name.startswith("arg") else ""
         if indexed and len(tensors[0].shape) > 2:
             raise unsupported("TTG301", f"`{name}` with indices of a tensor of rank over two", node, frame)
         if both:
             tensors = [tensors[0], tensors[0]]
-        axis = _integer(arguments.get("axis", 1), frame)
-        keep = bool(_constant(arguments.get("keep_dims", places.get("keep_dims", _NOWHERE)), frame))
+        axis = integer(arguments.get("axis", 1), frame)
+        keep = bool(constant(arguments.get("keep_dims", places.get("keep_dims", _NOWHERE)), frame))
         rank = len(tensors[0].shape)
         facts = fact.items if isinstance(fact, TupleFact) else (fact,)
         made: list[Value] = []
@@ -335,77 +229,9 @@ class CallReader:
             made.append(result if shape else Static(None, item))
         return self.gathered(made, fact)
 
-    def inlined(self, node: ast.Call, arguments: Arguments, frame: Frame) -> Value:
-        """A jit helper: its body walked with this call's arguments."""
-        instance = frame.facts.callees.get(position_of(node))
-        if instance is None or instance not in self.builder.facts.functions:
-            return Static(None, frame.facts.expressions.get(position_of(node)))
-        facts = self.builder.facts.functions[instance]
-        key = (facts.path, facts.line)
-        function = self.builder.functions[key]
-        chain = ((frame.key[0], node.lineno, node.col_offset), *frame.chain)
-        same_file = key[0] == self.builder.facts.functions[self.builder.facts.entry].path
-        inner = Frame(key, facts, self.builder.globals[key[0]] if same_file else frozenset(), chain, depth=frame.depth)
-        parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-        defaults = dict(zip([p.arg for p in parameters][::-1], function.args.defaults[::-1], strict=False))
-        for place, parameter in enumerate(parameters):
-            argument = arguments.get(parameter.arg, place)
-            if argument is None:
-                default = defaults.get(parameter.arg)
-                value = ConstFact(default.value) if isinstance(default, ast.Constant) else None
-                inner.env[parameter.arg] = Static(ast.unparse(default) if default is not None else None, value)
-            else:
-                self.bind(parameter.arg, argument, self.builder.evaluate(argument, frame), inner, frame)
-        given = [(value.text or value.pointer, name) for name, value in inner.env.items() if isinstance(value, Static)]
-        words = {said: name for said, name in given if said}
-        self.builder.graph.words[key, chain] = words
-        self.builder.graph.calls.append(CallSite(frame.key, key, position_of(node), frame.chain))
-        self.builder.body(function.body, inner)
-        if not inner.returns:
-            return Static(None)
-        if len(inner.returns) > 1 and all(isinstance(value, Node) for value in inner.returns):
-            return self.builder.passed(node, self.joined(inner), frame)
-        return self.builder.passed(node, inner.returns[-1], frame)
-
-    def bind(self, name: str, argument: ast.expr, value: Value, inner: Frame, outer: Frame) -> None:
-        """A parameter takes an argument: a tensor as a definition of its own."""
-        if isinstance(value, Node):
-            site = Site(outer.key, position_of(argument), outer.statement, outer.chain)
-            taken = Node("argument", site, value.shape, value.dims, value.bits, depth=outer.depth)
-            taken.value, taken.cheap = value, value.cheap
-            self.builder.graph.nodes.append(taken)
-            argument_of = Definition(name, site, taken, outer.depth, clonable=False, entry=inner.chain)
-            inner.env[name] = self.builder.define(argument_of, inner)
-        else:
-            inner.env[name] = value
-
-    def joined(self, inner: Frame) -> Node:
-        """One value of a helper that returns in several places."""
-        web = Web("return", inner.key)
-        for value in inner.returns:
-            assert isinstance(value, Node)
-            web.definitions.append(Definition("return", value.site, value, value.depth, clonable=False, web=web))
-        self.builder.graph.webs.append(web)
-        first = web.definitions[0].node
-        reading = Node("read", first.site, first.shape, first.dims, first.bits, depth=inner.depth, web=web)
-        self.builder.graph.nodes.append(reading)
-        return reading
-
     def text(self, node: ast.expr, frame: Frame) -> str | None:
         """A compile-time argument in the kernel's own words."""
         return static_text(node, frame.texts, frame.globals, frame.facts.expressions.get(position_of(node)))
-
-
-def _constant(node: ast.expr | None, frame: Frame) -> object:
-    if node is None:
-        return None
-    fact = frame.facts.expressions.get(position_of(node))
-    return fact.value if isinstance(fact, ConstFact) else None
-
-
-def _integer(node: ast.expr | None, frame: Frame) -> int | None:
-    value = _constant(node, frame)
-    return value if isinstance(value, int) else None
 
 
 def _tensors_in(fact: Fact | None) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tt2gl.analysis.calls import Arguments
+from tt2gl.analysis.arguments import Arguments
 from tt2gl.analysis.facts import Fact, TensorFact
 from tt2gl.analysis.frames import Frame, Value, unsupported
 from tt2gl.analysis.graph import Node
@@ -45,7 +45,7 @@ class DescriptorReader:
         if not self.builder.facts.tma:
             raise unsupported("TTG304", _NO_HARDWARE, node, frame)
         made = self.builder.evaluate(through, frame)
-        operands = self.builder.calls.operands(arguments, [("offsets", 1), ("value", 2)], frame)
+        operands = self.builder.accesses.operands(arguments, [("offsets", 1), ("value", 2)], frame)
         tensors = [value for value in operands if isinstance(value, Node)]
         shape = fact if kind == "load" else self.builder.shape_of(arguments.get("value", 2), frame)
         if not isinstance(shape, TensorFact):
@@ -57,11 +57,10 @@ class DescriptorReader:
 
     def make(self, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Static:
         """A descriptor: its block's extents as the author named them, and the pointer that it starts from."""
-        calls = self.builder.calls
         if not self.builder.facts.tma:
             raise unsupported("TTG304", _NO_HARDWARE, node, frame)
         base, block = arguments.get("base", 0), arguments.get("block_shape", 3)
-        for value in calls.operands(arguments, [("base", 0), ("shape", 1), ("strides", 2)], frame):
+        for value in self.builder.accesses.operands(arguments, [("base", 0), ("shape", 1), ("strides", 2)], frame):
             self.builder.effect(value)
         given = self.builder.evaluate(block, frame) if block is not None else ()
         parts = [part for part in given if isinstance(part, Static)] if isinstance(given, tuple) else []
@@ -71,7 +70,7 @@ class DescriptorReader:
             raise unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
         made = self.builder.node("descriptor", node, TensorFact(extents, kind.dtype), [], frame)
         made.dims = tuple(part.text for part in parts)
-        made.pointer, made.cheap = calls.pointer(base, frame), False
+        made.pointer, made.cheap = self.builder.accesses.pointer(base, frame), False
         self.builder.effect(made)
         return Static(None, fact, made.pointer, made.dims_known)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tt2gl.analysis.calls import Arguments
+from tt2gl.analysis.arguments import Arguments
 from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFact, TensorFact
 from tt2gl.analysis.frames import Frame, Value, unsupported
 from tt2gl.analysis.graph import DotSite, Node

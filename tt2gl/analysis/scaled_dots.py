@@ -12,7 +12,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tt2gl.analysis.calls import Arguments
+from tt2gl.analysis.arguments import Arguments, constant
 from tt2gl.analysis.facts import ConstFact, TensorFact
 from tt2gl.analysis.frames import Frame, unsupported
 from tt2gl.analysis.graph import DotSite, Node
@@ -55,7 +55,7 @@ def read_scaled(builder: Builder, node: ast.Call, frame: Frame) -> Node:
     if left.scale is None and right.scale is not None:
         raise unsupported("TTG302", "scaled matrix multiplication whose first operand may have no scales", node, frame)
     wide = "fp16" if "fp16" in (left.form, right.form) else "bf16"
-    fast = str(bool(_constant(arguments.get("fast_math", _OPTIONS["fast_math"]), frame)))
+    fast = str(bool(constant(arguments.get("fast_math", _OPTIONS["fast_math"]), frame)))
     upcasts = tuple(
         None if native or side.scale is None and side.form == wide else Upcast(position_of(side.at), 1 - place, fast)
         for place, side in enumerate((left, right))
@@ -88,10 +88,10 @@ def _side(builder: Builder, node: ast.Call, frame: Frame, name: str, place: int)
     parts = [arguments.get(f"{name}{suffix}", place + step) for step, suffix in enumerate(("", "_scale", "_format"))]
     elements, scale, form = parts
     k_pack = arguments.get(f"{name}_k_pack", _OPTIONS[f"{name}_k_pack"])
-    said = _constant(form, frame)
+    said = constant(form, frame)
     if elements is None or form is None or not isinstance(said, str):
         raise unsupported("TTG302", "scaled matrix multiplication in an unknown form", node, frame)
-    if k_pack is not None and not _constant(k_pack, frame):
+    if k_pack is not None and not constant(k_pack, frame):
         raise unsupported("TTG302", "scaled matrix multiplication of elements packed across rows", node, frame)
     value = builder.evaluate(elements, frame)
     scales = builder.evaluate(scale, frame) if scale is not None and not _is_none(scale, frame) else None
@@ -119,11 +119,6 @@ def _doubled(extent: str | None) -> str | None:
     if extent is None:
         return None
     return extent.removesuffix(" // 2") if extent.endswith(" // 2") else f"2 * ({extent})"
-
-
-def _constant(node: ast.expr | None, frame: Frame) -> object:
-    fact = frame.facts.expressions.get(position_of(node)) if node is not None else None
-    return fact.value if isinstance(fact, ConstFact) else None
 
 
 def _is_none(node: ast.expr, frame: Frame) -> bool:

@@ -1,0 +1,111 @@
+"""Accesses to global memory as graph nodes: loads, stores and atomics, with the parameter at an address's base."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tt2gl.analysis.arguments import Arguments
+from tt2gl.analysis.facts import ConstFact, Fact, OtherFact, TensorFact
+from tt2gl.analysis.frames import Frame, Value, unsupported
+from tt2gl.analysis.graph import Node, Web
+from tt2gl.analysis.operations import gluon_dtype, short_name
+from tt2gl.analysis.statics import Static, position_of
+
+if TYPE_CHECKING:
+    from tt2gl.analysis.builder import Builder
+
+
+class AccessReader:
+    """Turns loads, stores and atomics into nodes."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def load(self, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Value:
+        """A global load; scalars pass."""
+        operands = [("pointer", 0), ("mask", 1), ("other", 2)]
+        values = self.operands(arguments, operands, frame)
+        pointer = values[0]
+        if not isinstance(pointer, Node):
+            if isinstance(pointer, Static) and isinstance(pointer.fact, OtherFact):
+                raise unsupported("TTG303", "a block pointer", node, frame)
+            return Static(None, fact)
+        if not isinstance(fact, TensorFact):
+            fact = TensorFact(pointer.shape, f"int{pointer.bits}")
+        made = self.builder.node("load", node, fact, values, frame)
+        made.dims, made.pointer = pointer.dims, self.pointer(arguments.get("pointer", 0), frame)
+        made.function = self.spelled_pointer(arguments.get("pointer", 0), frame)
+        made.dtype = f"gl.{gluon_dtype(fact.dtype)}"
+        return made
+
+    def store(self, node: ast.Call, arguments: Arguments, frame: Frame) -> Value:
+        """A global store: pointer, value, mask."""
+        values = self.operands(arguments, [("pointer", 0), ("value", 1), ("mask", 2)], frame)
+        return self.write("store", node, arguments, values, frame)
+
+    def atomic(self, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Value:
+        """A global read-modify-write; compare-and-swap has two values and no mask."""
+        callee = short_name(ast.unparse(node.func))
+        names = [("pointer", 0), ("val", 1), ("mask", 2)]
+        if callee == "atomic_cas":
+            names = [("pointer", 0), ("cmp", 1), ("val", 2)]
+        values = self.operands(arguments, names, frame)
+        result = self.write("atomic", node, arguments, values, frame)
+        if isinstance(result, Node) and isinstance(fact, TensorFact):
+            result.bits = fact.bits
+        return result
+
+    def write(self, kind: str, node: ast.Call, arguments: Arguments, values: list[Value], frame: Frame) -> Value:
+        """The node of a store or an atomic."""
+        pointer = values[0]
+        if not isinstance(pointer, Node):
+            if isinstance(pointer, Static) and isinstance(pointer.fact, OtherFact):
+                raise unsupported("TTG303", "a block pointer", node, frame)
+            self.builder.effect(*values)
+            return Static(None)
+        fact = TensorFact(pointer.shape, f"int{pointer.bits}")
+        made = self.builder.node(kind, node, fact, values, frame)  # type: ignore[arg-type]
+        made.dims, made.cheap, made.pointer = pointer.dims, False, self.pointer(arguments.get("pointer", 0), frame)
+        if kind == "atomic":
+            # A store takes a scalar as it is; an atomic wants a tile.
+            names = [("val", 1), ("mask", 2)] if "cas" not in ast.unparse(node.func) else [("cmp", 1), ("val", 2)]
+            given = [(name, arguments.get(name, place)) for name, place in names]
+            element = "gl.int1", f"{self.spelled_pointer(arguments.get('pointer', 0), frame)}.dtype.element_ty"
+            made.scalars = tuple(
+                (position_of(argument), element[name != "mask"])
+                for name, argument in given
+                if argument is not None and not self.is_tile(argument, frame)
+            )
+        return made
+
+    def is_tile(self, argument: ast.expr, frame: Frame) -> bool:
+        """Whether an argument has a shape; one left out (None) needs none."""
+        fact = frame.facts.expressions.get(position_of(argument))
+        return isinstance(fact, TensorFact) and bool(fact.shape) or fact == ConstFact(None)
+
+    def operands(self, arguments: Arguments, names: list[tuple[str, int]], frame: Frame) -> list[Value]:
+        """Named arguments evaluated; those not given are left out."""
+        given = [arguments.get(name, place) for name, place in names]
+        return [self.builder.evaluate(argument, frame) for argument in given if argument is not None]
+
+    def pointer(self, argument: ast.expr | None, frame: Frame) -> str | None:
+        """The kernel's parameter at the base of an address: `x_ptr` in `x_ptr + row * stride + cols`."""
+        while isinstance(argument, ast.BinOp):
+            left = frame.facts.expressions.get(position_of(argument.left))
+            argument = argument.left if isinstance(left, TensorFact) and left.is_pointer else argument.right
+        if not isinstance(argument, ast.Name):
+            return None
+        bound = frame.env.get(argument.id)
+        if isinstance(bound, Web):
+            made = bound.find().definitions
+            return made[0].node.pointer if made else None
+        return bound.pointer if isinstance(bound, Static) else None
+
+    def spelled_pointer(self, argument: ast.expr | None, frame: Frame) -> str:
+        """A name in the author's address that has its dtype."""
+        for part in ast.walk(argument) if argument is not None else ():
+            fact = frame.facts.expressions.get(position_of(part)) if isinstance(part, ast.Name) else None
+            if isinstance(part, ast.Name) and isinstance(fact, TensorFact) and fact.is_pointer:
+                return part.id
+        return "pointer"
