@@ -33,6 +33,7 @@ from tt2gl.convert import convert  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
 from tt2gl.isolate import Outcome, map_isolated, preload, private_triton, run_isolated  # noqa: E402
 from tt2gl.launches import Launch, launches_for  # noqa: E402
+from tt2gl.lowering.lowered_source import has_block_pointers, without_block_pointers  # noqa: E402
 from tt2gl.report.document import document  # noqa: E402
 from tt2gl.results import Conversion, KernelReport  # noqa: E402
 from tt2gl.slicing.slicer import slice_kernel  # noqa: E402
@@ -176,6 +177,8 @@ def cases_of_file(
     path = root / file
     conversion: Conversion = convert(path, target=target, launches=launches, root=root, compile=compiled)
     source = read_source(path)
+    if not has_block_pointers():
+        source = without_block_pointers(source)
     # Sliced as if it lay beside the original: relative imports lead where they led.
     port = read_source(path.with_name(f"{path.stem}_gluon.py"), conversion.text)
     slices: dict[str, tuple[Slice, Slice | None]] = {}
