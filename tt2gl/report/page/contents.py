@@ -176,11 +176,20 @@ def _functions(text: str) -> _Places:
     except (SyntaxError, ValueError):
         return {}
     places: _Places = {}
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.FunctionDef):
             start = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
             places.setdefault(node.name, []).append((start, node.end_lineno or node.lineno))
     return places
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements of a tree: expressions are most of it, and have no functions in them."""
+    for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+        inner = getattr(node, part, ())
+        for each in inner if isinstance(inner, list) else ():
+            yield each
+            yield from _statements(each)
 
 
 def _is_body(function: str, name: str, kernels: Sequence[str], before: _Places) -> bool:

@@ -50,13 +50,16 @@ class _Gallery:
 
     def __init__(self) -> None:
         self._anchors: dict[str, str] = {}
+        self._known: dict[tuple[object, ...], list[Picture]] = {}
 
     def drawn(self, page: KernelPage) -> Iterator[tuple[NamedLayout, list[tuple[Markup, str]]]]:
         """A kernel's layouts with their pictures and captions."""
         target = get_target(page.target)
         for layout in page.layouts:
-            found = pictures(layout, target.warp_size, target.shared_memory_banks)
-            yield layout, [(self._picture(picture, page.target), picture.caption) for picture in found]
+            key = (target.name, layout.text, layout.shape, layout.bits)
+            if key not in self._known:
+                self._known[key] = pictures(layout, target.warp_size, target.shared_memory_banks)
+            yield layout, [(self._picture(picture, page.target), picture.caption) for picture in self._known[key]]
 
     def _picture(self, picture: Picture, target: str) -> Markup:
         key = f"{target} {picture.key}"

@@ -6,6 +6,7 @@ has is a linear equation over the two numbers there are; it is solved once for e
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,9 +25,7 @@ class Places:
         """The register, lane, warp and so on of an element; of several the first."""
         found = 0
         for column, coordinate in zip(self._columns, coordinates, strict=True):
-            for bit, bits in enumerate(column):
-                if coordinate >> bit & 1:
-                    found ^= bits
+            found ^= _sum(column, coordinate)
         return {name: found >> start & (1 << count) - 1 for name, start, count in self._starts}
 
     def granule(self, name: str, dimension: int) -> int:
@@ -66,6 +65,16 @@ def places_of(bases: Bases, shape: Sequence[int]) -> Places | None:
         for offset, extent in zip(offsets, shape, strict=True)
     )
     return Places(1 << spare, columns, tuple(starts))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _sum(column: tuple[int, ...], coordinate: int) -> int:
+    """What a coordinate's bits add; remembered, as every row of a picture has the same columns."""
+    found = 0
+    for bit, bits in enumerate(column):
+        if coordinate >> bit & 1:
+            found ^= bits
+    return found
 
 
 def _solved(vector: int, rows: Mapping[int, tuple[int, int]]) -> int:
