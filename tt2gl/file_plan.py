@@ -30,6 +30,7 @@ from tt2gl.matrix_layouts import (
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.plan import HOST_TILES, FilePlan, FunctionPlan, KeptFunction
 from tt2gl.rewrite.file import KEPT
+from tt2gl.rewrite.flips import FLIPPED_SOURCE, HALVINGS_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
 from tt2gl.rewrite.tiles import HOST_TILES_SOURCE, LOAD_TILE_SOURCE, STORE_TILE_SOURCE
@@ -173,6 +174,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "loaded_for_rows_layout": (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
         "load_tile": (LOAD_TILE_SOURCE,),
         "upcast": (UPCAST_SOURCE,),
+        "flipped": (HALVINGS_SOURCE, FLIPPED_SOURCE),
         "turned": (TURNED_SOURCE,),
         "store_tile": (STORE_TILE_SOURCE,),
         HOST_TILES: (HOST_TILES_SOURCE,),

@@ -106,7 +106,8 @@ class Edits:
 
     `creations`: the layout that a creating call takes. `converts`: the layout that a value is converted to.
     `replaced`: a name that stands for what was made before a loop. `indexed`: a reduction that also gives indices, or
-    gives only those (`max index`). `expansions`: how many dimensions a value gains on the left, and its rank before.
+    gives only those (`max index`), or a `flip`. `expansions`: how many dimensions a value gains on the left, and its
+    rank before.
     `fills`: a scalar that becomes a full tile (extents then dtype, and layout). `reads`, `targets`: the name that a
     variable is read or defined under. `arguments`: layouts passed to a helper. `staged`: the ring that a load's tiles
     go through (without a name: one of its own), and the layout it is read from there in (empty: taken in place).
@@ -278,7 +279,8 @@ class FunctionPlan:
             yield from (dot.layout for dot in edits.dots.values())
             yield from ("upcast(" for dot in edits.dots.values() if dot.upcasts)
             yield from (layout for pairs in edits.arguments.values() for _, layout in pairs)
-        yield from (f"{what.split()[0]}_with_index(" for what in self.edits.indexed.values())
+        for what in self.edits.indexed.values():
+            yield "flipped(" if what == "flip" else f"{what.split()[0]}_with_index("
         yield from (step.layout for steps in self.conversions.values() for step in steps)
 
 

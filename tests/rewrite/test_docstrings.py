@@ -31,6 +31,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
         {"fills": {"tl.program_id(0)[:, None]": (("1", "1", "gl.int32"), "layout")}},
     ],
     "index_reductions": [{"indexed": {"tl.argmax(scores, axis=1)": "max index"}}],
+    "flips": [{"indexed": {"tl.flip(scores, 1)": "flip"}}],
 }
 """The edits of each example that is a statement."""
 

@@ -87,7 +87,7 @@ class CallReader:
         if name in REDUCE:
             return self.reduce(name, node, arguments, tensors, frame, fact)
         if name in SCAN:
-            return self.spread(node, tensors, frame, fact, "scan")
+            return self.spread(node, tensors, frame, fact, "scan", "flip" if name == "flip" else "")
         if name == "expand_dims" and isinstance(values[0], Node):
             axis = integer(arguments.get("axis", 1), frame)
             if axis is not None:

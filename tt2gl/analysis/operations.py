@@ -30,7 +30,9 @@ REDUCTION_OPTIONS: dict[str, dict[str, int]] = {
 }
 """Where an option of a reduction stands among its arguments, the value's own place being 0."""
 
-SCAN = {"cumsum", "cumprod", "associative_scan"}
+SCAN = {"cumsum", "cumprod", "associative_scan", "flip"}
+"""The result has the operand's layout, whose elements meet along a dimension."""
+
 ATOMIC = {
     "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor",
 }  # fmt: skip

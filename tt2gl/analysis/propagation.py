@@ -279,6 +279,8 @@ class Propagation(Anchors):
             case "scan":
                 taken = self._operand_term(node)
                 self._operands(node, taken, clone)
+                if node.function:
+                    self.decisions.indexed[spot] = node.function
                 self._convert(node, taken, term, spot)
             case "join":
                 self._join(node, term, spot)

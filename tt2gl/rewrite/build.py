@@ -11,7 +11,7 @@ MARK = "_tt2gl_"
 
 ADDED = (
     "gluon", "gl", "coalesced", "paired", "widened", "max_with_index", "min_with_index",
-    "_first_max", "_first_min", "_any_max", "_any_min",
+    "_first_max", "_first_min", "_any_max", "_any_min", "flipped", "halvings",
     "mma_v2", "warpgroup_mma", "fence_async_shared",
     "mbarrier", "tma", "tma_load", "tma_store", "load_tile", "store_tile", "with_tile_layouts",
     "upcast", "turned",

@@ -13,6 +13,7 @@ from tt2gl.rewrite.creations import with_keywords, with_layout
 from tt2gl.rewrite.dots import argument, fence, first_name, is_statement, loaded, names_in, product, put, transposed
 from tt2gl.rewrite.expansions import expanded
 from tt2gl.rewrite.fills import filled
+from tt2gl.rewrite.flips import with_flipped
 from tt2gl.rewrite.hoists import Loop, before_loop
 from tt2gl.rewrite.index_reductions import with_helper
 from tt2gl.rewrite.masked import with_other
@@ -89,7 +90,8 @@ class Expressions(cst.CSTTransformer):
             if at in edits.arguments:
                 node = with_keywords(node, edits.arguments[at])
             if at in edits.indexed:
-                node = with_helper(node, self.is_method(original), edits.indexed[at])
+                what, is_method = edits.indexed[at], self.is_method(original)
+                node = with_flipped(node, is_method) if what == "flip" else with_helper(node, is_method, what)
             if at in edits.replaced:
                 node = cst.Name(edits.replaced[at])
             elif at in edits.creations:
@@ -191,7 +193,11 @@ class Expressions(cst.CSTTransformer):
 
     def is_method(self, call: cst.Call) -> bool:
         """Whether a call is of a tensor's method, not of a module's function."""
-        return isinstance(call.func, cst.Attribute) and not any("triton" in name for name in self.qualify(call.func))
+        if not isinstance(call.func, cst.Attribute):
+            return False
+        owner = call.func.value
+        is_path = isinstance(owner, (cst.Name, cst.Attribute))
+        return not is_path or not any("triton" in name for name in self.qualify(call.func))
 
     def leave_AugAssign(self, original_node: cst.AugAssign, updated_node: cst.AugAssign) -> cst.BaseSmallStatement:
         """`x += y` becomes `x = ...` where its result is converted or named anew."""
