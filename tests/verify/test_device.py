@@ -1,11 +1,11 @@
-"""What of a GPU run can be tested without one: which arguments a launch gets, the timing's plan, what is told."""
+"""What of a GPU run can be tested without one: which arguments a launch gets, what is told."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -18,16 +18,14 @@ from tt2gl.results import DeviceResult
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import read_source
-from tt2gl.verify import device
+from tt2gl.verify import device, timing
 from tt2gl.verify.device import (
     DeviceJob,
     DeviceRun,
     FileKernel,
     Participant,
     call_arguments,
-    choose_repeats,
     device_diagnostics,
-    interleave,
     load_kernel,
     run_on_device,
 )
@@ -102,42 +100,6 @@ def test_kernels_load_from_slices_and_from_files(tmp_path: Path) -> None:
 
 
 # -------------------------------------------------------------------------------------------------------- timing
-
-
-@dataclass
-class Clock:
-    """Stands in for the GPU: every run takes what it says, and is noted."""
-
-    order: list[str] = field(default_factory=list)
-
-    def run(self, name: str) -> Callable[[], object]:
-        return lambda: self.order.append(name)
-
-    def timed(self, run: Callable[[], object]) -> tuple[Any, Any]:
-        run()
-        name = self.order[-1]
-        return SimpleNamespace(elapsed_time=lambda end: {"a": 1.0, "b": 2.0, "c": 3.0}[name]), None
-
-
-def test_timing_interleaves_and_rotates_the_order() -> None:
-    clock = Clock()
-    times = interleave([clock.run("a"), clock.run("b"), clock.run("c")], clock.timed, lambda: None, repeats=3)
-    assert "".join(clock.order) == "abcbcacab"
-    assert times == [[1.0] * 3, [2.0] * 3, [3.0] * 3]
-
-
-@pytest.mark.parametrize(("seconds", "repeats"), [(1e-6, 300), (0.01, 60), (10.0, 20), (0.0, 300)])
-def test_repeats_fill_the_time_within_bounds(seconds: float, repeats: int) -> None:
-    assert choose_repeats(seconds) == repeats
-
-
-@pytest.mark.parametrize(
-    ("host", "flush", "count"), [(10e-6, 100e-6, 1), (200e-6, 100e-6, 3), (1.0, 1e-6, 64), (1e-6, 0.0, 2)]
-)
-def test_the_cache_is_flushed_until_the_launch_is_queued(host: float, flush: float, count: int) -> None:
-    assert device._flushes_to_hide(host, flush) >= 1
-    if flush:
-        assert device._flushes_to_hide(host, flush) == count
 
 
 # ---------------------------------------------------------------------------------------------- what is told
@@ -231,8 +193,8 @@ def cpu(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeKernel]:
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "CPU")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: SimpleNamespace(L2_cache_size=1))
     monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
-    monkeypatch.setattr(device, "_FLUSH_BYTES", 1 << 16)
-    monkeypatch.setattr(device, "_TIMING_SECONDS", 0.01)
+    monkeypatch.setattr(timing, "_FLUSH_BYTES", 1 << 16)
+    monkeypatch.setattr(timing, "_TIMING_SECONDS", 0.01)
     return kernels
 
 

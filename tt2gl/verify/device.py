@@ -6,10 +6,8 @@ Every job has a process of its own and a time limit, so that a hang or an illega
 from __future__ import annotations
 
 import importlib.util
-import math
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,17 +25,12 @@ from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.verify.equality import check_equality, written
 from tt2gl.verify.inputs import Inputs, UnknownInputsError, make_inputs, unknown_inputs
 from tt2gl.verify.tensors import DeviceInputs, to_device
+from tt2gl.verify.timing import milliseconds
 
 DEFAULT_SEEDS = (0, 1, 2)
 
 # torch's name of the GPU, for AMD's too.
 _DEVICE = "cuda"
-
-_WARM_UP_SECONDS = 0.1
-_TIMING_SECONDS = 0.6
-_FEWEST_REPEATS, _MOST_REPEATS = 20, 300
-# Written before every timed call, so that no input is left in the L2 cache: at least this, and four times the cache.
-_FLUSH_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -279,104 +272,18 @@ def call_arguments(function: Any, launch: Launch, inputs: DeviceInputs, options:
 def _time(
     original: Kernel, port: Kernel, before: DeviceInputs, work: DeviceInputs, rivals: Sequence[Callable[[], object]]
 ) -> list[list[float]]:
-    """Milliseconds of the original, of the original again, of the port and of rivals, interleaved on the same tensors.
+    """Milliseconds of the original, of the original again, of the port and of rivals, on the same tensors.
 
     All run on `work`, which holds the tensors `before`, or did until a rival was tried.
     """
-    import torch
-
     for name, buffer in work.buffers.items():
         buffer.restore(before.buffers[name])
     original(work)
     changed = written(before, work)
-    cache = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
-    flushed = torch.empty(max(_FLUSH_BYTES, 4 * cache), dtype=torch.int8, device=_DEVICE)
-    runs = [original.bind(work), original.bind(work), port.bind(work), *rivals]
 
-    def prepare() -> None:
+    def restore() -> None:
         # A kernel that updates in place would else work on ever larger numbers.
         for name in changed:
             work.buffers[name].restore(before.buffers[name])
-        flushed.zero_()
 
-    host = max(_host_seconds(run) for run in runs)
-    torch.cuda.synchronize()
-    flushes = _flushes_to_hide(host, _gpu_seconds(flushed.zero_))
-
-    def timed(run: Callable[[], object]) -> tuple[Any, Any]:
-        prepare()
-        for _ in range(flushes - 1):
-            flushed.zero_()
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        run()
-        end.record()
-        return start, end
-
-    def wait() -> None:
-        torch.cuda.synchronize()
-
-    warm = interleave(runs, timed, wait, repeats=_FEWEST_REPEATS // 4)
-    spent = time.perf_counter()
-    warm = interleave(runs, timed, wait, repeats=_FEWEST_REPEATS // 4)
-    spent = (time.perf_counter() - spent) / len(warm[0])
-    interleave(runs, timed, wait, repeats=max(1, math.ceil(_WARM_UP_SECONDS / spent)))
-    return interleave(runs, timed, wait, repeats=choose_repeats(spent))
-
-
-def interleave(
-    runs: Sequence[Callable[[], object]],
-    timed: Callable[[Callable[[], object]], tuple[Any, Any]],
-    wait: Callable[[], None],
-    repeats: int,
-) -> list[list[float]]:
-    """Time every run `repeats` times, in turns whose order rotates, so that drift of the clock hits all alike.
-
-    `timed` returns the events around one run, read once all are over (after `wait`).
-    """
-    events: list[list[tuple[Any, Any]]] = [[] for _ in runs]
-    for repeat in range(repeats):
-        for turn in range(len(runs)):
-            index = (repeat + turn) % len(runs)
-            events[index].append(timed(runs[index]))
-    wait()
-    return [[start.elapsed_time(end) for start, end in pairs] for pairs in events]
-
-
-def choose_repeats(seconds_a_round: float) -> int:
-    """How many rounds fill the time set aside for timing, within bounds."""
-    return max(_FEWEST_REPEATS, min(_MOST_REPEATS, math.ceil(_TIMING_SECONDS / max(seconds_a_round, 1e-9))))
-
-
-def _flushes_to_hide(host_seconds: float, flush_seconds: float) -> int:
-    """How often to flush so that the GPU is still busy when the host has queued the kernel to be timed.
-
-    Else the time between the events would include the host's, which is no kernel's fault.
-    """
-    return max(1, min(64, math.ceil(1.5 * host_seconds / max(flush_seconds, 1e-9))))
-
-
-def _host_seconds(run: Callable[[], object]) -> float:
-    """What a launch costs the host; the quickest of a few, started with nothing queued."""
-    import torch
-
-    times = []
-    for _ in range(10):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
-def _gpu_seconds(run: Callable[[], object]) -> float:
-    import torch
-
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    run()
-    start.record()
-    for _ in range(10):
-        run()
-    end.record()
-    torch.cuda.synchronize()
-    return float(start.elapsed_time(end)) / 10_000
+    return milliseconds([original.bind(work), original.bind(work), port.bind(work), *rivals], restore, _DEVICE)
