@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -72,3 +73,53 @@ def test_two_tiles_of_one_name_in_one_turn_of_a_loop_have_rings_of_their_own(mad
     )
     assert "z_buf = " in text
     assert "z_2_buf = " in text
+
+
+CALLED = """
+    @triton.jit
+    def add(s, x, b, o, start, M: tl.constexpr, SHIFT: tl.constexpr):
+        for j in range(start, start + 4):
+            s = tl.dot({}, tl.load(b + j * M * M + o).to({}.dtype), s)
+        return s
+
+
+    @triton.jit
+    def kernel(a, b, c, d, M: tl.constexpr):
+        i = tl.arange(0, M)
+        o = i[:, None] * M + i[None, :]
+        x = tl.load(a + o)
+        s = add(tl.zeros([M, M], tl.float32), x, b, o, 0, M, 0)
+        s = add(s, {}, b, o, 4, M, 1)
+        tl.store(c + o, s)
+"""
+
+
+def test_an_argument_that_is_more_than_an_operand_stays_in_registers(
+    port: Callable[..., str], launch: Callable[..., Launch]
+) -> None:
+    text = port(CALLED.format("x + SHIFT", "x", "x"), launch(POINTERS, M=64))
+    assert "x_smem" not in text
+
+
+def test_an_argument_that_a_product_reads_is_in_shared_memory_once_for_all_calls(
+    port: Callable[..., str], launch: Callable[..., Launch]
+) -> None:
+    text = " ".join(port(CALLED.format("x", "x", "x"), launch(POINTERS, M=64)).split())
+    assert text.count("x_smem, b, ") == 2
+    assert text.count("gl.allocate_shared_memory(x.dtype") == 1
+    assert "warpgroup_mma(x, " in text
+
+
+def test_kernels_that_give_a_helper_different_things_have_texts_that_compile(
+    port: Callable[..., str], launch: Callable[..., Launch]
+) -> None:
+    """One has the argument in shared memory and the other in registers."""
+    text = CALLED.format("x", "x", "x")
+    other = (
+        text[text.index("    @triton.jit\n    def kernel") :]
+        .replace("def kernel", "def other")
+        .replace("s, x", "s, x * 2")
+    )
+    both = [launch(POINTERS, M=64), replace(launch(POINTERS, M=64), kernel="other")]
+    assert port(f"{text}\n\n{other}", *both)
+    assert port(CALLED.format("x", "x", "x * 2"), both[0])

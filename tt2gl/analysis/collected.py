@@ -108,6 +108,7 @@ class Function:
     touched: bool = False
     webs: list[tuple[Context, NamedWeb]] = field(default_factory=list)
     after: dict[tuple[Position, str], list[tuple[Context, Term, Term]]] = field(default_factory=dict)
+    given: dict[str, Wanted] = field(default_factory=dict)
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -240,6 +241,8 @@ def collect(
         made = functions.setdefault(body(key), Function()).after
         for name, source, target in steps:
             made.setdefault((statement, name), []).append(((kernel, launch, chain), source, target))
+    for (key, chain, name), slot in decisions.given.items():
+        functions.setdefault(body(key), Function()).given.setdefault(name, {})[kernel, launch, chain] = slot
 
 
 class Labels:

@@ -268,6 +268,9 @@ class Planner:
         conversions: dict[Position, list[Conversion]] = {}
         for (statement, variable), steps in function.after.items():
             made = conversions.setdefault(statement, [])
+            if statement == ENTRY and variable in function.given:
+                # Some callers have it in shared memory already.
+                raise Conflict(key, ENTRY, [function.given[variable], {context: term for context, _, term in steps}])
             for context, source, target in steps:
                 layout = self._spelled(key, {context: target}, statement)
                 into = labels.label(variable, context, target)

@@ -9,13 +9,14 @@ follows are Coalesce and RemoveLayoutConversions (forward from anchors, backward
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.analysis.anchors import Anchors, in_ring, merges_pairs
 from tt2gl.analysis.facts import CallChain, Instruction, Position
 from tt2gl.analysis.graph import Definition, DotSite, FunctionKey, Node, Site, Web
 from tt2gl.analysis.memory import Classes, Scene
+from tt2gl.analysis.memory_arguments import caller_value
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Widened, halved, packed
 from tt2gl.plan import ENTRY
@@ -84,6 +85,7 @@ class Decisions:
     """What propagation decided for one launch, by place in the source.
 
     `unconverted`: the layouts of values that are as they are wanted, for a text that another launch has converted.
+    `given`: the parameters of helpers that come in shared memory.
     """
 
     creations: dict[Spot, Term] = field(default_factory=dict)
@@ -102,6 +104,7 @@ class Decisions:
     dots: dict[Spot, tuple[Term, DotWant]] = field(default_factory=dict)
     webs: list[NamedWeb] = field(default_factory=list)
     after: dict[tuple[FunctionKey, Position, CallChain], list[tuple[str, Term, Term]]] = field(default_factory=dict)
+    given: dict[tuple[FunctionKey, CallChain, str], Stored] = field(default_factory=dict)
 
 
 class Propagation(Anchors):
@@ -345,7 +348,8 @@ class Propagation(Anchors):
             return False
         spot, web = Spot(operand.site, clone), operand.web.find() if operand.web is not None else None
         if web is not None and web.natural is not None and (made := self._made_outside(web, operand)) is not None:
-            self._after(made, web.name, web.natural, slot)
+            if not self._given(web, made, lambda value: self.cores.reloaded(dot, place, value, self.graph)):
+                self._after(made, web.name, web.natural, slot)
             self.decisions.reads[spot] = (web.name, slot)
         elif isinstance(operand.natural, Root | Widened) and not self.cores.is_accumulator(operand.natural):
             return False
@@ -367,7 +371,8 @@ class Propagation(Anchors):
         web = operand.web.find() if operand.web is not None else None
         if web is not None and (made := self._made_once(web)) is not None:
             natural = web.natural if web.natural is not None else self.settle(operand, clone)
-            self._after(made, web.name, natural, slot)
+            if not self._given(web, made, lambda value: self.cores.stored(dot, place, value, self.graph, turned)):
+                self._after(made, web.name, natural, slot)
             self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
             return
         if operand.kind == "upcast":
@@ -375,6 +380,21 @@ class Propagation(Anchors):
         else:
             self.settle(operand, clone)
         self.decisions.stores[Spot(operand.site, clone)] = slot
+
+    def _given(self, web: Web, made: Definition, stored: Callable[[Node], Stored | None]) -> bool:
+        """Have a helper's argument in shared memory in its caller, where it can be; whether it is."""
+        found = caller_value(self.graph, web, made)
+        if found is None:
+            return False
+        value, given, defined = found
+        spot, slot = Spot(value.site, None), stored(value)
+        if spot in self.decisions.converts or given.natural is None or slot is None:
+            return False
+        self._after(defined, given.name, given.natural, slot)
+        self.decisions.reads[spot] = (given.name, slot)
+        self.decisions.unconverted.pop(spot, None)
+        self.decisions.given[web.function, made.entry or (), web.name] = slot
+        return True
 
     def _upcast(self, node: Node, term: Term | None, clone: Clone) -> None:
         """Have an operand's elements in the layout that its 16 bits are wanted in, where they can be: as they come."""

@@ -1,0 +1,46 @@
+"""Arguments of helpers that only products read: their caller puts them into shared memory, once for all its calls.
+
+acc = attend(acc, q, k_ptrs, 0, full)           # before: each call puts `q` into shared memory on its entry
+acc = attend(acc, q, k_ptrs, full, end)
+
+q_smem = gl.allocate_shared_memory(...)         # after
+acc = attend(acc, q_smem, k_ptrs, 0, full)
+acc = attend(acc, q_smem, k_ptrs, full, end)
+
+Triton sees both calls at once, and has one tile. A value that a second call puts there again stays in registers
+through the first one's loop: 28 of them spill on sm80, in an attention of two phases with tiles of 128x64.
+"""
+
+from __future__ import annotations
+
+from tt2gl.analysis.graph import Definition, Graph, Node, Web
+
+Given = tuple[Node, Web, Definition]
+"""What a parameter is given, what that is called in the caller, and where it is made."""
+
+
+def caller_value(graph: Graph, web: Web, made: Definition) -> Given | None:
+    """What a parameter is given, where its callers can put it into shared memory.
+
+    All must, as the helper has one text: each gives it a name that is made in one place, and the helper reads the
+    parameter nowhere but as one product's operand.
+    """
+    alike = [
+        each for each in graph.webs if each.merged is None and (each.name, each.function) == (web.name, web.function)
+    ]
+    given = [_given(graph, each, definition) for each in alike for definition in each.definitions if definition.entry]
+    return None if any(each is None for each in given) else _given(graph, web, made)
+
+
+def _given(graph: Graph, web: Web, made: Definition) -> Given | None:
+    value = made.node.value
+    if made.entry is None or made.node.kind != "argument" or value is None or value.kind != "read" or value.web is None:
+        return None
+    given = value.web.find()
+    if given.natural is None or len(given.definitions) != 1 or given.definitions[0].entry is not None:
+        return None
+    reads = [node for node in graph.nodes if node.kind == "read" and node.web is not None and node.web.find() is web]
+    operands = [operand for node in graph.nodes if node.kind == "dot" for operand in node.operands[:2]]
+    if len(web.definitions) != 1 or len(reads) != 1 or not any(operand is reads[0] for operand in operands):
+        return None
+    return value, given, given.definitions[0]
