@@ -1,7 +1,7 @@
 """tt2gl: lift Triton kernels into explicit Gluon.
 
-The library is what the command line calls: `convert`, `verify` and `record`, the launches they take and the values
-they return. Names load on first use, so that `import tt2gl` imports neither Triton nor LibCST.
+The library is what the command line calls: `convert`, `verify`, `port` and `record`, the launches they take and the
+values they return. Names load on first use, so that `import tt2gl` imports neither Triton nor LibCST.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
     from tt2gl.launch_file import read_launches
     from tt2gl.launches import Launch
+    from tt2gl.port.api import Port, PortedFile, port
+    from tt2gl.port.jobs import Settings
     from tt2gl.record.api import Recording, record
     from tt2gl.results import CompileResult, Conversion, DeviceResult, KernelReport, Metrics
     from tt2gl.verify.api import verify
@@ -32,9 +34,13 @@ __all__ = [
     "KernelReport",
     "Launch",
     "Metrics",
+    "Port",
+    "PortedFile",
     "Recording",
+    "Settings",
     "Severity",
     "convert",
+    "port",
     "read_launches",
     "record",
     "verify",
@@ -43,12 +49,19 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("Diagnostic", "DiagnosticError", "ExitCode", "Severity"), "tt2gl.diagnostics"),
     **dict.fromkeys(("CompileResult", "Conversion", "DeviceResult", "KernelReport", "Metrics"), "tt2gl.results"),
+    **dict.fromkeys(("Port", "PortedFile"), "tt2gl.port.api"),
     "Launch": "tt2gl.launches",
     "Recording": "tt2gl.record.api",
+    "Settings": "tt2gl.port.jobs",
     "read_launches": "tt2gl.launch_file",
 }
 # Modules that share the name of the function they are there for, and where that function is.
-_FUNCTIONS = {"convert": "tt2gl.convert", "verify": "tt2gl.verify.api", "record": "tt2gl.record.api"}
+_FUNCTIONS = {
+    "convert": "tt2gl.convert",
+    "port": "tt2gl.port.api",
+    "record": "tt2gl.record.api",
+    "verify": "tt2gl.verify.api",
+}
 
 
 class _FunctionModule(ModuleType):

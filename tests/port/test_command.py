@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tt2gl.check.lock import NAME as LOCK
+from tt2gl.check.lock import Lock, read_lock, write_lock
 from tt2gl.cli import main
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.port import api
@@ -103,6 +105,28 @@ def test_options_are_handed_on(ported: Ported) -> None:
     main([*places, *how, "--launches", "L.json", "--root", "src"])
     (call,) = ported[1]
     assert (call["directory"], call["out"], call["targets"]) == (Path("k"), Path("out"), ["sm90", "gfx942"])
-    assert (call["jobs"], call["resume"]) == (3, True)
+    assert (call["jobs"], call["resume"], call["scheduler"]) == (3, True, None)
     simulation = SimulationOptions(seeds=1)
     assert call["settings"] == Settings((), Path("src"), 9.0, (), ("hoist",), "simulate", simulation)
+
+
+def test_a_scheduler_instead_of_jobs(ported: Ported) -> None:
+    ported[0].append(file(report("a")))
+    main(["port", "k", "--out", "out", "--scheduler", "tcp://node:8786"])
+    assert ported[1][0]["scheduler"] == "tcp://node:8786"
+    with pytest.raises(SystemExit):
+        main(["port", "k", "--out", "out", "--scheduler", "tcp://node:8786", "--jobs", "2"])
+
+
+def test_a_lock_knows_the_ports(ported: Ported) -> None:
+    ported[0].extend([file(report("a")), PortedFile("k/b.py", "out/b.py", False, "sm90", (report("b", "kept"),), ())])
+    for name in ("k", "out"):
+        Path(name).mkdir()
+        Path(name, "a.py").write_text(f"# {name}\n")
+    assert main(["port", "k", "--out", "out"]) == 2
+    assert not Path(LOCK).exists()
+    write_lock(Path(LOCK), Lock())
+    main(["port", "k", "--out", "out"])
+    lock = read_lock(Path(LOCK))
+    assert lock is not None
+    assert {name: (port.original, port.target) for name, port in lock.ports.items()} == {"out/a.py": ("k/a.py", "sm90")}

@@ -26,7 +26,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     target_help = "architecture; may be given again (default: the GPU present, else sm90)"
     parser.add_argument("--target", action="append", default=[], metavar="T", help=target_help)
     jobs_help = "how many files to work on at a time (default: as many as there are cores)"
-    parser.add_argument("--jobs", type=count, metavar="N", help=jobs_help)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--jobs", type=count, metavar="N", help=jobs_help)
+    scheduler_help = "work on the cluster of this Dask scheduler (tcp://HOST:8786); needs tt2gl[dask]"
+    where.add_argument("--scheduler", metavar="ADDRESS", help=scheduler_help)
     resume_help = "go on with a port that was interrupted: what its journal has is not done again"
     parser.add_argument("--resume", action="store_true", help=resume_help)
     report_help = "also write report.html, report.md and report.json into this folder"
@@ -63,12 +66,14 @@ def run(arguments: argparse.Namespace, run: Run) -> None:
                     settings=settings,
                     jobs=arguments.jobs,
                     resume=arguments.resume,
+                    scheduler=arguments.scheduler,
                     layouts=arguments.report is not None,
                     on_progress=on_progress,
                 )
         except KeyboardInterrupt:
             say(f"{arguments.out}: {seen['done']} of {seen['total']} files are done; go on with --resume")
             raise
+        _note(ported, config)
         _tell(ported, arguments, run)
         if arguments.report is not None:
             _report(ported, arguments)
@@ -89,6 +94,17 @@ def _settings(arguments: argparse.Namespace, config: Config) -> Settings:
         run=arguments.run,
         simulation=simulation_options(arguments),
     )
+
+
+def _note(ported: Port, config: Config) -> None:
+    """Have the project's lock, where there is one, say what the ports were made of."""
+    from tt2gl.check.ports import note_port
+    from tt2gl.check.project import find_home
+
+    home = find_home(Path.cwd(), config.folder)
+    for file in ported.files:
+        if any(report.status == "converted" for report in file.kernels):
+            note_port(Path(file.output), Path(file.path), file.target, home)
 
 
 def _tell(ported: Port, arguments: argparse.Namespace, run: Run) -> None:

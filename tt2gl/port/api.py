@@ -13,6 +13,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.files import read_if_there, write_text
 from tt2gl.isolate import Outcome, map_isolated, preload
 from tt2gl.launch_file import launch_to_json
+from tt2gl.port.cluster import Cluster, connected
 from tt2gl.port.jobs import Converted, ConvertJob, Settings, VerifyJob, run_convert, run_layouts, run_verify
 from tt2gl.port.journal import (
     NAME,
@@ -83,12 +85,14 @@ def port(
     settings: Settings | None = None,
     jobs: int | None = None,
     resume: bool = False,
+    scheduler: str | None = None,
     layouts: bool = False,
     on_progress: Progress | None = None,
 ) -> Port:
     """Port every file of `directory` into `out`, or for several targets into `out/TARGET`; other files are copied.
 
-    `jobs` files are worked on at a time (default: the cores there are). With `resume`, results that the journal in
+    `jobs` files are worked on at a time (default: the cores there are), or on the cluster of the Dask `scheduler` as
+    many as its workers take. With `resume`, results that the journal in
     `out` has already are taken from it; with `layouts`, those that the ports name are looked at too. Raises
     DiagnosticError where the folder cannot be read, `out` cannot be written or holds something else (TTG006), and for
     an unknown target.
@@ -97,8 +101,10 @@ def port(
     names = list(dict.fromkeys(get_target(name).name for name in targets)) or [default_target().name]
     tree = read_tree(Path(directory), out)
     _check_output(out)
-    with Journal(out / NAME, resume=resume) as journal:
-        crew = _Crew(journal, jobs or available_cores(), on_progress)
+    with ExitStack() as rest, Journal(out / NAME, resume=resume) as journal:
+        cluster = rest.enter_context(connected(scheduler)) if scheduler is not None else None
+        size = cluster.width if cluster is not None else jobs or available_cores()
+        crew = _Crew(journal, size, on_progress, cluster)
         outputs = {name: out / name if len(names) > 1 else out for name in names}
         works = [(name, place) for name in names for place in tree.candidates]
         converted = dict(zip(works, _convert(works, tree, settings, crew), strict=True))
@@ -131,10 +137,13 @@ class _Crew:
     journal: Journal
     size: int
     on_progress: Progress | None
+    cluster: Cluster | None = None
 
     @property
     def cores(self) -> int:
-        """Cores for each of the jobs that run beside each other."""
+        """Cores for each of the jobs that run beside each other; of a cluster's machines, one."""
+        if self.cluster is not None:
+            return 1
         return max(1, available_cores() // self.size)
 
     def do(
@@ -162,10 +171,12 @@ class _Crew:
             done += 1
             self._tell(step, done, len(jobs))
 
-        if waiting:
-            preload()
         arguments = [(jobs[index],) for index in waiting]
-        map_isolated(function, arguments, workers=self.size, timeout=timeout, on_done=on_done)
+        if waiting and self.cluster is not None:
+            self.cluster.map(function, arguments, timeout=timeout, on_done=on_done)
+        elif waiting:
+            preload()
+            map_isolated(function, arguments, workers=self.size, timeout=timeout, on_done=on_done)
         return (self.journal.entries[key] for key in keys)
 
     def _tell(self, step: str, done: int, total: int) -> None:
@@ -220,7 +231,7 @@ def _verify(
     """The conversions' reports with what verification found of the kernels that were ported."""
     works = [work for work, found in converted.items() if any(each.status == "converted" for each in found.kernels)]
     if settings.run == "gpu":
-        crew = replace(crew, size=1)
+        crew = replace(crew, size=1, cluster=None)
     elif settings.simulation.memory_limit:
         share = replace(settings.simulation, memory_limit=max(1, settings.simulation.memory_limit // crew.size))
         settings = replace(settings, simulation=share)
