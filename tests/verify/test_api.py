@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tt2gl.convert import convert
 from tt2gl.diagnostics import DiagnosticError, ExitCode
 from tt2gl.isolate import Outcome
 from tt2gl.launches import Launch
-from tt2gl.results import DeviceResult
+from tt2gl.results import Conversion, DeviceResult
 from tt2gl.targets import get_target
+from tt2gl.verify import api
 from tt2gl.verify.api import verify
 from tt2gl.verify.device import DeviceJob, DeviceRun
 
@@ -64,6 +68,21 @@ def test_every_target_is_converted_for_and_compared(kernel: tuple[Path, tuple[La
         assert report.diagnostics == ()
     assert sorted(done) == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert [found.name for found in path.parent.iterdir()] == ["copy.py"]
+
+
+def test_a_port_that_does_not_compile_is_converted_again_as_convert_does(
+    kernel: tuple[Path, tuple[Launch, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_a_defect(*given: Any, **options: Any) -> Conversion:
+        made = convert(*given, **options)
+        broken = options["target"] == "sm80" and not options["compile"]
+        return replace(made, text=made.text.replace("gl.store(", "gl.no_such_store(")) if broken else made
+
+    monkeypatch.setattr(api, "convert", with_a_defect)
+    path, launches = kernel
+    reports = verify(path, targets=["sm80", "sm90"], launches=launches)
+    assert [report.target for report in reports] == ["sm80"] * len(launches) + ["sm90"] * len(launches)
+    assert {report.status for report in reports} == {"converted"}
 
 
 def test_a_worse_port_is_told_with_its_target(kernel: tuple[Path, tuple[Launch, ...]]) -> None:
