@@ -193,8 +193,10 @@ def test_a_step_by_name_is_taken_to_be_positive_where_a_loop_may_count_down() ->
 def test_a_loop_of_64_bits_has_its_prologue_counted_in_32() -> None:
     spec = replace(rings(), wide=frozenset({"k"}))
     made = written("for k in range(0, n):\n    a = _tt2gl_ring_a(a_ptr + k)\n", spec)
-    assert "    k = gl.to_tensor(0).to(gl.int64) + s\n" in made
+    assert "    k = gl.to_tensor(0).to(gl.to_tensor(n).dtype) + s\n" in made
     assert "    copy(a_buf.index(s), a_ptr + k, mask=k < n)\n" in made
+    made = written("for k in range(m, n):\n    a = _tt2gl_ring_a(a_ptr + k)\n", spec)
+    assert "    k = gl.to_tensor(m).to(gl.int64) + s\n" in made
 
 
 def test_a_bound_that_the_loop_changes_is_kept() -> None:

@@ -44,11 +44,16 @@ class Count:
 
     def at(self, number: str) -> str:
         """The variable in an iteration, by its number."""
-        lower = f"gl.to_tensor({self.lower}).to(gl.int64)" if self.wide else self.lower
+        lower = f"gl.to_tensor({self.lower}).to({self._dtype})" if self.wide else self.lower
         if self.downwards:
             return f"{lower} - {number} * {operand(self.step[1:].strip())}"
         times = number if self.step == "1" else f"{number} * {operand(self.step)}"
         return times if lower == "0" else f"{lower} + {times}"
+
+    @property
+    def _dtype(self) -> str:
+        """The type of a variable that has 64 bits under some launch: one that counts from a number has its bound's."""
+        return f"gl.to_tensor({self.upper}).dtype" if self.step_known and self.lower.isdigit() else "gl.int64"
 
     def further(self, iterations: Amount) -> str:
         """The variable that many iterations on."""
