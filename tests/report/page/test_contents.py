@@ -19,8 +19,8 @@ def test_kernels_have_their_part_of_the_difference_and_files_the_rest() -> None:
     found = contents("t", [sides()])
     add, sort = found.kernels
     assert (add.line, add.lines, sort.lines) == (4, 4, 4)
-    assert next(row.text for row in add.difference.rows if row.sign == "+") == "@gluon.jit"
-    assert sort.difference.rows == ()
+    assert next(row.text for row in add.bodies[0].difference.rows if row.sign == "+") == "@gluon.jit"
+    assert sort.bodies == ()
     (file,) = found.files
     assert [(row.sign, row.after, row.text) for row in file.difference.rows if row.sign != " "] == [
         ("+", 2, "from triton.experimental import gluon")
@@ -28,19 +28,22 @@ def test_kernels_have_their_part_of_the_difference_and_files_the_rest() -> None:
 
 
 def test_bodies_that_a_kernel_chooses_from_are_its_own() -> None:
-    body = "\n\n@gluon.jit\ndef add_kernel_wide(x_ptr):\n    pass\n\n\ndef helper(): ...\n"
+    body = "\n\n\n@gluon.jit\ndef add_kernel_wide(x_ptr):\n    pass\n\n\ndef helper(): ...\n"
     found = contents("t", [replace(sides(), port=PORT + body)])
-    assert "+def add_kernel_wide(x_ptr):" in found.kernels[0].difference.text
+    wide, chooses = found.kernels[0].bodies
+    assert (wide.name, chooses.name) == ("add_kernel_wide", "add_kernel")
+    assert (wide.difference.removed, chooses.difference.removed) == (4, 0)
+    assert "+def add_kernel_wide(x_ptr):" in found.kernels[0].diff.split("\n")
     assert "+def helper(): ..." in found.files[0].difference.text
     assert "add_kernel_wide" not in found.files[0].difference.text
     # One that the author has is nobody's.
     found = contents("t", [replace(sides(), original=ORIGINAL + body, port=PORT + body)])
-    assert "add_kernel_wide" not in found.kernels[0].difference.text
+    assert "add_kernel_wide" not in found.kernels[0].diff
 
 
 def test_a_text_that_is_no_python_has_no_places() -> None:
     found = contents("t", [replace(sides(), original="def (", port="def (")])
-    assert (found.kernels[0].line, found.kernels[0].difference.rows) == (0, ())
+    assert (found.kernels[0].line, found.kernels[0].bodies) == (0, ())
 
 
 def test_reasons_say_what_is_held_back_and_how_much_that_is() -> None:

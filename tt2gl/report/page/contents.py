@@ -29,8 +29,19 @@ class FileSides:
 
 
 @dataclass(frozen=True)
+class Body:
+    """A function that a kernel became, and how it differs from the kernel."""
+
+    name: str
+    difference: Difference
+
+
+@dataclass(frozen=True)
 class KernelPage:
-    """One kernel on one target, under all its launches. `lines` are those of its source, `anchor` its place."""
+    """One kernel on one target, under all its launches. `lines` are those of its source, `anchor` its place.
+
+    `bodies` are several where it chooses one when it is compiled: then those first, and last what chooses.
+    """
 
     anchor: str
     name: str
@@ -41,7 +52,7 @@ class KernelPage:
     lines: int
     reports: tuple[KernelReport, ...]
     diagnostics: tuple[Diagnostic, ...]
-    difference: Difference
+    bodies: tuple[Body, ...]
     layouts: tuple[NamedLayout, ...]
 
     @property
@@ -60,6 +71,11 @@ class KernelPage:
         by = dict.fromkeys("GPU" if report.device else "simulated" for report in self.reports if _ran(report))
         many = sum(_ran(report) for report in self.reports)
         return f"{how} ({', '.join(by)}, {many} of {len(self.reports)})"
+
+    @property
+    def diff(self) -> str:
+        """The differences of all its functions, each under its name."""
+        return "\n".join(f"@@ {body.name}\n{body.difference.text}" for body in self.bodies)
 
     @property
     def speed(self) -> float | None:
@@ -128,7 +144,7 @@ def contents(title: str, files: Sequence[FileSides]) -> Contents:
     for number, sides in enumerate(files):
         before, after = _functions(sides.original), _functions(sides.port)
         names = list(dict.fromkeys(report.kernel for report in sides.kernels))
-        bodies = {name: [each for each in after if _is_body(each, name, names, before)] for name in names}
+        bodies = {name: _bodies(name, names, before, after) for name in names}
         for name in names:
             kernels.append(_kernel(f"k{number}-{name}", name, sides, before, bodies[name], after))
         taken = [place for each in bodies.values() for name in each for place in after[name]]
@@ -159,13 +175,17 @@ def _kernel(
     reports = tuple(report for report in sides.kernels if report.kernel == name)
     status = next(status for status in _WORST if any(report.status == status for report in reports))
     places = before.get(name, [])
-    old, new = _cut(sides.original, places), _cut(sides.port, [place for body in bodies for place in after[body]])
+    old = _cut(sides.original, places)
+    found = []
+    for body in bodies:
+        chooses = body == name and len(bodies) > 1
+        change = difference([] if chooses else old, _cut(sides.port, after[body]))
+        found += [Body(body, change)] if change.rows else []
     diagnostics = tuple(dict.fromkeys(each for report in reports for each in report.diagnostics))
     layouts = tuple(layout for layout in sides.layouts if layout.kernel == name)
     line = places[0][0] + 1 if places else 0
-    change = difference(old, new)
     return KernelPage(
-        anchor, name, sides.path, line, sides.target, status, len(old), reports, diagnostics, change, layouts
+        anchor, name, sides.path, line, sides.target, status, len(old), reports, diagnostics, tuple(found), layouts
     )
 
 
@@ -192,12 +212,14 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
             yield from _statements(each)
 
 
-def _is_body(function: str, name: str, kernels: Sequence[str], before: _Places) -> bool:
-    """Whether a port's function is a kernel, or one of the bodies that it chooses from: new, and named after it."""
-    if function == name:
-        return True
-    owners = [kernel for kernel in kernels if function.startswith(f"{kernel}_")]
-    return function not in before and name == max(owners, key=len, default=None)
+def _bodies(name: str, kernels: Sequence[str], before: _Places, after: _Places) -> list[str]:
+    """A port's functions that are a kernel: the bodies that it chooses from, new and named after it, and itself."""
+    found = [each for each in after if each not in before and each != name and _owner(each, kernels) == name]
+    return [*found, *([name] if name in after else [])]
+
+
+def _owner(function: str, kernels: Sequence[str]) -> str | None:
+    return max((kernel for kernel in kernels if function.startswith(f"{kernel}_")), key=len, default=None)
 
 
 def _cut(text: str, places: Sequence[tuple[int, int]]) -> _Lines:

@@ -9,7 +9,6 @@ from tt2gl.diagnostics import Diagnostic
 from tt2gl.report.document import header
 from tt2gl.report.page import tables
 from tt2gl.report.page.contents import Contents, KernelPage
-from tt2gl.report.page.differences import Difference
 
 # What Markdown, or the HTML in it, would read as its own.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -33,7 +32,7 @@ def markdown(contents: Contents) -> str:
     for file in contents.files:
         parts.append(f"### {_plain(file.path)} ({file.target})")
         parts += [_told(file.diagnostics)] if file.diagnostics else []
-        parts += [_fenced(file.difference)] if file.difference.rows else []
+        parts += [_fenced(file.difference.text)] if file.difference.rows else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -78,8 +77,8 @@ def _kernel(page: KernelPage) -> Iterator[str]:
     if page.layouts:
         lines = (f"`{each.name}` = `{each.text}`, {' × '.join(map(str, each.shape))}" for each in page.layouts)
         yield "\n".join(f"- {line.rstrip(', ')}" for line in lines)
-    if page.difference.rows:
-        yield _fenced(page.difference)
+    if page.bodies:
+        yield _fenced(page.diff)
 
 
 def _told(diagnostics: Sequence[Diagnostic]) -> str:
@@ -95,8 +94,8 @@ def _plain(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def _fenced(difference: Difference) -> str:
+def _fenced(diff: str) -> str:
     """A block whose fence is longer than any in it."""
-    longest = max((len(run) for run in re.findall("`+", difference.text)), default=0)
+    longest = max((len(run) for run in re.findall("`+", diff)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}diff\n{difference.text}\n{fence}"
+    return f"{fence}diff\n{diff}\n{fence}"

@@ -186,7 +186,9 @@ def _picture(
     widest = max(len(box.label) for box in boxes)
     narrowest = min(box.width for box in boxes)
     cell = max((6 * widest + 6) / narrowest, 8.0)
-    cell = min(cell, 720 / width) if width * cell > 720 else cell
+    every = max(width // 8, 1)
+    tick = 6 * len(str((width - 1) // every * every * steps[1])) + 4
+    cell = max(min(cell, 720 / width), tick / every)
     paths: dict[int, list[str]] = {}
     labels = []
     for box in boxes:
@@ -201,7 +203,6 @@ def _picture(
         f'<text class="axis" x="{_MARGIN - 4}" y="{_TOP + row * _HEIGHT + 11}">{row * row_step}</text>'
         for row in range(height)
     ]
-    every = max(width // 8, 1)
     columns = [
         f'<text class="tick" x="{_number(_MARGIN + column * cell)}" y="{_TOP - 4}">{column * steps[1]}</text>'
         for column in range(0, width, every)

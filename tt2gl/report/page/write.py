@@ -46,7 +46,7 @@ def report_document(found: Contents, files: Sequence[FileSides]) -> JsonDocument
         page = pages[entry["file"], entry["kernel"], entry["target"]]
         if page.anchor not in described:  # once a kernel, with its first launch
             described.add(page.anchor)
-            entry |= {"diff": page.difference.text, "layouts": [asdict(layout) for layout in page.layouts]}
+            entry |= {"diff": page.diff, "layouts": [asdict(layout) for layout in page.layouts]}
     told["reasons"] = [
         {
             "code": reason.code,
