@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.dot_formulas import NoFormulaError
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.frames import Unsupported
 from tt2gl.analysis.naming import listed
-from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.file_plan import keep_conflict, left_as_they_are, same_file
 from tt2gl.kernel_state import Kernel

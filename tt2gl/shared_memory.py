@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.naming import unused
-from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.kernel_state import Kernel
 from tt2gl.launches import Launch

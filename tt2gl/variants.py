@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.conditions import Case, Decision, decided, renamed, tellings
 from tt2gl.analysis.facts import LaunchFacts
@@ -17,7 +18,7 @@ from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.groups import alike, fitting, grouped, labels, parted, traits
 from tt2gl.analysis.kernel import analyse
 from tt2gl.analysis.naming import unused
-from tt2gl.analysis.planner import KernelAnalysis, Planner
+from tt2gl.analysis.planner import Planner
 from tt2gl.launches import Launch
 from tt2gl.plan import Dispatch, Stages
 from tt2gl.slicing.slices import Slice

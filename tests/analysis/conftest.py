@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.kernel import analyse, observe_job
-from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.convert import convert
 from tt2gl.isolate import preload, run_isolated
 from tt2gl.launches import Launch, Options

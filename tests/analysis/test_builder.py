@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.frames import Unsupported
 from tt2gl.analysis.graph import Graph
-from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.launches import Launch
 
 Analysed = Callable[..., KernelAnalysis]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.memory import LayoutClass, evaluated, pointee_bits
-from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.launches import Launch
 
 Analysed = Callable[..., KernelAnalysis]

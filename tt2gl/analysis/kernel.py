@@ -6,12 +6,12 @@ import ast
 from collections.abc import Sequence
 from pathlib import Path
 
+from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.builder import Builder
 from tt2gl.analysis.coverage import first_unreached, unreached_creations
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.frontend import observe
 from tt2gl.analysis.memory import Classes, Scene
-from tt2gl.analysis.planner import KernelAnalysis
 from tt2gl.analysis.propagation import propagated
 from tt2gl.analysis.staging import staged_loads
 from tt2gl.analysis.tensor_cores import TensorCores

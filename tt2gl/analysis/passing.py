@@ -1,0 +1,173 @@
+"""What functions hand to the helpers they call: layouts, the number of stages, extents of what is allocated.
+
+A helper has one text for all its callers: each distinct layout that they want becomes a constexpr parameter of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tt2gl.analysis.analysed import KernelAnalysis
+from tt2gl.analysis.collected import Body, Context, Function, Wanted
+from tt2gl.analysis.facts import Position
+from tt2gl.analysis.graph import CallSite
+from tt2gl.analysis.naming import unused
+from tt2gl.analysis.terms import root_of, skeleton
+from tt2gl.plan import STAGES, Stages
+
+Spelled = Callable[[Body, Wanted, Position], str]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a helper under one launch, with the bodies that the launch has of both functions."""
+
+    kernel: int
+    launch: int
+    site: CallSite
+    caller: Body
+    callee: Body
+
+
+class Passing:
+    """The parameters of helpers, and the arguments for them, under all launches.
+
+    `parameters`: those for layouts, by helper. `staged`: the functions that pipeline loops, or call one that does, and
+    what each knows the number of stages by. `borrowed`: the kernel's parameters that helpers need for extents.
+    """
+
+    def __init__(
+        self,
+        analyses: Sequence[KernelAnalysis],
+        kernels: Mapping[Body, KernelAnalysis],
+        functions: dict[Body, Function],
+    ) -> None:
+        self._analyses, self._kernels, self._functions = analyses, kernels, functions
+        self.parameters: dict[Body, dict[str, Wanted]] = {}
+        self._passed: dict[tuple[Body, Position], dict[str, Wanted]] = {}
+        self.calls = [
+            Call(place, launch, call, analysis.body(call.caller), analysis.body(call.callee))
+            for place, analysis in enumerate(analyses)
+            for launch, scene in enumerate(analysis.scenes)
+            for call in scene.graph.calls
+        ]
+        self._pass_layouts()
+        self.staged = self._staged()
+        self.borrowed = self._borrowed()
+
+    def bodies(self, key: Body) -> dict[int, str]:
+        """The helpers that a function calls in a text of their own: its name, by the line of the helper's `def`."""
+        return {call.callee[1]: call.callee[2] for call in self.calls if call.caller == key and call.callee[2]}
+
+    def layouts(self, key: Body) -> list[Wanted]:
+        """The layouts that a function hands on."""
+        return [terms for (caller, _), names in self._passed.items() if caller == key for terms in names.values()]
+
+    def arguments(
+        self, key: Body, spelled: Spelled, inside: Callable[[Position], bool]
+    ) -> dict[Position, tuple[tuple[str, str], ...]]:
+        """What a function hands on by its calls at the places `inside`, as source. Raises `Conflict`."""
+        passed = {p: names for (caller, p), names in self._passed.items() if caller == key and inside(p)}
+        extents = {p: names for p, names in self._extents(key).items() if inside(p)}
+        stages = {p: pair for p, pair in self._stage_arguments(key).items() if inside(p)}
+        return {
+            position: (
+                *extents.get(position, ()),
+                *((name, spelled(key, wanted, position)) for name, wanted in passed.get(position, {}).items()),
+                *((stages[position],) if position in stages else ()),
+            )
+            for position in {**passed, **stages, **extents}
+        }
+
+    def _pass_layouts(self) -> None:
+        """Give every edited helper its parameters, innermost first, and its callers what they must pass."""
+        calls = sorted(self.calls, key=lambda call: -len(call.site.context))
+        for callee in dict.fromkeys(call.callee for call in calls):
+            self._parametrise(callee)
+            for call in calls:
+                if call.callee != callee:
+                    continue
+                place, launch, site = call.kernel, call.launch, call.site
+                inside: Context = (place, launch, ((call.caller[0], *site.position[:2]), *site.context))
+                for name, wanted in self.parameters[callee].items():
+                    # A call that takes another branch than the one with this layout is given it all the same.
+                    others = [term for context, term in wanted.items() if context[:2] == (place, launch)]
+                    if others:
+                        passed = self._passed.setdefault((call.caller, site.position), {}).setdefault(name, {})
+                        passed[place, launch, site.context] = wanted.get(inside, others[0])
+                        self._functions.setdefault(call.caller, Function())
+
+    def _staged(self) -> dict[Body, Stages]:
+        """The functions that pipeline loops, or call one that does, and what each knows the number of stages by."""
+        found = {key for key, function in self._functions.items() if any(ring.name for ring in function.rings.values())}
+        while more := {call.caller for call in self.calls if call.callee in found} - found:
+            found |= more
+        staged: dict[Body, Stages] = {}
+        for key in found:
+            own = self._kernels[key].stages if key in self._kernels else Stages(STAGES, parameter=True)
+            if own is not None:
+                staged[key] = own
+        return staged
+
+    def _borrowed(self) -> dict[Body, frozenset[str]]:
+        """The kernel's parameters that helpers need for the extents of what they allocate, and so do their callers."""
+        found: dict[Body, frozenset[str]] = {}
+        for analysis in self._analyses:
+            for scene in analysis.scenes:
+                for key, names in scene.graph.borrowed.items():
+                    found[analysis.body(key)] = found.get(analysis.body(key), frozenset()) | names
+        changed = True
+        while changed:
+            changed = False
+            for call in self.calls:
+                missing = found.get(call.callee, frozenset()) - found.get(call.caller, frozenset())
+                if call.caller not in self._kernels and missing:
+                    found[call.caller] = found.get(call.caller, frozenset()) | missing
+                    changed = True
+        return found
+
+    def _parametrise(self, key: Body) -> None:
+        """One parameter for all places of a helper that always want the same layout, or one made of the same."""
+        function = self._functions.get(key, Function())
+        groups: list[Wanted] = []
+        for wanted in [*function.layouts(), *self.layouts(key)]:
+            made_of = roots(wanted)
+            for group in groups:
+                alike = made_of.keys() & group.keys() or set(made_of.values()) <= set(group.values())
+                if alike and all(group.get(context, term) == term for context, term in made_of.items()):
+                    group.update(made_of)
+                    break
+            else:
+                groups.append(dict(made_of))
+        named: dict[str, Wanted] = {}
+        for group in groups:
+            (kernel, *_), term = next(iter(group.items()))
+            analysis = self._analyses[kernel]
+            name = "layout" if len(groups) == 1 else analysis.names.get(root_of(term).name, "layout")
+            named[unused(name, {*named, *analysis.taken})] = group
+        self.parameters[key] = named
+
+    def _extents(self, key: Body) -> dict[Position, list[tuple[str, str]]]:
+        """The kernel's parameters that a function passes on to its helpers."""
+        calls = [call for call in self.calls if call.caller == key]
+        return {
+            call.site.position: [(name, name) for name in sorted(self.borrowed[call.callee])]
+            for call in calls
+            if self.borrowed.get(call.callee)
+        }
+
+    def _stage_arguments(self, key: Body) -> dict[Position, tuple[str, str]]:
+        """The number of stages, as a function passes it on to the helpers that pipeline loops."""
+        own = self.staged.get(key)
+        if own is None:
+            return {}
+        calls = [call for call in self.calls if call.caller == key and call.callee in self.staged]
+        return {call.site.position: (STAGES, own.used) for call in calls}
+
+
+def roots(wanted: Wanted) -> Wanted:
+    """The layouts that those wanted are made of, where all are made of theirs in one way; else as they are."""
+    if len({skeleton(term) for term in wanted.values()}) == 1:
+        return {context: root_of(term) for context, term in wanted.items()}
+    return wanted

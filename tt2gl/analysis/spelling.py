@@ -1,0 +1,109 @@
+"""The texts of layouts: what all launches and callers want of a place, said in one way, by a name where it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tt2gl.analysis.analysed import KernelAnalysis
+from tt2gl.analysis.choices import conditional
+from tt2gl.analysis.collected import Body, Conflict, Wanted
+from tt2gl.analysis.facts import Position
+from tt2gl.analysis.naming import unused
+from tt2gl.analysis.passing import roots
+from tt2gl.analysis.terms import IN_RING, Cut, Operand, Pair, Term, Turned, renamed, rendered, root_of
+from tt2gl.plan import ENTRY, Declaration
+
+
+class Spelling:
+    """Spells the layouts of functions, by the names of kernels' layouts and of helpers' parameters."""
+
+    def __init__(self, kernels: Mapping[Body, KernelAnalysis], parameters: Mapping[Body, Mapping[str, Wanted]]) -> None:
+        self._kernels = kernels
+        self._parameters = parameters
+        self._choices: dict[Body, dict[str, tuple[dict[int, str], str]]] = {}
+        self._derivations: dict[Body, dict[str, str]] = {}
+
+    def spelled(self, key: Body, wanted: Wanted, position: Position) -> str:
+        """The one text for what all contexts want at a place. Raises `Conflict` where there is none.
+
+        A kernel says it by its layouts' names, by a name of its own where it depends on a flag; a helper by the
+        parameter that brings it.
+        """
+        if IN_RING in wanted.values():
+            if any(term != IN_RING for term in wanted.values()):
+                raise Conflict(key, position, [wanted])
+            return ""
+        if key not in self._kernels:
+            made_of = roots(wanted)
+            for name, group in self._parameters.get(key, {}).items():
+                if all(group.get(context) == term for context, term in made_of.items()):
+                    term = next(iter(wanted.values()))
+                    return name if made_of == wanted else rendered(renamed(term, {root_of(term).name: name}))
+            raise Conflict(key, position, [wanted])
+        analysis = self._kernels[key]
+        said = {context[1]: rendered(renamed(term, analysis.names)) for context, term in wanted.items()}
+        if len(set(said.values())) == 1:
+            text, term = next(iter(said.values())), next(iter(wanted.values()))
+            return self._with_names(analysis, text, term)
+        return self._choice(analysis, said, position, wanted)
+
+    def told_apart(self, key: Body, wanted: Wanted, position: Position) -> str:
+        """What tells a version of a variable from others: its layout.
+
+        In a helper an argument, and what is computed of it in that layout, comes in one that is not spelled.
+        """
+        try:
+            return self.spelled(key, wanted, position)
+        except Conflict:
+            if position != ENTRY and key in self._kernels:
+                raise
+            return "as it comes"
+
+    def _with_names(self, analysis: KernelAnalysis, text: str, term: Term) -> str:
+        """A layout's source, with a name for what it has of a dot's operand or transposition."""
+        inner = term
+        while isinstance(inner, Cut | Pair):
+            inner = inner.parent
+        if not isinstance(inner, Operand | Turned):
+            return text
+        said = rendered(renamed(inner, analysis.names))
+        return text.replace(said, self._derived(analysis, said, inner))
+
+    def _derived(self, analysis: KernelAnalysis, text: str, term: Operand | Turned) -> str:
+        """The name of a layout of a dot's operand or transposition: `rhs_layout`, or `acc_rhs_layout` of several."""
+        known = self._derivations.setdefault(analysis.body(analysis.function), {})
+        if text not in known:
+            side = ("lhs", "rhs")[term.index] if isinstance(term, Operand) else "turned"
+            whole = analysis.names[term.parent.name].removesuffix("_layout")
+            name = f"{side}_layout" if whole == "mma" else f"{whole}_{side}_layout"
+            known[text] = unused(name, {*analysis.taken, *analysis.names.values(), *known.values()})
+        return known[text]
+
+    def _choice(self, analysis: KernelAnalysis, said: dict[int, str], position: Position, wanted: Wanted) -> str:
+        """A name for a layout that depends on a flag: the known one that agrees, or a new one."""
+        body = analysis.body(analysis.function)
+        known = self._choices.setdefault(body, {})
+        for name, (others, _) in known.items():
+            together = {**others, **said}
+            shared = others.keys() & said.keys()
+            if len(shared) > 1 and all(others[i] == said[i] for i in shared):
+                source = conditional(together, [scene.launch for scene in analysis.scenes])
+                if source is not None:
+                    known[name] = (together, source)
+                    return name
+        source = conditional(said, [scene.launch for scene in analysis.scenes])
+        if source is None:
+            raise Conflict(body, position, [wanted])
+        taken = {*analysis.taken, *analysis.names.values(), *known}
+        name = unused("chosen_layout", taken)
+        known[name] = (said, source)
+        return name
+
+    def declared(self, key: Body) -> list[Declaration]:
+        """The layouts of a kernel that got their names here."""
+        derived = self._derivations.get(key, {})
+        choices = self._choices.get(key, {})
+        return [
+            *(Declaration(name, source, "") for source, name in derived.items()),
+            *(Declaration(name, source, "") for name, (_, source) in choices.items()),
+        ]
