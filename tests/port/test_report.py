@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.port.test_port import calls, fake_convert, fake_verify
+from tests.test_readme import RANKING, README
 from tt2gl.cli import main
 from tt2gl.port import api
 from tt2gl.port.api import Port, PortedFile, port
@@ -82,32 +84,22 @@ def test_a_report_is_written_where_one_is_asked_for(
     assert ("wrote told/report.html, report.md and report.json" in said) == asked
 
 
-SOURCE = """\
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offsets, mask=offsets < n)
-    tl.store(out_ptr + offsets, x * 2, mask=offsets < n)
-"""
-
-
-def test_a_real_port(tmp_path: Path) -> None:
-    (tmp_path / "ops").mkdir()
-    (tmp_path / "ops" / "double.py").write_text(SOURCE)
-    command = [sys.executable, "-m", "tt2gl", "port", "ops", "--out", "out", "--target", "sm90", "--report", "told"]
+def test_a_real_port_and_what_the_readme_shows_of_it(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "ranking.py").write_text(RANKING)
+    command = ["port", "kernels", "--out", "out", "--target", "sm90", "--report", "report"]
     place = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=place)
-    assert done.returncode == 0, done.stderr
-    (kernel,) = json.loads((tmp_path / "told" / "report.json").read_text())["kernels"]
-    (layout,) = kernel["layouts"]
-    assert layout["shape"] == [1024]
-    assert "register" not in layout["bases"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tt2gl", *command], cwd=tmp_path, capture_output=True, text=True, check=False, env=place
+    )
+    assert done.returncode == 2, done.stderr
+    scale, sort = json.loads((tmp_path / "report" / "report.json").read_text())["kernels"]
+    (layout,) = scale["layouts"]
+    assert (layout["shape"], sort["layouts"]) == ([1024], [])
     assert [len(layout["bases"][name]) for name in ("lane", "warp")] == [5, 2]
-    assert "+    offsets = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK" in kernel["diff"]
-    page = (tmp_path / "told" / "report.html").read_text()
-    assert page.count('<svg class="layout"') == 2
-    assert "double_kernel" in (tmp_path / "told" / "report.md").read_text().replace("\\", "")
+    assert "+    offsets = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK" in scale["diff"]
+    assert (tmp_path / "report" / "report.html").read_text().count('<svg class="layout"') == 2
+    (shown,) = re.findall(r"^```markdown\n(.*?)^```$", README, re.M | re.S)
+    assert shown in (tmp_path / "report" / "report.md").read_text()
+    assert "    wrote report/report.html, report.md and report.json\n" in README
+    assert "wrote report/report.html, report.md and report.json\n" in done.stderr
