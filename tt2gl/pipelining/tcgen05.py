@@ -39,12 +39,14 @@ from tt2gl.pipelining.accumulators import (
 )
 from tt2gl.pipelining.loops import Fresh
 from tt2gl.pipelining.rings import NotPipelinedError
+from tt2gl.pipelining.sums import with_plain_sums
 from tt2gl.pipelining.trees import alone, indented, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Lines
 
 
 def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh) -> cst.FunctionDef:
     """A function with its products by `tcgen05_mma` spelled out; names that it gets are `fresh`."""
+    function = with_plain_sums(function)
     tree = ast.parse(cst.Module([function]).code).body[0]
     assert isinstance(tree, ast.FunctionDef)
     if not products_in(tree.body):
