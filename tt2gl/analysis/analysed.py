@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.analysis.collected import Body
+from tt2gl.analysis.decisions import Decisions
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.memory import Classes, Scene
-from tt2gl.analysis.propagation import Decisions
 from tt2gl.analysis.staging import Refusal
 from tt2gl.plan import Stages
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tt2gl.analysis.decisions import Clone, Decisions, DotWant, NamedWeb, RingWant, Spot
 from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import suffixed
-from tt2gl.analysis.propagation import Clone, Decisions, DotWant, NamedWeb, RingWant, Spot
 from tt2gl.analysis.terms import IN_RING, Root, Stored, Term
 
 Context = tuple[int, int, CallChain]

@@ -182,6 +182,15 @@ class Web:
             second.merged = first
         return first
 
+    def made_once(self) -> Definition | None:
+        """The one definition, where there is only one."""
+        return self.definitions[0] if len(self.definitions) == 1 else None
+
+    def made_outside(self, reading: Node) -> Definition | None:
+        """The one definition, where it stands outside the loop that reads it."""
+        made = self.made_once()
+        return made if made is not None and made.depth < reading.depth else None
+
 
 @dataclass
 class Graph:

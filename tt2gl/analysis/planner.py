@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Body, Conflict, Function, Labels, Version, Wanted, collect
+from tt2gl.analysis.decisions import DotWant
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.naming import class_names, listed
 from tt2gl.analysis.passing import Passing
-from tt2gl.analysis.propagation import DotWant
 from tt2gl.analysis.spelling import Spelling
 from tt2gl.analysis.terms import Stored, root_of
 from tt2gl.plan import ENTRY, Conversion, Declaration, Dot, Edits, FunctionPlan, Ring, Store

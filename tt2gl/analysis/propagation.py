@@ -9,102 +9,16 @@ follows are Coalesce and RemoveLayoutConversions (forward from anchors, backward
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from tt2gl.analysis.anchors import Anchors, in_ring, merges_pairs
-from tt2gl.analysis.facts import CallChain, Instruction, Position
-from tt2gl.analysis.graph import Definition, DotSite, FunctionKey, Node, Site, Web
+from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
+from tt2gl.analysis.graph import Definition, Node, Web
 from tt2gl.analysis.memory import Classes, Scene
-from tt2gl.analysis.memory_arguments import caller_value
+from tt2gl.analysis.products import Products
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Widened, halved, packed
+from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Stored, Term, halved
 from tt2gl.plan import ENTRY
-
-Clone = Term | None
-"""Which copy of a statement an expression is in: by the layout of the name it defines; None outside definitions."""
-
-
-@dataclass(frozen=True)
-class Spot:
-    """An expression in one copy of its statement."""
-
-    site: Site
-    clone: Clone
-
-
-@dataclass(frozen=True)
-class NamedWeb:
-    """One variable's linked definitions, the calls that led to them, and the layouts they are wanted in.
-
-    `terms`: layouts that the statements compute it in; `converted`: those it is converted to after them; `cheap`:
-    whether the statements may stand several times.
-    """
-
-    function: FunctionKey
-    context: CallChain
-    name: str
-    statements: tuple[Position, ...]
-    terms: tuple[Term, ...]
-    converted: tuple[Term, ...]
-    cheap: bool
-
-
-@dataclass(frozen=True)
-class RingWant:
-    """The ring of a load: its name, the shared layout of a slot, and its dtype as source.
-
-    `in_memory`: a dot takes the slots in place. `tile`: the load goes through a descriptor, which says all of a slot;
-    without a name it goes through a tile of its own.
-    """
-
-    name: str
-    slot: Stored
-    dtype: str
-    in_memory: bool
-    tile: bool = False
-
-
-@dataclass(frozen=True)
-class DotWant:
-    """How a dot is written; `dims` and `dtype` are of the zeros that it starts from.
-
-    `memory`: where its accumulator lies in tensor memory, `lhs`: where its first operand does.
-    """
-
-    site: DotSite
-    instruction: Instruction
-    dims: tuple[str, ...]
-    name: str
-    memory: Stored | None = None
-    lhs: Stored | None = None
-
-
-@dataclass
-class Decisions:
-    """What propagation decided for one launch, by place in the source.
-
-    `unconverted`: the layouts of values that are as they are wanted, for a text that another launch has converted.
-    `given`: the parameters of helpers that come in shared memory.
-    """
-
-    creations: dict[Spot, Term] = field(default_factory=dict)
-    converts: dict[Spot, Term] = field(default_factory=dict)
-    unconverted: dict[Spot, Term] = field(default_factory=dict)
-    expansions: dict[Spot, tuple[int, int]] = field(default_factory=dict)
-    fills: dict[tuple[Spot, Position], tuple[tuple[str, ...], Term]] = field(default_factory=dict)
-    reads: dict[Spot, tuple[str, Term]] = field(default_factory=dict)
-    targets: dict[Spot, tuple[str, Term]] = field(default_factory=dict)
-    indexed: dict[Spot, str] = field(default_factory=dict)
-    staged: dict[Spot, tuple[Term, RingWant]] = field(default_factory=dict)
-    tiles: dict[Spot, str] = field(default_factory=dict)
-    views: dict[Spot, tuple[int, ...]] = field(default_factory=dict)
-    loads: dict[Spot, Term] = field(default_factory=dict)
-    stores: dict[Spot, Term] = field(default_factory=dict)
-    dots: dict[Spot, tuple[Term, DotWant]] = field(default_factory=dict)
-    webs: list[NamedWeb] = field(default_factory=list)
-    after: dict[tuple[FunctionKey, Position, CallChain], list[tuple[str, Term, Term]]] = field(default_factory=dict)
-    given: dict[tuple[FunctionKey, CallChain, str], Stored] = field(default_factory=dict)
 
 
 class Propagation(Anchors):
@@ -113,6 +27,7 @@ class Propagation(Anchors):
     def __init__(self, scene: Scene, index: int, classes: Classes, cores: TensorCores) -> None:
         super().__init__(scene, index, classes, cores)
         self.decisions = Decisions()
+        self.products = Products(self)
         self._done: set[tuple[int, Term | None, Clone]] = set()
 
     def run(self) -> None:
@@ -148,7 +63,7 @@ class Propagation(Anchors):
         if node.several:
             natural = self.settle(node, None)
             if natural != term:
-                self._after(definition, definition.name, natural, term)
+                self.decisions.convert_after(definition, definition.name, natural, term)
             return
         self.resolve(node, term, None if node.kind == "argument" else term)
 
@@ -250,9 +165,9 @@ class Propagation(Anchors):
                 self.decisions.staged[spot] = read, RingWant(use.name, slot, dtype, use.in_memory)
                 self._convert(node, read, term, spot)
             case "dot":
-                self._dot(node, term, spot)
+                self._convert(node, self.products.dot(node, spot), term, spot)
             case "upcast":
-                self._upcast(node, term, clone)
+                self.products.upcast(node, term, clone)
                 self.decisions.converts[spot] = term
             case "opaque" if in_ring(node):
                 self.resolve(node.operands[0], IN_RING, clone)
@@ -310,103 +225,6 @@ class Propagation(Anchors):
                 self.resolve(operand, together[0].natural, spot.clone)
             else:
                 self.settle(operand, spot.clone)
-
-    def _dot(self, node: Node, term: Term, spot: Spot) -> None:
-        """A product: its operands as its instruction takes them, its accumulator and result in its own layout."""
-        assert node.dot is not None
-        own, use = self.cores.accumulator(node), self.cores.dots[node.chain]
-        lhs: Stored | None = None
-        for place, operand in enumerate(node.operands[:2]):
-            if (held := self.cores.operand_memory(node, place, operand, self.graph)) is not None:
-                registers, lhs = held
-                self.resolve(operand, registers, spot.clone)
-            elif self._reloaded(node, place, operand, Operand(place, own, self.cores.k_width(node, place)), spot.clone):
-                pass
-            elif not self.cores.in_memory(node, place):
-                self.resolve(operand, Operand(place, own, self.cores.k_width(node, place)), spot.clone)
-            elif in_ring(operand) and self.cores.read_in_place(operand):
-                self.resolve(operand, IN_RING, spot.clone)
-            else:
-                self._store(node, place, operand, spot.clone)
-        for accumulator in node.operands[2:]:
-            self.resolve(accumulator, own, spot.clone)
-        for place, scale in enumerate(node.scales):
-            self.resolve(scale, self.cores.scale(node, place, scale), spot.clone)
-        memory = self.cores.accumulator_memory(node, self.graph)
-        want = DotWant(node.dot, use.instruction, self.cores.extents(node, self.graph), use.name, memory, lhs)
-        self.decisions.dots[spot] = own, want
-        self._convert(node, own, term, spot)
-
-    def _reloaded(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
-        """Bring an operand into its registers through shared memory, where Triton does, and not by a conversion.
-
-        One from outside the loop is put there once, and loaded for each product. One of the loop in a blocked layout is
-        converted: its conversion takes the registers through less memory (12% and 22% quicker on an H200).
-        """
-        slot = None if in_ring(operand) else self.cores.reloaded(dot, place, operand, self.graph)
-        if slot is None:
-            return False
-        spot, web = Spot(operand.site, clone), operand.web.find() if operand.web is not None else None
-        if web is not None and web.natural is not None and (made := self._made_outside(web, operand)) is not None:
-            if not self._given(web, made, lambda value: self.cores.reloaded(dot, place, value, self.graph)):
-                self._after(made, web.name, web.natural, slot)
-            self.decisions.reads[spot] = (web.name, slot)
-        elif isinstance(operand.natural, Root | Widened) and not self.cores.is_accumulator(operand.natural):
-            return False
-        else:
-            self.settle(operand, clone)
-            # It is stored as it comes: a transposition's result is not converted first.
-            self.decisions.converts.pop(spot, None)
-            self.decisions.stores[spot] = slot
-        self.decisions.loads[spot] = term
-        return True
-
-    def _store(self, dot: Node, place: int, operand: Node, clone: Clone, turned: bool = False) -> None:
-        """Put an operand into shared memory: where it is made if that is outside the loop, else for the dot."""
-        if operand.kind == "opaque" and operand.order:
-            self._store(dot, place, operand.operands[0], clone, not turned)
-            self.decisions.views[Spot(operand.site, clone)] = operand.order
-            return
-        slot = self.cores.stored(dot, place, operand, self.graph, turned)
-        web = operand.web.find() if operand.web is not None else None
-        if web is not None and (made := self._made_once(web)) is not None:
-            natural = web.natural if web.natural is not None else self.settle(operand, clone)
-            if not self._given(web, made, lambda value: self.cores.stored(dot, place, value, self.graph, turned)):
-                self._after(made, web.name, natural, slot)
-            self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
-            return
-        if operand.kind == "upcast":
-            self._upcast(operand, None, clone)
-        else:
-            self.settle(operand, clone)
-        self.decisions.stores[Spot(operand.site, clone)] = slot
-
-    def _given(self, web: Web, made: Definition, stored: Callable[[Node], Stored | None]) -> bool:
-        """Have a helper's argument in shared memory in its caller, where it can be; whether it is."""
-        found = caller_value(self.graph, web, made)
-        if found is None:
-            return False
-        value, given, defined = found
-        spot, slot = Spot(value.site, None), stored(value)
-        if spot in self.decisions.converts or given.natural is None or slot is None:
-            return False
-        self._after(defined, given.name, given.natural, slot)
-        self.decisions.reads[spot] = (given.name, slot)
-        self.decisions.unconverted.pop(spot, None)
-        self.decisions.given[web.function, made.entry or (), web.name] = slot
-        return True
-
-    def _upcast(self, node: Node, term: Term | None, clone: Clone) -> None:
-        """Have an operand's elements in the layout that its 16 bits are wanted in, where they can be: as they come."""
-        elements, *scales = node.operands
-        if isinstance(term, Operand):
-            self.resolve(elements, term if elements.shape == node.shape else packed(term), clone)
-        elif term is not None and elements.shape == node.shape:
-            self.resolve(elements, term, clone)
-        else:
-            self.settle(elements, clone)
-        for scale in scales:
-            self.settle(scale, clone)
 
     def _interleave(self, node: Node, term: Term, spot: Spot) -> None:
         """Interleaved values: each in the layout that the result's is twice of, else both in one of theirs."""
@@ -485,33 +303,16 @@ class Propagation(Anchors):
             self.decisions.unconverted[spot] = term
             return
         self.decisions.reads[spot] = (web.name, web.natural)
-        if (made := self._made_outside(web, node)) is not None:
+        if (made := web.made_outside(node)) is not None:
             # Converted once where it is defined, not again on every turn of the loop.
-            self._after(made, web.name, web.natural, term)
+            self.decisions.convert_after(made, web.name, web.natural, term)
             self.decisions.reads[spot] = (web.name, term)
         else:
             self.decisions.converts[spot] = term
 
-    @staticmethod
-    def _made_outside(web: Web, reading: Node) -> Definition | None:
-        """The one definition of a name, where it stands outside the loop that reads it."""
-        made = web.definitions[0]
-        return made if len(web.definitions) == 1 and made.depth < reading.depth else None
-
-    @staticmethod
-    def _made_once(web: Web) -> Definition | None:
-        """The one definition of a name, where it has only one."""
-        return web.definitions[0] if len(web.definitions) == 1 else None
-
-    def _after(self, made: Definition, name: str, source: Term, target: Term) -> None:
-        """Have a name in another layout too, right after its definition."""
-        steps = self.decisions.after.setdefault(_place(made), [])
-        if (name, source, target) not in steps:
-            steps.append((name, source, target))
-
     def _list_webs(self) -> None:
         for web in self.webs():
-            places = [_place(d) for d in web.definitions if d.name != "return"]
+            places = [place_of(d) for d in web.definitions if d.name != "return"]
             terms = [web.natural] if web.natural is not None else list(web.versions)
             steps = [step for place in places for step in self.decisions.after.get(place, ())]
             converted = [target for name, _, target in steps if name == web.name and target not in terms]
@@ -530,13 +331,6 @@ def propagated(scenes: Sequence[Scene], classes: Classes, cores: TensorCores) ->
     for each in launches:
         each.run()
     return [each.finish([other.decisions for other in launches if other is not each]) for each in launches]
-
-
-def _place(made: Definition) -> tuple[FunctionKey, Position, CallChain]:
-    """Where a definition stands: its function, its statement there, and the calls that led there."""
-    if made.entry is not None and made.web is not None:
-        return made.web.function, ENTRY, made.entry
-    return made.site.function, made.site.statement, made.site.context
 
 
 def step_web(definition: Definition) -> Web:

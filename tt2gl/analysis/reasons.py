@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tt2gl.analysis.analysed import KernelAnalysis
+from tt2gl.analysis.decisions import Decisions, RingWant, Spot
 from tt2gl.analysis.facts import DotFact, DotOperandFact, Position
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.memory import LayoutClass, Scene
-from tt2gl.analysis.propagation import Decisions, RingWant, Spot
 from tt2gl.analysis.terms import IN_RING, Root, Stored, Term, renamed, rendered, root_of
 from tt2gl.layouts import Blocked
 from tt2gl.plan import ENTRY
