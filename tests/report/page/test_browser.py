@@ -53,6 +53,32 @@ def test_the_page_is_read_without_a_word(page: str, tmp_path: Path) -> None:
     assert dom.count("<article") == page.count("<article") == 6
 
 
+def test_the_list_is_filtered_and_sorted(page: str, tmp_path: Path) -> None:
+    steps = """<script>
+    const filter = document.getElementById("filter");
+    filter.value = "SORT sm90";
+    filter.dispatchEvent(new Event("input"));
+    const status = document.querySelectorAll("#list th")[3];
+    status.click(); status.click();
+    const rows = [...document.querySelectorAll("#list tbody tr")];
+    document.title = rows.map((row) => `${row.cells[0].textContent} ${row.cells[2].textContent} ${row.hidden}`).join();
+    </script>"""
+    dom, said = browse(page.replace("</body>", f"{steps}</body>"), tmp_path, "--dump-dom")
+    assert said == []
+    rows = ("sort_kernel sm90 false", "sort_kernel gfx942 true", "add_kernel sm90 true", "add_kernel gfx942 true")
+    assert f"<title>{','.join(rows)}</title>" in dom
+    assert "1 of 4</span>" in dom
+
+
+def test_a_link_opens_what_it_leads_to(page: str, tmp_path: Path) -> None:
+    jump = "<script>location.hash = '#p0';</script>"
+    closed, _ = browse(page, tmp_path, "--dump-dom")
+    dom, said = browse(page.replace("</body>", f"{jump}</body>"), tmp_path, "--dump-dom")
+    assert said == []
+    assert len(re.findall(r"<details open[^>]*><summary>Layouts", closed)) == 0
+    assert len(re.findall(r"<details open[^>]*><summary>Layouts", dom)) == 1
+
+
 def test_all_is_there_without_the_script(page: str, tmp_path: Path) -> None:
     plain = re.sub(r"<script>.*?</script>", "", page, flags=re.S)
     dom, said = browse(plain, tmp_path, "--dump-dom")

@@ -18,6 +18,8 @@
   narrow();
   [...list.tHead.rows[0].cells].forEach((heading, column) => {
     heading.className = "sorts";
+    heading.tabIndex = 0;
+    heading.addEventListener("keydown", (event) => event.key === "Enter" && heading.click());
     heading.addEventListener("click", () => {
       const down = heading.getAttribute("aria-sort") === "ascending";
       for (const other of list.tHead.rows[0].cells) other.removeAttribute("aria-sort");
