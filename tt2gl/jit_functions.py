@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider, QualifiedNameProvider
+from libcst.metadata import MetadataWrapper, PositionProvider, Scope, ScopeProvider
 
 from tt2gl.host.triton_names import DecoratorKind, Dialect, decorator_kind
 
@@ -79,15 +79,13 @@ class JitFunction:
 class _Resolver:
     """Qualified names of expressions, followed through `jit = triton.jit` and `partial(triton.jit, ...)`."""
 
-    names: Mapping[cst.CSTNode, object]
+    scopes: Mapping[cst.CSTNode, Scope | None]
     aliases: Mapping[str, str]
 
     def qualified(self, node: cst.CSTNode) -> set[str]:
-        found = self.names.get(node)
-        if callable(found):
-            found = found()
-        names = {name.name for name in found} if isinstance(found, (set, frozenset, list, tuple)) else set()
-        return {self.aliases.get(name, name) for name in names}
+        scope = self.scopes.get(node)
+        found = scope.get_qualified_names_for(node) if scope is not None else ()
+        return {self.aliases.get(name.name, name.name) for name in found}
 
     def kind(self, node: cst.BaseExpression) -> tuple[DecoratorKind | Literal["constexpr"], Dialect]:
         if isinstance(node, cst.Call):
@@ -102,8 +100,9 @@ class _Resolver:
 
 
 def _resolver(wrapper: MetadataWrapper) -> _Resolver:
-    names = wrapper.resolve(QualifiedNameProvider)
-    plain = _Resolver(names, {})
+    # Qualified names of the few nodes that are asked for: libcst's provider of them walks all there are.
+    scopes = wrapper.resolve(ScopeProvider)
+    plain = _Resolver(scopes, {})
     aliases: dict[str, str] = {}
     for target, value in _assignments(wrapper.module):
         node = value
@@ -114,7 +113,7 @@ def _resolver(wrapper: MetadataWrapper) -> _Resolver:
                 name = aliases.get(name, name)
                 if decorator_kind(name)[0] != "other":
                     aliases[target] = name
-    return _Resolver(names, aliases)
+    return _Resolver(scopes, aliases)
 
 
 def _assignments(node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression]]:

@@ -263,15 +263,17 @@ def start() -> subprocess.Popen[bytes]:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.subset
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_killed_and_resumed_the_same_bytes(folder: Path, number: signal.Signals) -> None:
     for index in range(12):
         Path("package", f"k{index:02}.py").write_text(SOURCE.format(name=f"k{index}"))
     expected = port("package", "whole", targets=["sm90"])
     generator = random.Random(number)
-    for _ in range(4):
+    for _ in range(10):
         process = start()
-        time.sleep(generator.uniform(0.2, 1.2))
+        time.sleep(generator.uniform(0.2, 1.0))
         process.send_signal(number)
         process.wait()
     resumed = port("package", "out", targets=["sm90"], resume=True)
