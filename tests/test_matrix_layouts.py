@@ -24,7 +24,6 @@ from tt2gl.matrix_layouts import (
     fma_source,
     mma_source,
     mma_v2,
-    operand_source,
     read_blocked,
     read_mma,
     read_operand,
@@ -179,15 +178,3 @@ def test_multiply_adds_are_laid_out_by_the_formula() -> None:
     values = [fma(shape, 4) for shape in TILES]
     found = fma_layout_source(values, TILE, (4, 4, 4))
     assert (found.source, found.exact) == ("fma_layout([M, N], gl.num_warps())", True)
-
-
-def test_an_operand_names_its_accumulator() -> None:
-    values = [Operand(1, mma_v2(shape, 4), 2) for shape in TILES]
-    assert operand_source(values, "ACC").source == "gl.DotOperandLayout(1, ACC, k_width=2)"
-
-
-def test_an_operand_of_differing_widths_says_which() -> None:
-    values = [Operand(0, mma_v2((64, 64), 4), width) for width in (2, 4)]
-    found = operand_source(values, "ACC", [Width("BITS", (16, 8))])
-    assert (found.source, found.exact) == ("gl.DotOperandLayout(0, ACC, k_width=32 // BITS)", True)
-    assert not operand_source(values, "ACC").exact

@@ -290,22 +290,6 @@ def fma_layout_source(values: Sequence[Blocked], tile: Tile, warps: Sequence[int
     return written(values, [formula])
 
 
-def operand_source(values: Sequence[Operand], accumulator: str, widths: Sequence[Width] = ()) -> Written:
-    """An operand's layout as source that gives `values`, one a launch; `accumulator` names the dot's layout.
-
-    The width is that of the narrowest elements that either operand was cast from (of its own, for `warpgroup_mma`).
-    """
-    side = values[0].index
-
-    def candidate(way: Width) -> Candidate[Operand]:
-        text = f"gl.DotOperandLayout({side}, {accumulator}, k_width={way.source})"
-        return Candidate(text, lambda index: Operand(side, values[index].parent, way.values[index]))
-
-    ways = [*numbers([value.k_width for value in values])]
-    ways += [Width(width.under(32), tuple(32 // bits for bits in width.values)) for width in widths]
-    return written(values, [candidate(way) for way in ways])
-
-
 TURNED_SOURCE = '''@gluon.constexpr_function
 def turned(layout):
     """The layout of a matrix transposed, by that of the matrix."""

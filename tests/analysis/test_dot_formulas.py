@@ -20,3 +20,10 @@ def test_a_pointer_to_wider_elements_than_a_register_says_no_k_width(launch: Cal
     found = formulas.written(("64", "K"), {0: (64, 32)}, {0: SWIZZLED})
     assert found.exact
     assert found.source == "swizzled_layout([64, K], [1, 0], a.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2)"
+
+
+def test_a_width_that_differs_is_what_fills_a_register(launch: Callable[..., Launch]) -> None:
+    scenes = [SimpleNamespace(launch=launch(f"a=*{dtype}"), lanes=32) for dtype in ("fp16", "fp8e5")]
+    formulas = Formulas([cast(Scene, scene) for scene in scenes])
+    assert formulas.k_width({0: 2, 1: 2}) == "2"
+    assert formulas.k_width({0: 2, 1: 4}) == "32 // a.dtype.element_ty.primitive_bitwidth"

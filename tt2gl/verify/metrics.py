@@ -16,8 +16,6 @@ from tt2gl.verify.amdgcn import amd_resources, count_amdgcn
 from tt2gl.verify.ptx import count_ptx, cubin_resources
 from tt2gl.verify.ttgir import read_ttgir
 
-__all__ = ["code_size", "count_amdgcn", "count_ptx", "read_metrics"]
-
 
 def read_metrics(asm: Mapping[str, Any], shared_bytes: int, files: Mapping[str, str] | None = None) -> Metrics:
     """The metrics of one compiled kernel: `asm` as Triton keeps it (ttgir, ptx and cubin, or amdgcn and hsaco).
