@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -187,6 +188,13 @@ def _no_port(kernel: JitFunction, source: SourceFile, port: SourceFile) -> Diagn
     return Diagnostic("TTG403", Severity.ERROR, str(port.path), 0, 0, message, hint)
 
 
+# The launches of a kernel follow each other, and all have its slices.
+@functools.lru_cache(maxsize=1)
+def _slices(source: SourceFile, port: SourceFile, kernel: str, target: str, root: Path | None) -> tuple[Slice, Slice]:
+    original = slice_kernel(source, kernel, target=target, root=root)
+    return original, slice_kernel(port, kernel, target=target, root=root)
+
+
 def _sliced(
     report: KernelReport,
     source: SourceFile,
@@ -195,8 +203,7 @@ def _sliced(
     launch: Launch,
     root: Path | None,
 ) -> _Case:
-    original = slice_kernel(source, kernel.name, target=report.target, root=root)
-    sliced = slice_kernel(port, kernel.name, target=report.target, root=root)
+    original, sliced = _slices(source, port, kernel.name, report.target, root)
     # A conversion tells these itself.
     told = tuple(dict.fromkeys((*report.diagnostics, *original.diagnostics)))
     return _Case(replace(report, diagnostics=told), kernel.line, launch, original, sliced)
