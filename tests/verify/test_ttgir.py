@@ -66,3 +66,18 @@ def test_places_are_the_authors() -> None:
     assert list(places["ring.64x32xf16"]) == [Place("k.py", 20)]
     assert list(places["convert_layout"]) == [Place("k.py", 9)]
     assert read_ttgir(PIPELINE).places == {}
+
+
+def test_a_way_through_shared_memory_is_a_conversion() -> None:
+    shared = "!ttg.memdesc<32x64xf16, #shared, #smem>"
+    lines = [
+        f"%a = ttg.local_alloc %x : (tensor<32x64xf16, #blocked>) -> {shared}",
+        "%b = ttg.memdesc_trans %a {order = array<i32: 1, 0>} : SHARED -> SHARED",
+        "%c = ttg.local_load %b : SHARED -> tensor<64x32xf16, #dot>",
+        "%ring = ttg.local_alloc : () -> !ttg.memdesc<2x32x64xf16, #shared, #smem, mutable>",
+        "%d = ttg.memdesc_index %ring[%c0] : RING -> SHARED",
+        "%e = ttg.local_load %d token %t : SHARED -> tensor<32x64xf16, #dot>",
+        f"%f = ttg.local_alloc %y : (tensor<32x64xf16, #blocked>) -> {shared}",
+        "%g = ttng.warp_group_dot %f, %d, %acc : SHARED * SHARED -> tensor<64x64xf32, #mma>",
+    ]
+    assert read_ttgir("\n".join(lines)).conversions == 1

@@ -12,6 +12,10 @@ from tt2gl.results import Place
 from tt2gl.verify.assembly import place_among
 
 _CONVERSION = re.compile(r"ttg\.convert_layout [^:\n]*: (tensor<.*?>) -> (tensor<.*?>)(?: loc\(|$)")
+# A tensor put into shared memory, a view of one that was, and a read: that moves data between layouts as well.
+_STORED = re.compile(r"(%[\w#]+) = ttg\.local_alloc (?:\{[^}]*\} )?%\w")
+_VIEW = re.compile(r"(%[\w#]+) = ttg\.memdesc_\w+ (?:\{[^}]*\} )?(%[\w#]+)")
+_READ = re.compile(r"= ttg\.local_load (%[\w#]+)")
 _ALLOCATION = re.compile(r"ttg\.local_alloc (?:\{[^}]*\} )?: \(\) -> !ttg\.memdesc<(\d+)x([\dx]+x)(\w+),")
 _SLOT = re.compile(r"ttg\.memdesc_index .*?!ttg\.memdesc<(\d+x[\dx]+x\w+),")
 _BULK = re.compile(
@@ -26,10 +30,20 @@ _FILE = re.compile(r'"(?:[^"]*/)?([^"/]+)\.py":(\d+):\d+')
 _REFERENCE = re.compile(r"#loc\d*")
 
 
-def _converts(line: str) -> bool:
-    """Whether a line is a layout conversion that can move data: one between equal layouts compiles to nothing."""
-    found = _CONVERSION.search(line)
-    return found is not None and found[1] != found[2]
+class _Conversions:
+    """Finds the layout conversions that can move data: one between equal layouts compiles to nothing."""
+
+    def __init__(self) -> None:
+        self._stored: set[str] = set()
+
+    def moves(self, line: str) -> bool:
+        """Whether a line, given in order, is one; so is a read of what was put into shared memory for that."""
+        if found := _CONVERSION.search(line):
+            return found[1] != found[2]
+        if (found := _STORED.search(line)) or (found := _VIEW.search(line)) and found[2] in self._stored:
+            self._stored.add(found[1])
+        found = _READ.search(line)
+        return found is not None and found[1] in self._stored
 
 
 @dataclass(frozen=True)
@@ -55,10 +69,10 @@ def read_ttgir(ttgir: str, files: Mapping[str, str] | None = None) -> LoweredTex
     by_loop: defaultdict[tuple[int, ...], Counter[str]] = defaultdict(Counter)
     rings: defaultdict[str, list[int]] = defaultdict(list)
     places: defaultdict[str, dict[Place, None]] = defaultdict(dict)
-    conversions = 0
+    conversions, conversion = 0, _Conversions()
     for line, loops in _lines_with_loops(ttgir):
         kind = ""
-        if _converts(line):
+        if conversion.moves(line):
             conversions += 1
             kind = "convert_layout"
         elif (ring := _ALLOCATION.search(line)) and f"{ring[1]}x{ring[2]}{ring[3]}" in slots and ring[3] != "i64":
