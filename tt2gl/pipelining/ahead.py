@@ -22,14 +22,10 @@ from tt2gl.plan import Position
 
 @dataclass(frozen=True)
 class Ahead:
-    """The answer: `reason` says why not, None where they may; `culprit` is the load that it is about, if it is one.
-
-    `indirect`: plain loads that the addresses or masks come from, and that run ahead with them.
-    """
+    """The answer: `reason` says why not, None where they may; `culprit` is the load that it is about, if it is one."""
 
     reason: str | None = None
     culprit: Position | None = None
-    indirect: tuple[Position, ...] = ()
 
 
 class _NotAhead(Exception):
@@ -57,9 +53,10 @@ def can_run_ahead(
     parameters that are pointers; where they are not said, each may be one.
     """
     try:
-        return Ahead(indirect=_Question(function, loop, helpers or {}, pointers).answered(loads))
+        _Question(function, loop, helpers or {}, pointers).ask(loads)
     except _NotAhead as no:
         return no.answer
+    return Ahead()
 
 
 class _Question:
@@ -78,8 +75,8 @@ class _Question:
         self.pointers = Pointers(function, self.known[0], pointers)
         self.written = NONE
 
-    def answered(self, positions: Sequence[Position]) -> tuple[Position, ...]:
-        """The plain loads that run ahead too. Raises _NotAhead."""
+    def ask(self, positions: Sequence[Position]) -> None:
+        """Check all conditions. Raises _NotAhead."""
         self._check_loop()
         wanted = set(positions)
         found = {
@@ -94,7 +91,7 @@ class _Question:
             self._check_load(load)
             self._check_place(load)
         self._check_memory(loads)
-        return self._check_slice(loads)
+        self._check_slice(loads)
 
     # ------------------------------------------------------------------------------------------------- the conditions
 
@@ -152,13 +149,13 @@ class _Question:
         if self.written & self.pointers.roots(needs(load)[0]):
             raise _NotAhead("the loop writes to the memory that the load reads", load)
 
-    def _check_slice(self, loads: Sequence[ast.Call]) -> tuple[Position, ...]:
+    def _check_slice(self, loads: Sequence[ast.Call]) -> None:
         liveness = Liveness()
         liveness.before(self.function.body, NONE)
         parts = slice_loop(self.loop, {load: needs(load) for load in loads}, liveness.after.get(self.loop, NONE))
         if not parts.constants <= set(self.loop.body):
             raise _NotAhead("a compile-time constant that a load needs is bound in a branch")
-        chosen, indirect = set(loads), []
+        chosen = set(loads)
         places: list[ast.AST] = [*parts.taken, *(each for load in loads for each in needs(load))]
         for place in places:
             if isinstance(place, ast.stmt) and list(blocks(place)):
@@ -171,8 +168,6 @@ class _Question:
                     raise _NotAhead(f"what a load needs {trouble}")
                 if called(node) == "load":
                     self._check_unwritten(node)
-                    indirect.append(position(node))
-        return tuple(dict.fromkeys(indirect))
 
 
 def _is_number(node: ast.expr) -> bool:
