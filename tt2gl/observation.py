@@ -66,7 +66,9 @@ def inlined(
         ahead = set().union(*wanted.values())
         facts = [seen for kernel in kernels for seen in kernel.facts.values()]
         torn = calls_of(calls.torn, facts, known.work.path)
-        step = with_inlined(known, ahead, torn) if ahead | torn else None
+        own = str(known.work.path.resolve())
+        reached = {one.line for seen in facts for one in seen.functions.values() if one.path == own}
+        step = with_inlined(known, ahead, torn, reached) if ahead | torn else None
         if step is None:
             return known, kernels
         again = observed(step, asked)

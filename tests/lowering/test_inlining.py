@@ -311,3 +311,19 @@ def test_a_helper_whose_calls_become_other_instructions(tmp_path: Path) -> None:
     assert made.kernels[0].status == "converted"
     assert "# tile, written out: its calls want different layouts\n" in made.text
     assert (made.text.count("warpgroup_mma("), made.text.count("mma_v2(")) == (1, 1)
+
+
+def test_of_two_helpers_of_one_name_the_one_that_is_called_is_written_out() -> None:
+    text = (
+        "import triton\nimport triton.language as tl\n\n"
+        "if NEW:\n    @triton.jit\n    def tile(p):\n        return p + 1\n"
+        "else:\n    @triton.jit\n    def tile(p):\n        return p + 2\n\n"
+        "@triton.jit\ndef kernel(x, y):\n    a = tile(x)\n    tl.store(y, a)\n"
+    )
+    source = read_source(Path("kernel.py"), text)
+    first, second = (function.line for function in source.functions if function.name == "tile")
+    place = {(text[: text.index("tile(x)")].count("\n") + 1, 8)}
+    assert "    a = x + 1\n" in inlined(source, place, (), {first}).text
+    assert "    a = x + 2\n" in inlined(source, (), place, {second}).text
+    assert inlined(source, place, (), {first, second}).text == text
+    assert inlined(source, place).text == text

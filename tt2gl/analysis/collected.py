@@ -155,6 +155,14 @@ class Function:
                     found[position] = wanted | found[position]
         return found
 
+    def brought_apart(self, statement: Position | None, version: Version | None) -> Iterator[tuple[Position, Wanted]]:
+        """The operands that some contexts load from shared memory as they take them, and others convert to that."""
+        converted = self.wanted("convert", statement, version)
+        for position, loaded in self.wanted("load", statement, version).items():
+            after = converted.get(position, {})
+            if any(context in after and after[context] != term for context, term in loaded.items()):
+                yield position, after
+
     def layouts(self) -> Iterator[Wanted]:
         """What each place that spells a layout wants."""
         for wanted in self._layouts():

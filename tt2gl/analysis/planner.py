@@ -117,6 +117,8 @@ class Planner:
             for position, wanted in function.wanted("scaled", statement, version).items():
                 if len(set(wanted.values())) > 1:
                     raise Conflict(key, position, [wanted])
+            for position, wanted in function.brought_apart(statement, version):
+                raise Conflict(key, position, [wanted])
             return Edits(
                 creations={**out_of_reach, **spelled("creation")},
                 converts=spelled("convert"),

@@ -310,11 +310,11 @@ def _fact(node: Node, scene: Scene) -> DotFact | None:
     known: Mapping[CallChain, DotFact] = scene.facts.lowered.dots
     if node.chain in known:
         return known[node.chain]
-    shapes = [operand.shape for operand in node.operands]
+    shapes = [operand.shape for operand in node.operands[:2]]
     alike = (
         other
         for other in scene.graph.nodes
-        if other.kind == "dot" and other.chain in known and [operand.shape for operand in other.operands] == shapes
+        if other.kind == "dot" and other.chain in known and [operand.shape for operand in other.operands[:2]] == shapes
     )
     return next((known[other.chain] for other in alike), None)
 

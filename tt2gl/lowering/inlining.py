@@ -60,15 +60,22 @@ _AHEAD = "its loads run ahead of this loop"
 _TORN = "its calls want different layouts"
 
 
-def inlined(source: SourceFile, ahead: Collection[tuple[int, int]], torn: Collection[tuple[int, int]] = ()) -> Lowered:
+def inlined(
+    source: SourceFile,
+    ahead: Collection[tuple[int, int]],
+    torn: Collection[tuple[int, int]] = (),
+    reached: Collection[int] = (),
+) -> Lowered:
     """Write out the helpers called at these places (line, and column in bytes), where they can be.
 
-    `ahead`: for loads that run ahead of their loop; `torn`: for layouts that one text of the helper cannot say.
+    `ahead`: for loads that run ahead of their loop; `torn`: for layouts that one text of the helper cannot say;
+    `reached`: the lines of the definitions that are called, which tell those of one name apart.
     """
     places = {**dict.fromkeys(torn, _TORN), **dict.fromkeys(ahead, _AHEAD)}
     mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
     text = source.text.removeprefix(_BYTE_ORDER_MARK)
-    file = _File(source, Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider)))
+    spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
+    file = _File(source, spans, reached)
     edits = {name: list(file.edits(function, places)) for name, function in file.functions.items()}
     edits = {name: own for name, own in edits.items() if own}
     new, lines = apply(text, [edit for own in edits.values() for edit in own])
@@ -84,12 +91,19 @@ class _File:
 
     source: SourceFile
     spans: Spans
+    reached_lines: Collection[int]
     functions: dict[str, JitFunction] = field(init=False)
 
     def __post_init__(self) -> None:
         triton = [function for function in self.source.functions if function.dialect == "triton"]
-        names = [function.name for function in self.source.functions]
-        self.functions = {one.name: one for one in triton if names.count(one.name) == 1 and not one.nested}
+        names = Counter(function.name for function in self.source.functions)
+        # Of several under one name, by branches of the file, the one that launches reach.
+        reached = Counter(function.name for function in self.source.functions if function.line in self.reached_lines)
+        self.functions = {
+            one.name: one
+            for one in triton
+            if not one.nested and (names[one.name] == 1 or (reached[one.name] == 1 and one.line in self.reached_lines))
+        }
 
     def reached(self, name: str) -> set[str]:
         """A function and all of the file that it calls, through others too."""

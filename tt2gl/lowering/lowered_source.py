@@ -74,10 +74,16 @@ class LoweredSource:
 
 
 def with_inlined(
-    known: LoweredSource, ahead: Collection[tuple[int, int]], torn: Collection[tuple[int, int]] = ()
+    known: LoweredSource,
+    ahead: Collection[tuple[int, int]],
+    torn: Collection[tuple[int, int]] = (),
+    reached: Collection[int] = (),
 ) -> LoweredSource | None:
-    """The file with the helpers called at these places of the working file written out; None where none can be."""
-    step = inlined(known.work, ahead, torn)
+    """The file with the helpers called at these places of the working file written out; None where none can be.
+
+    `reached`: the lines of the working file's definitions that launches call.
+    """
+    step = inlined(known.work, ahead, torn, reached)
     if not step.functions:
         return None
     return replace(known, work=read_source(known.work.path, step.text), steps=(*known.steps, (step, known.work)))

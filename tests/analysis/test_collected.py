@@ -1,0 +1,32 @@
+"""Decisions gathered by place: what one text cannot say of all contexts."""
+
+from __future__ import annotations
+
+from tt2gl.analysis.collected import Context, Entry, Function
+from tt2gl.analysis.terms import Operand, Root, Term
+
+ONE: Context = (0, 0, (("kernel.py", 10, 4),))
+OTHER: Context = (0, 0, (("kernel.py", 11, 4),))
+PLACE = (3, 4, 3, 5)
+TAKEN = Operand(1, Root("acc"), "1")
+
+
+def given(**slots: dict[Context, Term]) -> Function:
+    """A function with one statement, and what is wanted at one place of it."""
+    entries = {
+        (kind, PLACE): [Entry(context, None, term) for context, term in wanted.items()]
+        for kind, wanted in slots.items()
+    }
+    return Function(slots=entries, statements={PLACE: (3, 0, 3, 9)})
+
+
+def test_an_operand_that_all_callers_load_or_that_all_convert_is_one_text() -> None:
+    assert not list(given(load={ONE: TAKEN, OTHER: TAKEN}).brought_apart(None, None))
+    assert not list(given(convert={ONE: TAKEN}, unconverted={OTHER: TAKEN}).brought_apart(None, None))
+    # What is loaded in the layout that is wanted may be said to be converted to it.
+    assert not list(given(load={ONE: TAKEN}, convert={OTHER: TAKEN}).brought_apart(None, None))
+
+
+def test_an_operand_that_one_caller_loads_and_another_converts_is_none() -> None:
+    function = given(load={ONE: TAKEN}, unconverted={ONE: Root("acc")}, convert={OTHER: TAKEN})
+    assert [position for position, _ in function.brought_apart(None, None)] == [PLACE]
