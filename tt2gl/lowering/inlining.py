@@ -80,8 +80,8 @@ def inlined(
     edits = {name: own for name, own in edits.items() if own}
     new, lines = apply(text, [edit for own in edits.values() for edit in own])
     pairs = {name: file.before_and_after(name, own) for name, own in edits.items()}
-    reached = {name: sorted(file.reached(name) & pairs.keys()) for name in file.functions}
-    originals = {name: tuple(pairs[other] for other in others) for name, others in reached.items() if others}
+    changed = {name: sorted(file.reached(name) & pairs.keys()) for name in file.functions}
+    originals = {name: tuple(pairs[other] for other in others) for name, others in changed.items() if others}
     return Lowered(mark + new, lines, tuple(edits), {}, originals)
 
 
