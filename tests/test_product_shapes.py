@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tt2gl.convert import convert
+from tt2gl.launch_file import read_launches
 from tt2gl.launches import Launch, Options
 
 HEADER = "import triton\nimport triton.language as tl\n\n\n"
@@ -282,3 +284,14 @@ def test_a_pointer_that_moved_is_known_to_a_helper_by_its_parameter(tmp_path: Pa
     """The helper's own word for it says the dtype of its ring."""
     made = written(tmp_path / "kernels.py", MOVED)
     assert "tiles_buf = gl.allocate_shared_memory(keys.dtype.element_ty, [" in made
+
+
+def test_packed_bytes_on_their_way_to_shared_memory_lie_in_neighbouring_threads() -> None:
+    file = Path(__file__).parents[1] / "corpus" / "block_scaled.py"
+    launches = [
+        each for each in read_launches(file.with_suffix(".launches.json")) if each.kernel == "mxfp4_matmul_kernel"
+    ]
+    made = convert(file, target="sm90", launches=launches[:1], root=file.parent, compile=False).text
+    name = re.search(r"upcast\(b\.permute\(\(1, 0\)\)\.load\((\w+)\)", made)
+    assert name is not None
+    assert f"{name[1]}: gl.constexpr = coalesced([BLOCK_K // 2, BLOCK_N], [1, 0], 128, gl.num_warps())" in made

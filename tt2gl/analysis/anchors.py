@@ -262,6 +262,10 @@ class Anchors:
         """A layout for a value that nothing decides."""
         return Root(self.classes.default(node, self.index).name)
 
+    def spread(self, node: Node) -> Term:
+        """A layout with neighbours in neighbouring threads."""
+        return Root(self.classes.spread(node, self.index).name)
+
 
 def in_ring(node: Node, above: frozenset[int] = frozenset()) -> bool:
     """Whether a value is a ring's slot, or a view of one: it can be read in any layout, or taken as it is."""

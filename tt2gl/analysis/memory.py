@@ -89,8 +89,15 @@ class Classes:
         for known in self.classes:
             if known.dims == dims and known.pointers:
                 return known
-        order = tuple(reversed(range(len(dims))))
-        return self._register(dims, {}, f"coalesced([{', '.join(dims)}], {list(order)}, 32, gl.num_warps())", [])
+        return self._row_major(dims, 32)
+
+    def spread(self, node: Node, index: int) -> LayoutClass:
+        """The class of a row-major tile whose threads have one element each of what lies side by side."""
+        return self._row_major(named_dims(node, self.scenes, {index: node.shape}), 128)
+
+    def _row_major(self, dims: tuple[str, ...], bits: int) -> LayoutClass:
+        order = list(reversed(range(len(dims))))
+        return self._register(dims, {}, f"coalesced([{', '.join(dims)}], {order}, {bits}, gl.num_warps())", [])
 
     def _candidates(self) -> list[_Candidate]:
         found: dict[CallChain, _Candidate] = {}

@@ -114,6 +114,9 @@ class Products:
             self.flow.resolve(elements, term if elements.shape == node.shape else packed(term), clone)
         elif term is not None and elements.shape == node.shape:
             self.flow.resolve(elements, term, clone)
+        elif in_ring(elements) and elements.shape != node.shape:
+            # A slot's bytes, two elements each, on their way to shared memory: Triton spreads them so.
+            self.flow.resolve(elements, self.flow.spread(elements), clone)
         else:
             self.flow.settle(elements, clone)
         for scale in scales:
