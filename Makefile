@@ -4,6 +4,7 @@
 # make test TRITON=3.6.0     the suite on another Triton, in .venv-3.6.0 (no torch there: every torch pins one Triton)
 # make test SUBSET=1         leaves slow and fuzz tests out: under five minutes
 # make demo                  a kernel converted, compiled and simulated for two GPUs, and compared; needs no GPU
+# make docs                  the documentation as a site, in build/site; needs no network to be read
 # make bench                 the corpus on the GPU of this machine: Gluon against Triton
 PYTHON ?= python3
 DEFAULT_TRITON := $(patsubst triton==%,%,$(filter triton==%,$(shell cat constraints.txt)))
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SELECT := $(if $(SUBSET),-m "subset or not (slow or fuzz)",$(if $(SLOW),,-m "subset or not slow"))
 
-.PHONY: all venv demo test slow pytest lint format bench clean
+.PHONY: all venv demo test slow pytest lint format docs bench clean
 .DELETE_ON_ERROR:
 
 all: test
@@ -64,6 +65,14 @@ demo: $(STAMP)
 	$(BIN)/tt2gl convert $(DEMO) $(DEMO_LAUNCHES) --target sm90 -o build/demo/softmax_gluon.py
 	$(BIN)/tt2gl verify $(DEMO) build/demo/softmax_gluon.py $(DEMO_LAUNCHES) --target sm90 --run simulate --seeds 1
 	$(BIN)/tt2gl verify $(DEMO) $(DEMO_LAUNCHES) --target gfx942 --run simulate --seeds 1
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint $(VENV)/constraints.txt --editable '.[docs]'
+	rm -rf build/pages build/site
+	mkdir -p build/pages
+	cp docs/*.md CONTRIBUTING.md build/pages
+	sed 's#](docs/#](#g' README.md > build/pages/index.md
+	$(BIN)/mkdocs build --quiet --strict
 
 bench: $(STAMP)
 	$(BIN)/python bench/run.py
