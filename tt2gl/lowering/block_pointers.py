@@ -24,12 +24,10 @@ from dataclasses import dataclass, field
 from libcst.metadata import PositionProvider
 
 from tt2gl.diagnostics import Diagnostic, Severity
-from tt2gl.lowering.edits import LineMap, apply
+from tt2gl.lowering.edits import BYTE_ORDER_MARK, LineMap, apply
 from tt2gl.lowering.functions import Functions
 from tt2gl.lowering.pointer_calls import Refused
 from tt2gl.source import SourceFile
-
-_BYTE_ORDER_MARK = "\ufeff"
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,8 @@ class Lowered:
 
 def lowered(source: SourceFile) -> Lowered:
     """Lower the block pointers of all Triton functions of a file; where one cannot be, it and what it calls stay."""
-    mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(_BYTE_ORDER_MARK)
+    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
+    text = source.text.removeprefix(BYTE_ORDER_MARK)
     if "make_block_ptr" not in text:
         return Lowered(source.text, apply(text, [])[1], (), {})
     functions = Functions(source, text)

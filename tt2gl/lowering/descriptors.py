@@ -33,7 +33,7 @@ from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.block_pointers import Lowered
 from tt2gl.lowering.descriptor_calls import Descriptor, Extent, Transfer, is_make, read_make, read_transfer, transferred
 from tt2gl.lowering.descriptor_texts import Assigned, Makes, Resolve, comments_in
-from tt2gl.lowering.edits import Edit, apply
+from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import Expression, target_names
 from tt2gl.lowering.naming import Names
@@ -41,7 +41,6 @@ from tt2gl.lowering.pointer_calls import Refused
 from tt2gl.lowering.signs import Signs
 from tt2gl.source import SourceFile
 
-_BYTE_ORDER_MARK = "\ufeff"
 _WIDTH = 120
 _AXES = {1: ("offs",), 2: ("rows", "cols")}
 
@@ -51,8 +50,8 @@ Indices = dict[tuple[str, str, str], tuple[str, frozenset[str]]]
 
 def lowered_descriptors(source: SourceFile) -> Lowered:
     """Lower the descriptors of every Triton function of a file, each function on its own."""
-    mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(_BYTE_ORDER_MARK)
+    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
+    text = source.text.removeprefix(BYTE_ORDER_MARK)
     edits: list[Edit] = []
     done: list[str] = []
     kept: dict[str, Diagnostic] = {}

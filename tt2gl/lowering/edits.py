@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+BYTE_ORDER_MARK = "\ufeff"
+"""It is no part of a text that is parsed, and stays in front of it."""
+
 
 @dataclass(frozen=True, order=True)
 class Edit:

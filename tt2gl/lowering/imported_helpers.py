@@ -32,12 +32,10 @@ from tt2gl.host.scopes import Scope
 from tt2gl.host.values import Builtin, Function, HostRaise, ModuleValue, Undecided
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.block_pointers import Lowered
-from tt2gl.lowering.edits import Edit, apply
+from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.helper_bodies import assigned_names, read_names
 from tt2gl.source import SourceFile, read_source
-
-_BYTE_ORDER_MARK = "\ufeff"
 
 Place = tuple[str, int]
 """File and line of a function's `def`."""
@@ -45,8 +43,8 @@ Place = tuple[str, int]
 
 def with_helpers(source: SourceFile, wanted: Collection[Place], target: str, root: Path | None) -> Lowered:
     """Bring helpers into a file, where they can be."""
-    mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(_BYTE_ORDER_MARK)
+    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
+    text = source.text.removeprefix(BYTE_ORDER_MARK)
     evaluator, module = open_module(source.path, source.text, target, root)
     spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
     edits: list[Edit] = []

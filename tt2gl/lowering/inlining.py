@@ -33,13 +33,11 @@ from libcst.metadata import ByteSpanPositionProvider, ParentNodeProvider
 
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.block_pointers import Lowered
-from tt2gl.lowering.edits import Edit, apply
+from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.helper_bodies import assigned_names, read_names
 from tt2gl.lowering.helper_calls import Caller, Inlined, Site, inline
 from tt2gl.source import SourceFile
-
-_BYTE_ORDER_MARK = "\ufeff"
 
 # What a call may be part of in a statement: all of it is evaluated once, whatever else is.
 _AROUND = (
@@ -72,8 +70,8 @@ def inlined(
     `reached`: the lines of the definitions that are called, which tell those of one name apart.
     """
     places = {**dict.fromkeys(torn, _TORN), **dict.fromkeys(ahead, _AHEAD)}
-    mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(_BYTE_ORDER_MARK)
+    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
+    text = source.text.removeprefix(BYTE_ORDER_MARK)
     spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
     file = _File(source, spans, reached)
     edits = {name: list(file.edits(function, places)) for name, function in file.functions.items()}

@@ -10,26 +10,24 @@ statements with a comment between them stay apart.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, QualifiedNameProvider
 
 from tt2gl.lowering.block_pointers import Lowered
-from tt2gl.lowering.edits import Edit, apply
+from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
 from tt2gl.lowering.emission import Spans
+from tt2gl.lowering.precise_dots import DOT
 from tt2gl.source import SourceFile
 
-_BYTE_ORDER_MARK = "\ufeff"
-_DOT = re.compile(r"(^|\.)(language|tl)(\.core)?\.dot$")
 _TIGHT = (cst.Name, cst.Call, cst.Attribute, cst.Subscript)
 
 
 def later_sums(source: SourceFile) -> Lowered:
     """Join the products of every Triton function of a file with the sums that follow them."""
-    mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(_BYTE_ORDER_MARK)
+    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
+    text = source.text.removeprefix(BYTE_ORDER_MARK)
     edits: list[Edit] = []
     done: list[str] = []
     if ".dot(" in text:
@@ -81,7 +79,7 @@ class _Pairs(cst.CSTVisitor):
 
     def _is_product(self, call: cst.Call) -> bool:
         names = self.qualified.get(call.func, ())
-        return any(_DOT.search(name.name) for name in (names() if callable(names) else names))
+        return any(DOT.search(name.name) for name in (names() if callable(names) else names))
 
 
 def _names(node: cst.CSTNode) -> set[str]:

@@ -18,7 +18,7 @@ from libcst.metadata import ByteSpanPositionProvider, QualifiedNameProvider
 
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.block_pointers import Lowered
-from tt2gl.lowering.edits import Edit, apply
+from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import expression
 from tt2gl.lowering.naming import Names
@@ -27,8 +27,9 @@ from tt2gl.source import SourceFile
 PRECISIONS = ("tf32x3", "bf16x3", "bf16x6")
 """The precisions that are several products."""
 
-_BYTE_ORDER_MARK = "\ufeff"
-_DOT = re.compile(r"(^|\.)(language|tl)(\.core)?\.dot$")
+DOT = re.compile(r"(^|\.)(language|tl)(\.core)?\.dot$")
+"""What Triton's product is called, by a qualified name."""
+
 _PARAMETERS = ("input", "other", "acc", "input_precision")
 _PIECES = ("big", "mid", "low")
 # Which pieces of the operands are multiplied, in this order: 0 is the largest.
@@ -42,8 +43,8 @@ _ORDERS = {
 
 def precise_dots(source: SourceFile) -> Lowered:
     """Write the products of every Triton function of a file that are several as calls of a function that makes them."""
-    mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(_BYTE_ORDER_MARK)
+    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
+    text = source.text.removeprefix(BYTE_ORDER_MARK)
     edits: list[Edit] = []
     done: list[str] = []
     names: dict[str, str] = {}
@@ -137,7 +138,7 @@ class _Calls(cst.CSTVisitor):
     def visit_Call(self, node: cst.Call) -> bool:
         names = self.qualified.get(node.func, ())
         names = names() if callable(names) else names
-        if not isinstance(node.func, cst.Attribute) or not any(_DOT.search(name.name) for name in names):
+        if not isinstance(node.func, cst.Attribute) or not any(DOT.search(name.name) for name in names):
             return True
         said = _arguments(node.args).get("input_precision")
         precision = said.evaluated_value if isinstance(said, cst.SimpleString) else None

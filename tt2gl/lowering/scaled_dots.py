@@ -20,12 +20,11 @@ import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, QualifiedNameProvider
 
 from tt2gl.lowering.block_pointers import Lowered
-from tt2gl.lowering.edits import Edit, apply
+from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import expression
 from tt2gl.source import SourceFile
 
-_BYTE_ORDER_MARK = "\ufeff"
 _DOT_SCALED = re.compile(r"(^|\.)(language|tl)(\.core)?\.dot_scaled$")
 _PARAMETERS = ("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format", "acc", "fast_math")
 _SWAPPED = (("lhs", "rhs"), ("lhs_scale", "rhs_scale"), ("lhs_format", "rhs_format"))
@@ -34,8 +33,8 @@ _TURNED = ("lhs", "rhs", "acc")
 
 def turned_dots(source: SourceFile) -> Lowered:
     """Turn the products of every Triton function of a file that are multiplied the other way round."""
-    mark = _BYTE_ORDER_MARK if source.text.startswith(_BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(_BYTE_ORDER_MARK)
+    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
+    text = source.text.removeprefix(BYTE_ORDER_MARK)
     edits: list[Edit] = []
     done: list[str] = []
     if "dot_scaled" in text:
