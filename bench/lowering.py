@@ -1,10 +1,12 @@
 """What the ports of the corpus lower worse than Triton's own compiler does, by kernel and metric. Needs no GPU.
 
-    python bench/lowering.py [--target T]... [--only NAME]... [--launches L.json --root DIR] [--out FILE]
+    python bench/lowering.py [--target T]... [--only NAME]... [--launches L.json --root DIR] [--mca] [--out FILE]
 
 Each file is converted for each target, and every kernel is compiled twice under every launch, as `tt2gl verify` does.
 The table has a line for each kernel and metric (the codes of docs/diagnostics.md): under how many of its launches the
-port is worse, and what was said of the first. `--out` keeps the document that `tt2gl verify --json` prints.
+port is worse, and what was said of the first. `--mca` adds, for AMD, what LLVM's machine-code analyser estimates a step
+of both kernels' loops to take; it needs `llvm-mca` (Debian's `llvm-22`). `--out` keeps the document that `tt2gl verify
+--json` prints.
 """
 
 from __future__ import annotations
@@ -38,12 +40,15 @@ def main() -> int:
         for file in sorted({launch.file for launch in chosen}):
             of_file = [launch for launch in chosen if launch.file == file]
             names = {launch.kernel for launch in of_file}
-            made = verify(root / file, targets=[target], launches=of_file, root=root)
+            made = verify(root / file, targets=[target], launches=of_file, root=root, estimate=arguments.mca)
             # A file may have kernels that were not asked for, whose launches are guessed.
             reports += [report for report in made if report.kernel in names]
             print(f"{time.perf_counter() - start:6.0f} s  {target} {file}", file=sys.stderr, flush=True)
     for line in table(reports):
         print(line)
+    if arguments.mca:
+        for line in estimates(reports):
+            print(line)
     if arguments.out is not None:
         made_document = document(reports, seconds=time.perf_counter() - start)
         write_text(arguments.out, json.dumps(made_document, indent=1, allow_nan=False).replace(f"{ROOT}/", "") + "\n")
@@ -54,6 +59,7 @@ def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = selecting_parser(__doc__)
     parser.add_argument("--target", action="append", default=[], metavar="T", help="architecture (default: sm90)")
+    parser.add_argument("--mca", action="store_true", help="estimate cycles of loops (AMD)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where the document goes (default: nowhere)")
     return parser.parse_args()
 
@@ -88,6 +94,22 @@ def table(reports: Sequence[KernelReport]) -> list[str]:
         good = sum(verdict([report]) == 0 for report in of_target)
         lines.append(f"{target}: {good} of {len(of_target)} launches are no worse")
     return lines
+
+
+def estimates(reports: Sequence[KernelReport]) -> list[str]:
+    """A line for each launch whose both kernels' loops llvm-mca has an estimate of; one line where there is none."""
+    lines = []
+    for report in reports:
+        found = [result.metrics.step_cycles for result in (report.triton, report.gluon) if result and result.metrics]
+        if len(found) == 2 and found[0] and found[1]:
+            kernel = f"{Path(report.file).stem}:{report.kernel}"
+            lines.append(
+                f"{report.target:8} {kernel:55} launch {report.launch}: {found[0]:.0f} cycles a step estimated for "
+                f"Triton, {found[1]:.0f} for the port ({found[0] / found[1]:.2f} times as fast)"
+            )
+    if not lines:
+        return ["No estimate: no loops, or no llvm-mca on this machine that knows the chip."]
+    return [*lines, "Estimates of llvm-mca for one wave, memory and barriers left out: nothing was measured."]
 
 
 if __name__ == "__main__":

@@ -50,14 +50,15 @@ def verify(
     run: Literal["none", "simulate", "gpu"] = "none",
     simulation: SimulationOptions | None = None,
     timeout: float = 60.0,
+    estimate: bool = False,
     on_progress: Progress | None = None,
 ) -> tuple[KernelReport, ...]:
     """Compile the kernels of `path` and their Gluon for `targets`, and say what is worse; `run` both where asked.
 
     Without `gluon_path`, `path` is converted for each target first; nothing is written. Without `targets`, the one of
     the GPU present, else sm90. Without `launches`, those found in the file. `timeout` is in seconds, a compilation;
-    what a simulation may take is in `simulation`. Raises DiagnosticError for input that cannot be read, an unknown
-    target, and launches that do not fit.
+    what a simulation may take is in `simulation`; `estimate` asks for cycles (`verify.mca`). Raises DiagnosticError for
+    input that cannot be read, an unknown target, and launches that do not fit.
     """
     names = [get_target(name).name for name in targets] or [default_target().name]
     source = read_source(path)
@@ -73,7 +74,7 @@ def verify(
     ready = [case for case in cases if case.port is not None]
     runs = len(ready) if run != "none" else 0
     progress = _Counter(2 * len(ready) + runs, on_progress)
-    reports = dict(zip(map(id, ready), _compiled(ready, timeout, progress), strict=True))
+    reports = dict(zip(map(id, ready), _compiled(ready, timeout, progress, estimate), strict=True))
     refused = {report.target for report in reports.values() if gluon_path is None and _is_refused(report)}
     if refused:
         # A conversion that compiles what it writes falls back to less, and that is what `convert` would have written.
@@ -85,7 +86,7 @@ def verify(
         kept = [case for case in cases if case.report.target not in refused]
         cases = sorted([*kept, *again], key=lambda case: names.index(case.report.target))
         more = [case for case in again if case.port is not None]
-        reports |= dict(zip(map(id, more), _compiled(more, timeout, _Counter(0, None)), strict=True))
+        reports |= dict(zip(map(id, more), _compiled(more, timeout, _Counter(0, None), estimate), strict=True))
         ready = [case for case in cases if case.port is not None]
     if run == "gpu":
         here = default_target().name if present_architecture() is not None else None
@@ -212,10 +213,10 @@ def _sliced(
 # ------------------------------------------------------------------------------------------ compiling and running
 
 
-def _compiled(cases: Sequence[_Case], timeout: float, progress: _Counter) -> Iterator[KernelReport]:
+def _compiled(cases: Sequence[_Case], timeout: float, progress: _Counter, estimate: bool) -> Iterator[KernelReport]:
     """The report of each case with what both compilers made of it; every compilation runs beside the others."""
     jobs = [
-        CompileJob(kernel, case.launch, case.report.target)
+        CompileJob(kernel, case.launch, case.report.target, estimate=estimate)
         for case in cases
         for kernel in (case.original, case.port)
         if kernel is not None and case.launch is not None

@@ -7,7 +7,7 @@ import math
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from tt2gl.launches import Launch, TensorArg
 from tt2gl.results import CompileResult, Metrics
 from tt2gl.slicing.slices import Slice, load_slice, names_of
 from tt2gl.targets import Target, get_target
+from tt2gl.verify.mca import step_cycles
 from tt2gl.verify.metrics import read_metrics
 
 # The TTGIR is what both kernels are compared in; further texts are sent back only where asked for.
@@ -29,7 +30,8 @@ class CompileJob:
     """One kernel under one launch for one target.
 
     `num_stages` replaces the launch's (1 shows Triton's layouts before software pipelining); `texts` are the stages
-    to return, by Triton's names: ttir, ttgir, llir, ptx, cubin, amdgcn, hsaco.
+    to return, by Triton's names: ttir, ttgir, llir, ptx, cubin, amdgcn, hsaco. `estimate`: say, of AMD's kernels, how
+    many cycles a step of their loops is estimated to take.
     """
 
     slice: Slice
@@ -37,6 +39,7 @@ class CompileJob:
     target: str
     num_stages: int | None = None
     texts: tuple[str, ...] = DEFAULT_TEXTS
+    estimate: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,8 @@ def compile_job(job: CompileJob) -> CompiledKernel:
     asm = kernel.asm
     sources = {name: str(path) for name, path in names_of(job.slice).items()}
     metrics = read_metrics(asm, kernel.metadata.shared, sources)
+    if job.estimate and "amdgcn" in asm:
+        metrics = replace(metrics, step_cycles=step_cycles(asm["amdgcn"], str(target.arch)))
     return CompiledKernel(kernel.metadata.name, metrics, {text: asm[text] for text in job.texts if text in asm})
 
 
