@@ -27,7 +27,7 @@ FLOORS = (
     ("launches", "lowering", "pipelining", "slicing"),
     ("plan",),
     ("shared_layouts", "tensor_memory_layouts"),
-    ("matrix_layouts",),
+    ("amd_matrix_layouts", "matrix_layouts"),
     ("formulas", "layouts", "source"),
     ("jit_functions", "launch_calls", "report.page"),
     ("host", "targets", "report", "simulate"),

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tt2gl.amd_matrix_layouts import MFMA_SHAPE_SOURCE, ROW_WARPS_SOURCE, TILE_WARPS_SOURCE, WMMA_SOURCE
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.graph import FunctionKey
@@ -161,6 +162,10 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
     said = [text for function in functions for text in function.layouts()]
     helpers: dict[str, tuple[str, ...]] = {
         "coalesced": (coalesced_source(target.warp_size),),
+        "tile_warps": (TILE_WARPS_SOURCE,),
+        "row_warps": (ROW_WARPS_SOURCE,),
+        "mfma_shape": (MFMA_SHAPE_SOURCE,),
+        "wmma_layout": (WMMA_SOURCE,),
         "paired": (PAIRED_SOURCE,),
         "widened": (WIDENED_SOURCE,),
         "mma_v2_layout": (MMA_V2_SOURCE,),

@@ -50,10 +50,12 @@ class Scaled:
 class Dot:
     """A matrix product: its call, its operands and its accumulator by position; its name where it is split off.
 
-    `instruction`: `fma`, `mma_v2`, `wgmma` or `tcgen05`. `layout`, `dims`, `dtype`: of its result. Without an
-    accumulator it starts from zeros; with `is_sum` it takes the other side of the sum it stands in. `memory`: the
-    layout of its accumulator in tensor memory, `lhs`: its first operand there, where that is not in shared memory.
-    `scaled`: its operands have scales. `promoted`: the dtype that its operands get before, as source.
+    `instruction`: `fma`, `mma_v2`, `wgmma`, `tcgen05`, or `mfma` or `wmma` of `chip`. `layout`, `dims`, `dtype`: of its
+    result. Without an accumulator it starts from zeros; with `is_sum` it takes the other side of the sum it stands in.
+    `memory`: the layout of its accumulator in tensor memory, `lhs`: its first operand there, where that is not in
+    shared memory.
+    `scaled`: its operands have scales. `promoted`: the dtype that its operands get before, as source; `summed`: the one
+    that it adds up in, where that is not `dtype`.
     """
 
     call: Position
@@ -72,6 +74,8 @@ class Dot:
     lhs: Store | None = None
     scaled: Scaled | None = None
     promoted: str | None = None
+    summed: str | None = None
+    chip: str = ""
 
     @property
     def ends_at_once(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from tt2gl.amd_matrix_layouts import Mfma, Wmma
 from tt2gl.layouts import Blocked
 from tt2gl.matrix_layouts import Mma, Operand
 from tt2gl.shared_layouts import NvmmaShared, Swizzled, nvmma_shared
@@ -24,6 +25,14 @@ def _default(shape: list[int], bits: int, transposed: bool = False) -> NvmmaShar
     return nvmma_shared(shape, bits, transposed)
 
 
+def _wmma(*parts: Any, **named: Any) -> Wmma:
+    return Wmma(*map(frozen, parts), **named)
+
+
+# What converted files ask Gluon's layout for its fields by: this is as Triton 3.7 has it.
+_wmma.__dataclass_fields__ = Wmma.__dataclass_fields__  # type: ignore[attr-defined]
+
+
 def names(num_warps: int, helpers: tuple[str, ...], **constexprs: Any) -> dict[str, Any]:
     """The names of a converted file: Gluon's layouts, the helpers, a kernel's constexprs. Dtypes are their widths."""
     gl = SimpleNamespace(
@@ -33,6 +42,7 @@ def names(num_warps: int, helpers: tuple[str, ...], **constexprs: Any) -> dict[s
         NVMMADistributedLayout=_made(Mma),
         NVMMASharedLayout=SimpleNamespace(get_default_for=_default),
         SwizzledSharedLayout=_made(Swizzled),
+        amd=SimpleNamespace(AMDMFMALayout=_made(Mfma), AMDWMMALayout=_wmma),
         num_warps=lambda: num_warps,
         float16=16,
     )

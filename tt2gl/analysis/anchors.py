@@ -167,7 +167,7 @@ class Anchors:
         natural = operand.natural
         if operand.kind != "dot" or not isinstance(natural, Root):
             return None
-        is_blocked = self.cores.dots[operand.chain].instruction not in ("wgmma", "mma_v2")
+        is_blocked = self.cores.dots[operand.chain].instruction not in ("wgmma", "mma_v2", "mfma", "wmma")
         return Turned(natural, () if is_blocked else operand.dims_known)
 
     def _kept(self, node: Node) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from tt2gl.amd_matrix_layouts import mfma_source, read_mfma, read_wmma, wmma_source
 from tt2gl.analysis.memory import Scene, element_bits
 from tt2gl.formulas import Tile, Width, Written
 from tt2gl.ir.attributes import DialectAttr
@@ -55,6 +56,10 @@ class Formulas:
         warps = [self.scenes[index].launch.options.num_warps for index in at]
         if mma := _all(every, read_mma):
             return self._accumulator(mma, tile, warps, at)
+        if mfma := _all(every, read_mfma):
+            return mfma_source(mfma, tile, warps, self._bits(at))
+        if wmma := _all(every, read_wmma):
+            return wmma_source(wmma, tile, warps)
         if nvmma := _all(every, read_nvmma_shared):
             dtypes = sorted(self._dtypes(at), key=lambda dtype: not dtype.source.startswith(f"{pointer}."))
             dtypes += [_number(name, bits, at) for bits, name in _DTYPES.items()]

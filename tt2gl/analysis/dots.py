@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tt2gl.amd_matrix_layouts import chip_of
 from tt2gl.analysis.arguments import Arguments
 from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFact, TensorFact
 from tt2gl.analysis.frames import Frame, Value, unsupported
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder
 
 _DOT = "triton.language.core.dot"
+_FLOATS = {"f16": "gl.float16", "bf16": "gl.bfloat16", "f32": "gl.float32"}
+_PROMOTED = ("fp16", "bf16", "fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16", "fp8e4b15")
 _SEVERAL = {f'"{precision}"' for precision in PRECISIONS}
 
 
@@ -73,16 +76,30 @@ class DotReader:
             imprecise=self.imprecise(arguments, frame),
             is_sum=whole is not None,
             promoted=self.promoted(a, made.chain, frame),
+            summed=self.summed(fact, made.chain),
+            chip=self.chip(made.chain),
         )
         return made
 
     def promoted(self, operand: ast.expr, chain: CallChain, frame: Frame) -> str | None:
-        """What Triton makes of 8-bit floats that no instruction of the target multiplies, as source."""
+        """What Triton makes of floats that no instruction of the target multiplies, as source."""
         fact = frame.facts.expressions.get(position_of(operand))
         lowered = self.builder.facts.lowered.dots.get(chain)
-        if not isinstance(fact, TensorFact) or lowered is None or not fact.dtype.startswith("fp8"):
+        if not isinstance(fact, TensorFact) or lowered is None or fact.dtype not in _PROMOTED:
             return None
-        return {"f16": "gl.float16", "bf16": "gl.bfloat16", "f32": "gl.float32"}.get(lowered.a.element)
+        made = _FLOATS.get(lowered.a.element)
+        return None if made == f"gl.{gluon_dtype(fact.dtype)}" else made
+
+    def summed(self, product: TensorFact, chain: CallChain) -> str | None:
+        """What a product adds up in where the instruction knows no sums of its type, as source."""
+        lowered = self.builder.facts.lowered.dots.get(chain)
+        made = _FLOATS.get(lowered.element) if lowered is not None else None
+        return None if made == f"gl.{gluon_dtype(product.dtype)}" else made
+
+    def chip(self, chain: CallChain) -> str:
+        """The module of `gl.amd` that has the product's instruction; "" where none has."""
+        lowered = self.builder.facts.lowered.dots.get(chain)
+        return chip_of(lowered.accumulator) if lowered is not None else ""
 
     def read_scaled(self, node: ast.Call, frame: Frame) -> Node:
         """The node of a product of operands with shared scales."""

@@ -90,7 +90,7 @@ class Access:
     order: tuple[int, ...]
 
 
-Instruction = Literal["fma", "mma_v2", "wgmma", "tcgen05", "tcgen05_scaled"]
+Instruction = Literal["fma", "mma_v2", "wgmma", "tcgen05", "tcgen05_scaled", "mfma", "wmma"]
 """How a dot is carried out: by `fma`s, `mma.sync`, Hopper's `wgmma` or Blackwell's `tcgen05.mma`."""
 
 
@@ -115,7 +115,7 @@ class DotFact:
     """A dot as Triton's compiler carries it out. `from_zero`: nothing is accumulated into it.
 
     `memory`: how an accumulator lies in tensor memory; `accumulator` is what it is loaded into. `scales`: those of its
-    operands, where they are in tensor memory.
+    operands, where they are in tensor memory. `element`: the type that it adds up in.
     """
 
     instruction: Instruction
@@ -125,6 +125,7 @@ class DotFact:
     from_zero: bool
     memory: DialectAttr | None = None
     scales: tuple[DotOperandFact, ...] = ()
+    element: str = ""
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ class DotSite:
     `precision`: the author's choice for 32-bit floats, as source. `imprecise`: how many 8-bit products are added in
     less than 32 bits, as source. `is_sum`: the call is one side of a sum, whose other side it takes as its accumulator.
     `scaled`: its operands have scales. `promoted`: what Triton makes of operands of 8-bit floats first, as source.
+    `summed`: what it adds up in, where its result is made that afterwards. `chip`: AMD's that has its instruction.
     """
 
     call: Position
@@ -68,6 +69,8 @@ class DotSite:
     is_sum: bool
     scaled: Scaled | None = None
     promoted: str | None = None
+    summed: str | None = None
+    chip: str = ""
 
 
 @dataclass(eq=False)

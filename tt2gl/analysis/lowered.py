@@ -21,6 +21,7 @@ _INSTRUCTIONS: dict[str, Instruction] = {
     "ttng.tc_gen5_mma": "tcgen05",
     "ttng.tc_gen5_mma_scaled": "tcgen05_scaled",
 }
+_BY_LAYOUT: dict[str, Instruction] = {"ttg.nvidia_mma": "mma_v2", "ttg.amd_mfma": "mfma", "ttg.amd_wmma": "wmma"}
 _COPIES = ("ttg.async_copy_global_to_local",)
 _RESHAPES = ("tt.reshape", "tt.trans", "tt.split")
 _VIEWS = ("ttg.memdesc_index", "ttg.memdesc_trans", "ttg.memdesc_subslice", "ttg.memdesc_reshape")
@@ -82,11 +83,12 @@ def _dot(operation: Operation, made: dict[int, Operation], uses: TensorMemoryUse
             return None
         return DotFact(kind, registers, first, _operand(b), uses.from_zero(operation), layout, scales)
     if kind is None:
-        kind = "mma_v2" if layout is not None and layout.name == "ttg.nvidia_mma" else "fma"
+        kind = _BY_LAYOUT.get(layout.name if layout is not None else "", "fma")
     start = made.get(id(accumulator))
     zero = start is not None and start.name == "arith.constant"
     sides = [replace(_operand(side), reloaded=_reloaded(side, made)) for side in (a, b)]
-    return DotFact(kind, layout, sides[0], sides[1], zero)
+    element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
+    return DotFact(kind, layout, sides[0], sides[1], zero, element=str(element))
 
 
 def _is_scale(value: Value) -> bool:

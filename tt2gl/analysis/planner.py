@@ -198,6 +198,8 @@ def _dot(want: DotWant, layout: str, memory: str | None, lhs: str | None) -> Dot
         Store(lhs, want.lhs.dims) if lhs is not None and want.lhs is not None else None,
         site.scaled,
         site.promoted,
+        site.summed,
+        site.chip,
     )
 
 

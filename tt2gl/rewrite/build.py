@@ -17,7 +17,7 @@ ADDED = (
     "upcast", "turned",
     "mma_v2_layout", "batched_mma_v2_layout", "wgmma_layout", "chained_wgmma_layout", "fma_layout", "swizzled_layout",
     "TensorMemoryLayout", "tensor_memory_layout", "loaded_layout", "loaded_for_rows_layout",
-    "scales_layout",
+    "scales_layout", "tile_warps", "row_warps", "mfma_shape", "wmma_layout",
 )  # fmt: skip
 """Every module-level name that a conversion can add."""
 

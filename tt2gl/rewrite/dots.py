@@ -3,6 +3,7 @@
     acc += tl.dot(a, b)                                                     # before
 
     acc = mma_v2(gl.convert_layout(a, ...), gl.convert_layout(b, ...), acc) # after: operands in registers
+    acc = gl.amd.cdna3.mfma(gl.convert_layout(a, ...), gl.convert_layout(b, ...), acc)
 
     a_smem = gl.allocate_shared_memory(a.dtype, [BLOCK_M, BLOCK_K], a_shared, a)
     b_smem = gl.allocate_shared_memory(b.dtype, [BLOCK_K, BLOCK_N], b_shared, b)
@@ -37,10 +38,15 @@ def product(
     if dot.instruction in ("tcgen05", "tcgen05_scaled"):
         return _marker(dot, a, b, added)
     if added is None:
-        added = expression(f"gl.zeros([{', '.join(dot.dims)}], {dot.dtype}, {dot.layout})")
+        added = expression(f"gl.zeros([{', '.join(dot.dims)}], {dot.summed or dot.dtype}, {dot.layout})")
+    elif dot.summed is not None:
+        added = _cast(added, dot.summed)
     if dot.promoted is not None:
-        a, b = (cst.Call(cst.Attribute(side, cst.Name("to")), [cst.Arg(expression(dot.promoted))]) for side in (a, b))
-    made = call(_FUNCTIONS[dot.instruction], a, b, added)
+        a, b = _cast(a, dot.promoted), _cast(b, dot.promoted)
+    function = _FUNCTIONS.get(dot.instruction) or f"gl.amd.{dot.chip}.{dot.instruction}"
+    made = call(function, a, b, added)
+    if dot.summed is not None:
+        return _cast(made, dot.dtype)
     keywords: list[tuple[str, str]] = []
     # wgmma knows one precision for each type of its operands: Triton takes it for 32-bit floats as tf32 alone.
     if dot.instruction == "mma_v2" and dot.precision is not None:
@@ -48,6 +54,11 @@ def product(
     if dot.instruction == "wgmma" and dot.imprecise is not None:
         keywords.append(("max_num_imprecise_acc", dot.imprecise))
     return with_keywords(made, keywords)
+
+
+def _cast(value: cst.BaseExpression, dtype: str) -> cst.Call:
+    """A value with elements of another type."""
+    return cst.Call(cst.Attribute(value, cst.Name("to")), [cst.Arg(expression(dtype))])
 
 
 def _marker(dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.BaseExpression | None) -> cst.Call:
@@ -69,7 +80,7 @@ def argument(node: cst.Call, name: str, place: int) -> cst.BaseExpression | None
 
 def is_statement(dot: Dot) -> bool:
     """Whether a dot's instruction must be a statement of its own."""
-    return dot.instruction not in ("fma", "mma_v2")
+    return dot.instruction not in ("fma", "mma_v2", "mfma", "wmma")
 
 
 def transposed(node: cst.BaseExpression, order: Sequence[int]) -> cst.BaseExpression:
