@@ -10,6 +10,7 @@ from tt2gl.analysis.memory import Scene, element_bits
 from tt2gl.formulas import Tile, Width, Written
 from tt2gl.ir.attributes import DialectAttr
 from tt2gl.matrix_layouts import Mma, fma_layout_source, mma_source, read_blocked, read_mma
+from tt2gl.padded_layouts import padded_source, read_padded
 from tt2gl.shared_layouts import (
     NvmmaShared,
     Swizzled,
@@ -73,6 +74,9 @@ class Formulas:
             multiplied = fma_layout_source(blocked, tile, warps, self.scenes[0].lanes)
             if multiplied.exact:
                 return multiplied
+        padded = [read_padded(layout, shapes[index]) for index, layout in layouts.items()]
+        if None not in padded:
+            return padded_source([layout for layout in padded if layout is not None], tile, self._bits(at))
         linear = [read_linear(layout, shapes[index]) for index, layout in layouts.items()]
         loaded = [layout for layout in linear if layout is not None]
         if len(loaded) == len(at):
