@@ -94,6 +94,8 @@ class Ring:
     """A ring of shared buffers in a function: `dtype`, `dims` and `layout` of a slot as source.
 
     `in_memory`: a dot takes its slots in place. `tile`: it is of tiles that a descriptor says all of (its marker does).
+    `registers`: tiles come to registers, and are stored to their slots from there; `stored` is the function that they
+    are put through on the way, where there is one.
     """
 
     name: str
@@ -102,6 +104,8 @@ class Ring:
     layout: str
     in_memory: bool
     tile: bool = False
+    registers: bool = False
+    stored: str = ""
 
 
 @dataclass(frozen=True)
@@ -283,6 +287,7 @@ class FunctionPlan:
             yield from (dot.layout for dot in edits.dots.values())
             yield from ("upcast(" for dot in edits.dots.values() if dot.upcasts)
             yield from (layout for pairs in edits.arguments.values() for _, layout in pairs)
+        yield from (f"{ring.stored}(" for ring in self.rings if ring.stored)
         for what in self.edits.indexed.values():
             yield "flipped(" if what == "flip" else f"{what.split()[0]}_with_index("
         yield from (step.layout for steps in self.conversions.values() for step in steps)

@@ -113,16 +113,18 @@ def copy_name() -> str:
     return f"async_copy.{'async_load' if hasattr(async_copy, 'async_load') else 'async_copy_global_to_shared'}"
 
 
-def _tile(name: str, dtype: str, shape: str, layout: str, *, in_memory: bool = True) -> Ring:
-    return Ring(name, dtype, tuple(shape.split()), layout, in_memory)
+def _tile(
+    name: str, dtype: str, shape: str, layout: str, *, in_memory: bool = True, amd: bool = False, stored: str = ""
+) -> Ring:
+    return Ring(name, dtype, tuple(shape.split()), layout, in_memory, registers=amd, stored=stored)
 
 
 def _matmul(target: str, buffers: int, size: tuple[int, int, int] = (100, 96, 208), **changes: Any) -> Case:
     m, n, k = size
-    memory = target == "sm90"
+    memory, amd = target == "sm90", target.startswith("gfx")
     rings = [
-        _tile("a", "dtype", "BLOCK_M BLOCK_K", "a_shared", in_memory=memory),
-        _tile("b", "dtype", "BLOCK_K BLOCK_N", "b_shared", in_memory=memory),
+        _tile("a", "dtype", "BLOCK_M BLOCK_K", "a_shared", in_memory=memory, amd=amd),
+        _tile("b", "dtype", "BLOCK_K BLOCK_N", "b_shared", in_memory=memory, amd=amd),
     ]
     return Case(
         "products",
@@ -175,16 +177,17 @@ def _gated(target: str, buffers: int) -> Case:
     )
 
 
-def _bytes(buffers: int) -> Case:
+def _bytes(target: str, buffers: int) -> Case:
+    memory, stored = target == "sm90", "" if target == "sm90" else "turned_in_threads"
     rings = [
-        _tile("a", "gl.int8", "BLOCK_M BLOCK_K", "a_shared", in_memory=False),
-        _tile("w", "gl.float16", "BLOCK_K BLOCK_N", "w_shared"),
+        _tile("a", "gl.int8", "BLOCK_M BLOCK_K", "a_shared", in_memory=False, amd=not memory),
+        _tile("w", "gl.float16", "BLOCK_K BLOCK_N", "w_shared", in_memory=memory, amd=not memory, stored=stored),
     ]
     return Case(
         "products",
-        "sm90",
+        target,
         "bytes_kernel",
-        {"bytes_kernel": ("NUM_BUFFERS", rings)},
+        {"bytes_kernel": ("NUM_BUFFERS" if memory else "NUM_BUFFERS - 1", rings)},
         {"a_ptr": ("i8", (64, 256)), "w_ptr": ("fp16", (256, 64)), "c_ptr": ("fp32", (64, 64))},
         {"K": 256, "N": 64},
         {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "NUM_BUFFERS": buffers},
@@ -248,6 +251,8 @@ CASES = (
     *(_matmul("sm90", buffers) for buffers in (2, 3, 4)),
     *(_attention("sm90", buffers) for buffers in (2, 3)),
     _gated("sm90", 3),
-    _bytes(2),
-    _bytes(3),
+    _bytes("sm90", 2),
+    _bytes("sm90", 3),
+    *(_matmul("gfx942", buffers) for buffers in (2, 3)),
+    *(_bytes("gfx942", buffers) for buffers in (2, 3)),
 )

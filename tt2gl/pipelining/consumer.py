@@ -46,6 +46,8 @@ class Consumer:
         made: Lines = []
         for marker in markers:
             ring = plan.spec.ring(code(marker.func).removeprefix(RING_MARK))
+            if ring.registers:
+                continue
             arrivals = of_ring(plan.barriers, ring)
             name = arrivals.name if arrivals is not None else ""
             if name not in waited:

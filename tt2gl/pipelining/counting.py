@@ -64,6 +64,19 @@ class Count:
             return f"{self.variable} {sign} {step}"
         return f"{self.variable} {sign} {iterations.factor} * {operand(step)}"
 
+    @property
+    def forwards(self) -> bool:
+        """Whether the variable counts upwards in 32 bits."""
+        return not self.downwards and not self.wide
+
+    def last(self, iterations: Amount) -> str:
+        """The variable in the first of that many last iterations, or where there are not as many, in the first."""
+        if self.lower == "0" and self.step == "1":
+            return f"gl.maximum({operand(self.upper)} - {iterations.factor}, 0)"
+        span = operand(self.upper) if self.lower == "0" else f"{operand(self.upper)} - {operand(self.lower)}"
+        turns = span if self.step == "1" else f"gl.cdiv({span}, {self.step})"
+        return self.at(f"gl.maximum({turns} - {iterations.factor}, 0)")
+
     def exists(self, variable: str) -> str:
         """Whether there is an iteration at that value of the variable."""
         return f"{variable} {'>' if self.downwards else '<'} {operand(self.upper)}"

@@ -16,7 +16,7 @@ def is_load(node: cst.CSTNode) -> bool:
 
 
 class Guarded(Renamed):
-    """Renames, and masks plain loads, as an iteration that is not there must not read."""
+    """Renames, and masks plain loads, as an iteration that is not there must not read; no `condition`: it is there."""
 
     def __init__(self, condition: str, names: Mapping[str, str]) -> None:
         super().__init__(names)
@@ -24,7 +24,7 @@ class Guarded(Renamed):
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         """Mask a load."""
-        if not is_load(updated_node):
+        if not is_load(updated_node) or not self.condition:
             return updated_node
         arguments = list(updated_node.args)
         places = [index for index, each in enumerate(arguments) if each.keyword and each.keyword.value == "mask"]
@@ -32,7 +32,8 @@ class Guarded(Renamed):
             places = [1]
         if places:
             old = arguments[places[0]]
-            mask = cst.parse_expression(conjunction(code(old.value), self.condition))
+            given = None if code(old.value) == "None" else code(old.value)
+            mask = cst.parse_expression(conjunction(given, self.condition))
             arguments[places[0]] = old.with_changes(value=mask)
             return updated_node.with_changes(args=arguments)
         made = cst.parse_expression(f"f(mask={self.condition})")

@@ -62,3 +62,10 @@ class Load:
         options = tuple((name, code(named[name])) for name in _PASSED_ON if name in named)
         absent = mask is None or (isinstance(mask, cst.Name) and mask.value == "None")
         return cls(code(pointers), None if mask is None or absent else code(mask), options)
+
+
+def is_masked(call: ast.Call) -> bool:
+    """Whether a load has a mask; one that may be None by a compile-time condition counts as none."""
+    masks = needs(call)[1:]
+    ways = [way for mask in masks for way in ((mask.body, mask.orelse) if isinstance(mask, ast.IfExp) else (mask,))]
+    return bool(ways) and not any(isinstance(way, ast.Constant) and way.value is None for way in ways)

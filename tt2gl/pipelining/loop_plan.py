@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tt2gl.pipelining.counting import Count
 from tt2gl.pipelining.lookups import Lookups
@@ -22,7 +22,9 @@ class LoopPlan:
     whether there is one. `stage`, `first`: what the prologue counts with, and the loop's variable there. `renamed`:
     names of the producer. `bindings`: what is bound before the loop, name and source. `slots`: counters of slots, for
     rings of a depth. `barriers`: for tiles that TMA copies; `each` counts them. `lookups`: what is loaded to know
-    where tiles are. `outside`: rings are made before a loop around this one, and used in each of its turns.
+    where tiles are. `outside`: rings are made before a loop around this one, and used in each of its turns. `coming`:
+    the names of tiles in registers on their way to rings. `drain`: where the iterations that load nothing begin, a loop
+    of their own; without a name, loads are masked there.
     """
 
     spec: LoopRings
@@ -42,11 +44,18 @@ class LoopPlan:
     each: str = ""
     lookups: Lookups | None = None
     outside: bool = False
+    coming: Mapping[str, str] = field(default_factory=dict)
+    drain: str = ""
 
     @property
     def copied(self) -> bool:
         """Whether threads copy some tiles, in groups of copies."""
-        return any(not ring.tile for ring in self.rings)
+        return any(not ring.tile and not ring.registers for ring in self.rings)
+
+    @property
+    def early(self) -> bool:
+        """Whether an iteration loads before it reads: all tiles come to registers, and no slot must be free for it."""
+        return all(ring.registers for ring in self.rings)
 
     def slot(self, ring: Ring) -> str:
         """Where the tile of this iteration is."""

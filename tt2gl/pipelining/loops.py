@@ -10,7 +10,7 @@ import libcst as cst
 
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, strays, takes_attribute, writes
-from tt2gl.pipelining.loads import is_marker, needs
+from tt2gl.pipelining.loads import is_marker, is_masked, needs
 from tt2gl.pipelining.lookups import lookups_of
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
@@ -144,6 +144,11 @@ class FunctionWriter:
         bindings += [(renamed[name], name) for name in sorted(parts.carried & parts.renamed)]
         stage, first = self._stages(count, live_after, takes_attribute(loop.body, count.variable))
         arrivals = barriers(self.spec, loop.body, parts.kept, self.fresh)
+        drain = ""
+        # A load without a mask need not get one where the iterations that it would be for are a loop of their own.
+        if all(ring.registers for ring in rings) and count.forwards and not all(map(is_masked, markers)):
+            drain = self.fresh("drain")
+            bindings.append((drain, count.last(self.spec.ahead)))
         return LoopPlan(
             self.spec,
             self.copy,
@@ -161,6 +166,8 @@ class FunctionWriter:
             arrivals,
             self.fresh("each") if any(ring.tile for ring in rings) else "",
             lookups_of(loop, parts, wanted, renamed, self.fresh),
+            coming={ring.name: self.fresh(f"{ring.name}_next") for ring in rings if ring.registers},
+            drain=drain,
         )
 
     def _stages(self, count: Count, live_after: Names, as_tensor: bool) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from tt2gl.pipelining.guards import Guarded, Loaded
 from tt2gl.pipelining.loads import Load
 from tt2gl.pipelining.lookups import Iteration
 from tt2gl.pipelining.loop_plan import LoopPlan
+from tt2gl.pipelining.registers import as_load, stored
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.texts import call, conjunction
 from tt2gl.pipelining.tma import Barriers, of_ring, offsets_of
@@ -51,7 +52,8 @@ class Producer:
     def __post_init__(self) -> None:
         plan = self.plan
         self.variable = plan.first if self.place == "prologue" else plan.ahead
-        self.exists = plan.count.exists(self.variable) if self.place == "prologue" else plan.more
+        steady = "" if plan.drain else plan.more
+        self.exists = plan.count.exists(self.variable) if self.place == "prologue" else steady
         self.names = {**plan.renamed, plan.count.variable: self.variable}
         self.taken = plan.parts.taken
         self.values: dict[ast.stmt, Sequence[str]] = {}
@@ -138,6 +140,9 @@ class Producer:
                 continue
             copied[name] = told
             slot = plan.first_slot(ring) if self.place == "prologue" else plan.free_slot(ring)
+            if ring.registers:
+                made.append(self._loaded(ring, marker, slot))
+                continue
             arguments = [
                 f"{plan.buffers[name]}.index({slot})",
                 load.pointers,
@@ -146,6 +151,13 @@ class Producer:
             ]
             made.append(cst.parse_statement(call(plan.copy, arguments, indent)))
         return made
+
+    def _loaded(self, ring: Ring, marker: cst.Call, slot: str) -> cst.BaseStatement:
+        """A tile's load to registers: on to its slot at once, where that is free already."""
+        load = edited(as_load(marker), Guarded(self.exists, self.names))
+        if self.place == "steady" and self.plan.early:
+            return cst.parse_statement(f"{self.plan.coming[ring.name]} = {code(load)}")
+        return stored(self.plan, ring, slot, code(edited(load, Uncommented())))
 
     def _arrivals(self, arrivals: Barriers, ring: Ring, marker: cst.Call, copied: dict[str, str], indent: int) -> Lines:
         """A tile's copy by TMA; before the first of those that one mbarrier is for, what that is to expect."""

@@ -13,10 +13,11 @@ from tt2gl.pipelining.counting import without_option
 from tt2gl.pipelining.flow import takes_attribute
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
+from tt2gl.pipelining.registers import stores
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import allocation, of_ring
-from tt2gl.pipelining.trees import alone, code, comment, comments, indented, leading, lines_of, statement, under
+from tt2gl.pipelining.trees import alone, bare, code, comment, comments, indented, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Compound, Lines
 
 
@@ -42,23 +43,49 @@ class LoopWriter:
         made[0] = under(made[0], [*blank, *leading(made[0])])
         started = self._started()
         made += started
-        body = self._ahead()
-        body += Consumer(plan, self.rebuild, self.indent + 4).lines(loop, node)
-        steady = Producer(plan, "steady", self.indent + 4)
-        body += [*steady.lines(loop.body, node.body), *steady.coming(loop.body, node.body)]
-        body += [line for each in plan.slots.values() for line in each.advanced()]
         inner = indented(node.body)
         made.append(
             node.with_changes(
                 leading_lines=lead[len(blank) :] if started else [cst.EmptyLine(indent=False), *lead[len(blank) :]],
                 target=cst.Name(plan.count.variable),
                 iter=self._header(node.iter),
-                body=inner.with_changes(body=body),
+                body=inner.with_changes(body=self._steady(loop, node)),
             )
         )
+        if plan.drain:
+            made.append(self._drained(loop, node))
         if plan.copied:
             made.append(statement("async_copy.wait_group(0)"))
         return made if plan.outside else [*made, *self.ended()]
+
+    def _steady(self, loop: ast.For, node: cst.For) -> Lines:
+        """The body of the loop while loads run ahead of it."""
+        plan = self.plan
+        body = self._ahead()
+        here = Consumer(plan, self.rebuild, self.indent + 4).lines(loop, node)
+        producer = Producer(plan, "steady", self.indent + 4)
+        ahead = [*producer.lines(loop.body, node.body), *producer.coming(loop.body, node.body)]
+        if plan.early:
+            ahead[0] = _noted(ahead[0], "tiles of an iteration ahead come to registers")
+            kept = stores(plan, loop.body, node.body)
+            kept[0] = _noted(kept[0], "and take the places of those that have been read")
+            body += [*ahead, *here, *kept]
+        else:
+            body += [*here, *ahead]
+        return [*body, *self._advanced()]
+
+    def _drained(self, loop: ast.For, node: cst.For) -> cst.For:
+        """The last iterations, which load nothing."""
+        count = self.plan.count
+        body = [bare(line) for line in Consumer(self.plan, self.rebuild, self.indent + 4).lines(loop, node)]
+        bounds = [self.plan.drain, count.upper, *([count.step] if count.step != "1" else [])]
+        span = cst.parse_expression(f"range({', '.join(bounds)})")
+        block = cst.IndentedBlock([*body, *self._advanced()])
+        made = cst.For(cst.Name(count.variable), span, block)
+        return made.with_changes(leading_lines=comment("the last iterations, whose tiles have all come"))
+
+    def _advanced(self) -> Lines:
+        return [line for each in self.plan.slots.values() for line in each.advanced()]
 
     def rings(self) -> Lines:
         """What makes the rings, and the counters of slots where those go on from turn to turn of a loop around."""
@@ -111,7 +138,7 @@ class LoopWriter:
         At the top of the body, so that the compiler works out addresses before it waits for tiles.
         """
         plan, ahead = self.plan, self.plan.spec.ahead
-        made: Lines = [statement(f"{plan.more} = {plan.count.continues(ahead)}")]
+        made: Lines = [] if plan.drain else [statement(f"{plan.more} = {plan.count.continues(ahead)}")]
         if plan.lookups is not None:
             made.append(statement(f"{plan.lookups.more} = {plan.count.continues(ahead.plus(1))}"))
         return made
@@ -150,10 +177,8 @@ class LoopWriter:
     def _header(self, iterable: cst.BaseExpression) -> cst.BaseExpression:
         """The loop's range, with its bounds as they are called now."""
         assert isinstance(iterable, cst.Call)
-        count = self.plan.count
-        bounds = (
-            [count.upper] if sum(each.keyword is None for each in iterable.args) == 1 else [count.lower, count.upper]
-        )
+        count, end = self.plan.count, self.plan.drain or self.plan.count.upper
+        bounds = [end] if sum(each.keyword is None for each in iterable.args) == 1 else [count.lower, end]
         given = without_option(iterable, "num_stages")
         named = {"step": count.step}
         changed = []
@@ -165,6 +190,11 @@ class LoopWriter:
             same = code(argument.value) == source
             changed.append(argument if same else argument.with_changes(value=cst.parse_expression(source)))
         return given.with_changes(args=changed)
+
+
+def _noted(line: cst.BaseStatement, note: str) -> cst.BaseStatement:
+    """A statement under a comment of ours, and its own."""
+    return under(line, [*comment(note), *leading(line)])
 
 
 def _rings_note(depths: Sequence[Amount], ahead: Amount) -> str:

@@ -1,0 +1,69 @@
+"""Tiles that come to registers, and go to their slots from there: where nothing copies them to shared memory itself.
+
+a_next = gl.load(a_ptrs, mask=more)         # at the top of an iteration: a tile of one ahead
+a = a_buf.index(slot).load(a_layout)
+acc = mfma(a, b, acc)
+a_buf.index(slot).store(a_next)             # at its end: into the slot that has been read
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import libcst as cst
+
+from tt2gl.pipelining.branches import branched
+from tt2gl.pipelining.loop_plan import LoopPlan
+from tt2gl.pipelining.trees import calls_in, code, lines_of, under
+from tt2gl.pipelining.walking import Lines
+from tt2gl.plan import RING_MARK, Ring
+
+
+def as_load(marker: cst.Call) -> cst.Call:
+    """The load to registers that a marker stands for."""
+    return marker.with_changes(func=cst.parse_expression("gl.load"))
+
+
+def stored(plan: LoopPlan, ring: Ring, slot: str, value: str) -> cst.BaseStatement:
+    """Puts a tile that has come into a slot."""
+    if ring.stored:
+        value = f"{ring.stored}({value})"
+    return cst.parse_statement(f"{plan.buffers[ring.name]}.index({slot}).store({value})")
+
+
+def stores(plan: LoopPlan, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
+    """Puts the tiles that an iteration has loaded ahead into the slots that it has read."""
+    return _Stores(plan).lines(statements, block, frozenset())
+
+
+class _Stores:
+    def __init__(self, plan: LoopPlan) -> None:
+        self.plan = plan
+
+    def lines(self, statements: Sequence[ast.stmt], block: cst.BaseSuite, above: frozenset[str]) -> Lines:
+        """The stores of a block, each ring's once, and none of the rings `above`."""
+        made: Lines = []
+        done = set(above)
+        for line, _, first in lines_of(statements, block):
+            if isinstance(line, cst.If) and isinstance(first, ast.If):
+                made += self._branches(first, line, frozenset(done))
+                continue
+            for marker in calls_in(line, RING_MARK) if isinstance(line, cst.SimpleStatementLine) else ():
+                ring = self.plan.spec.ring(code(marker.func).removeprefix(RING_MARK))
+                if ring.registers and ring.name not in done:
+                    done.add(ring.name)
+                    made.append(stored(self.plan, ring, self.plan.free_slot(ring), self.plan.coming[ring.name]))
+        return made
+
+    def _branches(self, first: ast.If, line: cst.If, above: frozenset[str]) -> Lines:
+        body = self.lines(first.body, line.body, above)
+        other: Lines = []
+        if isinstance(line.orelse, cst.Else):
+            other = self.lines(first.orelse, line.orelse.body, above)
+        elif isinstance(line.orelse, cst.If):
+            assert isinstance(first.orelse[0], ast.If)
+            other = self._branches(first.orelse[0], line.orelse, above)
+        if [code(each) for each in body] == [code(each) for each in other]:
+            return body
+        return [under(each, []) for each in branched(line, body, other)]
