@@ -35,6 +35,7 @@ from tt2gl.rewrite.file import KEPT
 from tt2gl.rewrite.flips import FLIPPED_SOURCE, HALVINGS_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
+from tt2gl.rewrite.sorts import SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
 from tt2gl.rewrite.tiles import HOST_TILES_SOURCE, LOAD_TILE_SOURCE, STORE_TILE_SOURCE
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
@@ -181,6 +182,8 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "load_tile": (LOAD_TILE_SOURCE,),
         "upcast": (UPCAST_SOURCE,),
         "flipped": (HALVINGS_SOURCE, FLIPPED_SOURCE),
+        "sorted_rows": (*SORTING_SOURCES, SORTED_ROWS_SOURCE),
+        "top_of_rows": (*SORTING_SOURCES, TOP_OF_ROWS_SOURCE),
         "turned": (TURNED_SOURCE,),
         "store_tile": (STORE_TILE_SOURCE,),
         HOST_TILES: (HOST_TILES_SOURCE,),

@@ -114,8 +114,8 @@ class Edits:
 
     `creations`: the layout that a creating call takes. `converts`: the layout that a value is converted to.
     `replaced`: a name that stands for what was made before a loop. `indexed`: a reduction that also gives indices, or
-    gives only those (`max index`), or a `flip`. `expansions`: how many dimensions a value gains on the left, and its
-    rank before.
+    gives only those (`max index`), or one of `HELPED`. `expansions`: how many dimensions a value gains on the left, and
+    its rank before.
     `fills`: a scalar that becomes a full tile (extents then dtype, and layout). `reads`, `targets`: the name that a
     variable is read or defined under. `arguments`: layouts passed to a helper. `staged`: the ring that a load's tiles
     go through (without a name: one of its own), and the layout it is read from there in (empty: taken in place).
@@ -174,6 +174,9 @@ class Declaration:
 
 ASYNC_LOAD = "async_load"
 """What converted code calls an asynchronous copy to shared memory, whatever the installed Triton calls it."""
+
+HELPED = {"flip": "flipped", "sort": "sorted_rows", "topk": "top_of_rows"}
+"""Functions of Triton's, of several steps, that are helpers in a converted file."""
 
 HOST_TILES = "with_tile_layouts"
 """The decorator of a kernel that the host gives tensor descriptors: Gluon wants the layout of their tiles."""
@@ -289,7 +292,7 @@ class FunctionPlan:
             yield from (layout for pairs in edits.arguments.values() for _, layout in pairs)
         yield from (f"{ring.stored}(" for ring in self.rings if ring.stored)
         for what in self.edits.indexed.values():
-            yield "flipped(" if what == "flip" else f"{what.split()[0]}_with_index("
+            yield f"{HELPED.get(what) or what.split()[0] + '_with_index'}("
         yield from (step.layout for steps in self.conversions.values() for step in steps)
 
 

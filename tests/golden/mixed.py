@@ -1,4 +1,4 @@
-"""A sort, which stays Triton, and the kernel after it; both name their offsets by one helper."""
+"""A merge, which stays Triton, and the kernel after it; both name their offsets by one helper."""
 
 import triton
 import triton.language as tl
@@ -10,10 +10,10 @@ def block_of(pid, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def sort_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+def merge_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     offsets = block_of(tl.program_id(0), BLOCK)
     x = tl.load(x_ptr + offsets, mask=offsets < n, other=float("inf"))
-    tl.store(y_ptr + offsets, tl.sort(x), mask=offsets < n)
+    tl.store(y_ptr + offsets, tl.bitonic_merge(x), mask=offsets < n)
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""A sort, which stays Triton, and the kernel after it; both name their offsets by one helper."""
+"""A merge, which stays Triton, and the kernel after it; both name their offsets by one helper."""
 
 import triton
 import triton.language as tl
@@ -34,12 +34,12 @@ def block_of_gluon(pid, BLOCK: gl.constexpr, layout: gl.constexpr):
     return pid * BLOCK + gl.arange(0, BLOCK, layout=layout)
 
 
-# tt2gl: kept as Triton (TTG301). It uses `tl.sort`.
+# tt2gl: kept as Triton (TTG301). It uses `tl.bitonic_merge`.
 @triton.jit
-def sort_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+def merge_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     offsets = block_of(tl.program_id(0), BLOCK)
     x = tl.load(x_ptr + offsets, mask=offsets < n, other=float("inf"))
-    tl.store(y_ptr + offsets, tl.sort(x), mask=offsets < n)
+    tl.store(y_ptr + offsets, tl.bitonic_merge(x), mask=offsets < n)
 
 
 @gluon.jit

@@ -22,7 +22,9 @@ def {name}(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + offsets, mask=offsets < n)
     tl.store(out_ptr + offsets, {value}, mask=offsets < n)
 """
-SORT = KERNEL.replace("x = tl.load(x_ptr + offsets, mask=offsets < n)", "x = tl.sort(tl.load(x_ptr + offsets))")
+SORT = KERNEL.replace(
+    "x = tl.load(x_ptr + offsets, mask=offsets < n)", "x = tl.bitonic_merge(tl.load(x_ptr + offsets))"
+)
 LAUNCHES = [
     {
         "file": f"ops/{file}.py",
@@ -33,7 +35,7 @@ LAUNCHES = [
         "grid": [2, 1, 1],
         "args": {**{name: {"dtype": "float32", "shape": [200]} for name in ("x_ptr", "out_ptr")}, "n": 200},
     }
-    for file, kernel in (("double", "double_kernel"), ("inner/square", "square_kernel"), ("ranking", "sort_kernel"))
+    for file, kernel in (("double", "double_kernel"), ("inner/square", "square_kernel"), ("ranking", "merge_kernel"))
 ]
 
 
@@ -52,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (package / "inner" / "__init__.py").write_text("from .square import square_kernel\n")
     (package / "double.py").write_text(KERNEL.format(name="double_kernel", value="x * 2"))
     (package / "inner" / "square.py").write_text(KERNEL.format(name="square_kernel", value="x * x"))
-    (package / "ranking.py").write_text(SORT.format(name="sort_kernel", value="x"))
+    (package / "ranking.py").write_text(SORT.format(name="merge_kernel", value="x"))
     (folder / "L.json").write_text(json.dumps({"version": 1, "launches": LAUNCHES}))
     return folder
 
@@ -92,7 +94,7 @@ def test_resumed_it_says_the_same(folder: Path, document: dict[str, object]) -> 
     assert done.stderr.splitlines() == [
         "ops/double.py: sm90: 1 converted",
         "ops/inner/square.py: sm90: 1 converted",
-        "ops/ranking.py:8:8: TTG301 It uses `tl.sort`. The kernel stays Triton; see the page of this code.",
+        "ops/ranking.py:8:8: TTG301 It uses `tl.bitonic_merge`. The kernel stays Triton; see the page of this code.",
         "ops/ranking.py: sm90: 1 kept as Triton",
         "wrote out/ops; sm90: 2 converted, 1 kept as Triton; 2 launches equal, 0 not; 2 files copied",
     ]

@@ -32,6 +32,10 @@ EDITS: dict[str, list[dict[str, Any]]] = {
     ],
     "index_reductions": [{"indexed": {"tl.argmax(scores, axis=1)": "max index"}}],
     "flips": [{"indexed": {"tl.flip(scores, 1)": "flip"}}],
+    "sorts": [
+        {"indexed": {"tl.sort(scores, descending=True)": "sort"}},
+        {"indexed": {"tl.topk(scores, 8)": "topk"}},
+    ],
 }
 """The edits of each example that is a statement."""
 

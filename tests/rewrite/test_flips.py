@@ -10,7 +10,7 @@ import pytest
 
 from tt2gl.convert import convert
 from tt2gl.launches import Launch
-from tt2gl.rewrite.flips import with_flipped
+from tt2gl.rewrite.build import through
 
 KERNEL = """import triton
 import triton.language as tl
@@ -27,7 +27,7 @@ def turned_kernel(x_ptr, y_ptr, total_ptr, ROWS: tl.constexpr, COLS: tl.constexp
 
 
 def test_no_call_is_left_alone(code: Callable[[cst.CSTNode], str]) -> None:
-    assert code(with_flipped(cst.parse_expression("flip"), False)) == "flip"
+    assert code(through(cst.parse_expression("flip"), False, "flipped")) == "flip"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_no_call_is_left_alone(code: Callable[[cst.CSTNode], str]) -> None:
 def test_a_call_goes_through_the_helper(
     code: Callable[[cst.CSTNode], str], before: str, is_method: bool, after: str
 ) -> None:
-    assert code(with_flipped(cst.parse_expression(before), is_method)) == after
+    assert code(through(cst.parse_expression(before), is_method, "flipped")) == after
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "bf16", "i64", "i8"])

@@ -24,6 +24,7 @@ from tt2gl.analysis.operations import (
     short_name,
 )
 from tt2gl.analysis.statics import Static, position_of, static_text
+from tt2gl.plan import HELPED
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder
@@ -87,7 +88,7 @@ class CallReader:
         if name in REDUCE:
             return self.reduce(name, node, arguments, tensors, frame, fact)
         if name in SCAN:
-            return self.spread(node, tensors, frame, fact, "scan", "flip" if name == "flip" else "")
+            return self.spread(node, tensors, frame, fact, "scan", name if name in HELPED else "")
         if name == "expand_dims" and isinstance(values[0], Node):
             axis = integer(arguments.get("axis", 1), frame)
             if axis is not None:
@@ -151,6 +152,9 @@ class CallReader:
                 return tuple(self.text(part, frame) for part in parts)
         if name == "interleave" and (last := operand.dims[-1]) is not None:
             return (*operand.dims[:-1], f"{last} * 2" if "+" not in last and "-" not in last else f"({last}) * 2")
+        if name == "topk":
+            kept = arguments.get("k", 1)
+            return (*operand.dims[:-1], None if kept is None else self.text(kept, frame))
         if made.order:
             return tuple(operand.dims[dim] for dim in made.order)
         return tuple(None for _ in made.shape)

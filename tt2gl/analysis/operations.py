@@ -30,14 +30,14 @@ REDUCTION_OPTIONS: dict[str, dict[str, int]] = {
 }
 """Where an option of a reduction stands among its arguments, the value's own place being 0."""
 
-SCAN = {"cumsum", "cumprod", "associative_scan", "flip"}
+SCAN = {"cumsum", "cumprod", "associative_scan", "flip", "sort"}
 """The result has the operand's layout, whose elements meet along a dimension."""
 
 ATOMIC = {
     "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor",
 }  # fmt: skip
 BROADCAST = {"broadcast_to"}
-OPAQUE = {"reshape", "view", "ravel", "trans", "permute", "T", "interleave", "gather"}
+OPAQUE = {"reshape", "view", "ravel", "trans", "permute", "T", "interleave", "gather", "topk"}
 """The compiler infers the result's layout from the operand's."""
 
 IGNORED = {

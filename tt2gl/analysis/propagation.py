@@ -18,7 +18,7 @@ from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Stored, Term, halved
-from tt2gl.plan import ENTRY
+from tt2gl.plan import ENTRY, HELPED
 
 
 class Propagation(Anchors):
@@ -212,6 +212,8 @@ class Propagation(Anchors):
             case "opaque":
                 for operand in node.operands:
                     self.settle(operand, clone)
+                if node.function in HELPED:
+                    self.decisions.indexed[spot] = node.function
                 if not node.several and (node.natural != term or merges_pairs(node)):
                     self.decisions.converts[spot] = term
             case "call" | "argument":

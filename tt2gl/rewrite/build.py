@@ -12,6 +12,7 @@ MARK = "_tt2gl_"
 ADDED = (
     "gluon", "gl", "coalesced", "paired", "widened", "max_with_index", "min_with_index",
     "_first_max", "_first_min", "_any_max", "_any_min", "flipped", "halvings",
+    "along", "is_second", "exchanged", "merged", "sorted_rows", "top_of_rows",
     "mma_v2", "warpgroup_mma", "fence_async_shared",
     "mbarrier", "tma", "tma_load", "tma_store", "load_tile", "store_tile", "with_tile_layouts",
     "upcast", "turned",
@@ -58,3 +59,13 @@ def _plain(space: cst.BaseParenthesizableWhitespace) -> bool:
 def call(function: str, *arguments: cst.BaseExpression) -> cst.Call:
     """A call with positional arguments."""
     return cst.Call(expression(function), [cst.Arg(bare(argument)) for argument in arguments])
+
+
+def through(call: cst.BaseExpression, is_method: bool, helper: str) -> cst.BaseExpression:
+    """The call of a function of Triton's, or of a tensor's method, as one of a helper with the same parameters."""
+    if not isinstance(call, cst.Call):
+        return call
+    args = list(call.args)
+    if isinstance(call.func, cst.Attribute) and is_method:
+        args.insert(0, cst.Arg(call.func.value))
+    return call.with_changes(func=cst.Name(f"{MARK}{helper}"), args=args)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Collection, Mapping
 
 import libcst as cst
 
-from tt2gl.plan import RING_MARK, Dot, Edits, FunctionPlan, Position, Upcast
-from tt2gl.rewrite.build import MARK
+from tt2gl.plan import HELPED, RING_MARK, Dot, Edits, FunctionPlan, Position, Upcast
+from tt2gl.rewrite.build import MARK, through
 from tt2gl.rewrite.conversions import conversion_lines, converted
 from tt2gl.rewrite.creations import with_keywords, with_layout
 from tt2gl.rewrite.dots import argument, fence, first_name, is_statement, loaded, names_in, product, put, transposed
 from tt2gl.rewrite.expansions import expanded
 from tt2gl.rewrite.fills import filled
-from tt2gl.rewrite.flips import with_flipped
 from tt2gl.rewrite.hoists import Loop, before_loop
 from tt2gl.rewrite.index_reductions import with_helper
 from tt2gl.rewrite.masked import with_other
@@ -91,7 +90,8 @@ class Expressions(cst.CSTTransformer):
                 node = with_keywords(node, edits.arguments[at])
             if at in edits.indexed:
                 what, is_method = edits.indexed[at], self.is_method(original)
-                node = with_flipped(node, is_method) if what == "flip" else with_helper(node, is_method, what)
+                helper = HELPED.get(what)
+                node = through(node, is_method, helper) if helper else with_helper(node, is_method, what)
             if at in edits.replaced:
                 node = cst.Name(edits.replaced[at])
             elif at in edits.creations:

@@ -8,10 +8,6 @@ Triton's own gives back whatever layout its reshapes end in, which is not always
 
 from __future__ import annotations
 
-import libcst as cst
-
-from tt2gl.rewrite.build import MARK
-
 HALVINGS_SOURCE = '''@gluon.constexpr_function
 def halvings(extent):
     """How often an extent, a power of two, can be halved."""
@@ -28,16 +24,6 @@ def flipped(x, dim: gl.constexpr = None):
     value = x.to(gl.int1 if bits == 1 else word, bitcast=True)
     value = value.reshape(x.shape[:axis] + [2] * steps + x.shape[axis + 1 :])
     for step in gl.static_range(steps):
-        value = value ^ gl.xor_sum(value, axis + step, True)
+        value = value ^ gl.xor_sum(value, axis + step, len(value.shape) > 1)
     return gl.convert_layout(value.reshape(x.shape).to(x.dtype, bitcast=True), x.type.layout)
 '''
-
-
-def with_flipped(call: cst.BaseExpression, is_method: bool) -> cst.BaseExpression:
-    """The call of Triton's function or of a tensor's method through the helper."""
-    if not isinstance(call, cst.Call):
-        return call
-    args = list(call.args)
-    if isinstance(call.func, cst.Attribute) and is_method:
-        args.insert(0, cst.Arg(call.func.value))
-    return call.with_changes(func=cst.Name(f"{MARK}flipped"), args=args)
