@@ -130,13 +130,16 @@ def turned_in_threads_layout(layout, shape):
 '''
 """`turned_in_threads` as a Gluon helper."""
 
+TURNED_TILE = "turned_in_threads"
+"""What a tile is put through on its way to memory that is written by columns."""
+
 TURNED_TILE_SOURCE = '''@gluon.jit
 def turned_in_threads(tile):
     """A tile whose elements each thread has in the order that it stores them in; none leaves its thread."""
     layout: gl.constexpr = turned_in_threads_layout(tile.type.layout, tile.type.shape)
     return gl.convert_layout(tile, layout, assert_trivial=True)
 '''
-"""What a tile is put through on its way to memory that is written by columns."""
+"""`TURNED_TILE` as a Gluon helper, which calls `IN_THREADS_SOURCE`."""
 
 
 def banked_source(values: Sequence[Swizzled], tile: Tile, widths: Sequence[Width]) -> Written:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tt2gl.amd_matrix_layouts import MFMA_SHAPE_SOURCE, ROW_WARPS_SOURCE, TILE_WARPS_SOURCE, WMMA_SOURCE
+from tt2gl.amd_shared_layouts import BANKED_SOURCE, IN_THREADS_SOURCE, ROTATING_SOURCE, TURNED_TILE, TURNED_TILE_SOURCE
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.graph import FunctionKey
@@ -20,7 +21,7 @@ from tt2gl.analysis.planner import Planner
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Kernel
-from tt2gl.layouts import PAIRED_SOURCE, WIDENED_SOURCE, coalesced_source
+from tt2gl.layouts import COALESCED_BLOCKS_SOURCE, PAIRED_SOURCE, WIDENED_SOURCE, coalesced_source
 from tt2gl.matrix_layouts import (
     BATCHED_MMA_V2_SOURCE,
     CHAINED_WGMMA_SOURCE,
@@ -167,6 +168,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "row_warps": (ROW_WARPS_SOURCE,),
         "mfma_shape": (MFMA_SHAPE_SOURCE,),
         "wmma_layout": (WMMA_SOURCE,),
+        "coalesced_blocks": (coalesced_source(target.warp_size), COALESCED_BLOCKS_SOURCE),
         "paired": (PAIRED_SOURCE,),
         "widened": (WIDENED_SOURCE,),
         "mma_v2_layout": (MMA_V2_SOURCE,),
@@ -175,6 +177,9 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "chained_wgmma_layout": (CHAINED_WGMMA_SOURCE,),
         "fma_layout": (fma_source(target.warp_size),),
         "swizzled_layout": (SWIZZLED_SOURCE,),
+        "banked_layout": (BANKED_SOURCE,),
+        "rotating_layout": (ROTATING_SOURCE,),
+        TURNED_TILE: (IN_THREADS_SOURCE, TURNED_TILE_SOURCE),
         "tensor_memory_layout": (TENSOR_MEMORY_SOURCE,),
         "loaded_layout": (LOADED_SOURCE,),
         "scales_layout": (SCALES_SOURCE,),

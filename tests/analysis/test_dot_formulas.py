@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from tt2gl.analysis.dot_formulas import Formulas
+from tt2gl.analysis.facts import Lowered
 from tt2gl.analysis.memory import Scene
 from tt2gl.ir.attributes import DialectAttr
 from tt2gl.launches import Launch
@@ -15,7 +16,8 @@ SWIZZLED = DialectAttr("ttg.swizzled_shared", (("vec", 8), ("perPhase", 2), ("ma
 
 
 def test_a_pointer_to_wider_elements_than_a_register_says_no_k_width(launch: Callable[..., Launch]) -> None:
-    scene = SimpleNamespace(launch=launch("starts=*i64 a=*fp16", K=32), lanes=32)
+    facts = SimpleNamespace(lowered=Lowered())
+    scene = SimpleNamespace(launch=launch("starts=*i64 a=*fp16", K=32), facts=facts, lanes=32)
     formulas = Formulas([cast(Scene, scene)])
     found = formulas.written(("64", "K"), {0: (64, 32)}, {0: SWIZZLED})
     assert found.exact
@@ -27,3 +29,12 @@ def test_a_width_that_differs_is_what_fills_a_register(launch: Callable[..., Lau
     formulas = Formulas([cast(Scene, scene) for scene in scenes])
     assert formulas.k_width({0: 2, 1: 2}) == "2"
     assert formulas.k_width({0: 2, 1: 4}) == "32 // a.dtype.element_ty.primitive_bitwidth"
+
+
+def test_tiles_that_mfma_reads_are_swizzled_by_its_banks(launch: Callable[..., Launch]) -> None:
+    dots = {(("k.py", 1, 0),): SimpleNamespace(instruction="mfma")}
+    facts = SimpleNamespace(lowered=SimpleNamespace(dots=dots))
+    scene = SimpleNamespace(launch=launch("a=*fp16", K=32), facts=facts, lanes=64)
+    found = Formulas([cast(Scene, scene)]).written(("64", "K"), {0: (64, 32)}, {0: SWIZZLED})
+    assert found.exact
+    assert found.source == "banked_layout([64, K], [1, 0], a.dtype.element_ty.primitive_bitwidth, 8)"

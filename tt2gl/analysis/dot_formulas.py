@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from tt2gl.amd_matrix_layouts import mfma_source, read_mfma, read_wmma, wmma_source
+from tt2gl.amd_shared_layouts import banked_source, read_rotating, rotating_source
 from tt2gl.analysis.memory import Scene, element_bits
 from tt2gl.formulas import Tile, Width, Written
 from tt2gl.ir.attributes import DialectAttr
@@ -68,6 +69,10 @@ class Formulas:
             return plain if plain.exact else self._turned_by_width(nvmma, tile, dtypes) or plain
         if swizzled := _all(every, read_swizzled):
             return self._swizzled(swizzled, tile, at)
+        rotating = [read_rotating(layout, shapes[index]) for index, layout in layouts.items()]
+        if None not in rotating:
+            orders = [layout.get("order") for layout in every]
+            return rotating_source([each for each in rotating if each is not None], orders, tile, self._widths(at))
         if memory := _all(every, read_tensor_memory):
             return tensor_memory_source(memory, tile)
         if blocked := _all(every, read_blocked):
@@ -100,15 +105,21 @@ class Formulas:
 
     def _swizzled(self, values: Sequence[Swizzled], tile: Tile, at: Sequence[int]) -> Written:
         """Memory that is swizzled for one of a dot's operands, whichever fits."""
-        widths = [*self._bits(at), *(_number(str(bits), bits, at) for bits in _BITS)]
+        widths = self._widths(at)
         k_widths = [_number(str(number), number, at) for number in _K_WIDTHS]
         k_widths += [
             Width(width.under(32), tuple(32 // bits for bits in width.values))
             for width in self._bits(at)
             if max(width.values) <= 32
         ]
+        if any(dot.instruction in ("mfma", "wmma") for i in at for dot in self.scenes[i].facts.lowered.dots.values()):
+            return banked_source(values, tile, widths)
         ways = [swizzled_source(values, tile, k_dim, k_widths, widths) for k_dim in (1, 0)]
         return next((way for way in ways if way.exact), ways[0])
+
+    def _widths(self, at: Sequence[int]) -> list[Width]:
+        """Ways to say how wide an element is, by the kernel's pointers and as a number."""
+        return [*self._bits(at), *(_number(str(bits), bits, at) for bits in _BITS)]
 
     def _bits(self, at: Sequence[int]) -> list[Width]:
         """Ways to say how wide an element is, by the kernel's pointers."""

@@ -132,7 +132,8 @@ class DotFact:
 class RingFact:
     """The shared buffers that Triton's pipeliner copies a load's tiles to. `in_place`: products may read them there.
 
-    `copied`: the layout of the addresses that they are copied from.
+    `copied`: the layout of the addresses that they are copied from. `registers`: they come to registers, in that
+    layout, and are stored from there; `stored`: in this one, where they get another before.
     """
 
     buffers: int
@@ -140,6 +141,8 @@ class RingFact:
     layout: DialectAttr
     in_place: bool = True
     copied: Attribute = None
+    registers: bool = False
+    stored: Attribute = None
 
 
 @dataclass(frozen=True)

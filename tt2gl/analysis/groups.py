@@ -36,6 +36,8 @@ def traits(facts: LaunchFacts) -> Traits:
 def _laid_out(ring: RingFact) -> str:
     """The kind of a ring's layout, and for one that is loaded from which of its dimensions is the fastest."""
     order = ring.layout.get("order")
+    if ring.registers:
+        return f"registers {ring.layout.name} {order}"
     if order:
         return f"{ring.layout.name} {order[0]}"
     return str(ring.layout.name) if ring.in_place else f"{ring.layout.name} loaded"

@@ -23,6 +23,8 @@ _INSTRUCTIONS: dict[str, Instruction] = {
 }
 _BY_LAYOUT: dict[str, Instruction] = {"ttg.nvidia_mma": "mma_v2", "ttg.amd_mfma": "mfma", "ttg.amd_wmma": "wmma"}
 _COPIES = ("ttg.async_copy_global_to_local",)
+_LOADS = ("load", "buffer_load")
+_ON_THE_WAY = ("in_thread_transpose", "convert_layout")
 _RESHAPES = ("tt.reshape", "tt.trans", "tt.split")
 _VIEWS = ("ttg.memdesc_index", "ttg.memdesc_trans", "ttg.memdesc_subslice", "ttg.memdesc_reshape")
 
@@ -45,6 +47,9 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
             ring = _ring(operation, made)
             if ring is not None:
                 rings.setdefault(_chain(operation.location, author_file), ring)
+        elif operation.name == "ttg.local_store" and (found := _stored_ring(operation, made)) is not None:
+            load, ring = found
+            rings.setdefault(_chain(load.location, author_file), ring)
         elif operation.name == TMA_LOAD and (ring := tma_ring(operation, made, in_place)) is not None:
             rings.setdefault(_chain(operation.location, author_file), ring)
         elif (descriptor := descriptor_fact(operation)) is not None:
@@ -119,11 +124,28 @@ def _layout(kind: Type) -> Attribute:
 
 def _ring(copy: Operation, made: dict[int, Operation]) -> RingFact | None:
     """The ring that an asynchronous copy writes a slot of."""
-    target = copy.operands[1]
-    kind = target.type
+    ring = _ring_of(copy.operands[1], made)
+    return replace(ring, copied=_layout(copy.operands[0].type)) if ring is not None else None
+
+
+def _stored_ring(store: Operation, made: dict[int, Operation]) -> tuple[Operation, RingFact] | None:
+    """The load to registers whose tile is stored to a slot of a ring, and that ring; None for other stores."""
+    tile, ring = store.operands[0], _ring_of(store.operands[1], made)
+    load = made.get(id(tile))
+    while load is not None and load.name.rpartition(".")[2] in _ON_THE_WAY:
+        load = made.get(id(load.operands[0]))
+    if ring is None or load is None or load.name.rpartition(".")[2] not in _LOADS:
+        return None
+    loaded, stored = _layout(load.results[0].type), _layout(tile.type)
+    return load, replace(ring, copied=loaded, registers=True, stored=stored if stored != loaded else None)
+
+
+def _ring_of(slot: Value, made: dict[int, Operation]) -> RingFact | None:
+    """The ring that shared memory is a slot of; None for other memory."""
+    target, kind = slot, slot.type
     while (view := made.get(id(target))) is not None and view.name in _VIEWS:
         target = view.operands[0]
     whole = target.type
     if not isinstance(whole, MemDescType) or not isinstance(kind, MemDescType) or len(whole.shape) == len(kind.shape):
         return None
-    return RingFact(whole.shape[0], kind.shape, kind.encoding, copied=_layout(copy.operands[0].type))
+    return RingFact(whole.shape[0], kind.shape, kind.encoding)

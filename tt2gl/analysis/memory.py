@@ -11,12 +11,13 @@ import ast
 import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.launches import Launch
-from tt2gl.layouts import ACCESS_BITS, Blocked, coalesced
+from tt2gl.layouts import ACCESS_BITS, Blocked, coalesced, coalesced_blocks
 from tt2gl.matrix_layouts import read_blocked
 
 ACCESSES = ("load", "store", "atomic")
@@ -131,6 +132,8 @@ class Classes:
         copied = read_blocked(ring.copied) if ring is not None else None
         if copied is None or copied.order != loaded.order:
             return loaded
+        if ring is not None and ring.registers:
+            return copied
         fastest = loaded.order[0]
         return copied if copied.size_per_thread[fastest] < loaded.size_per_thread[fastest] else loaded
 
@@ -175,14 +178,15 @@ class Classes:
         first = [index for index in layouts if aligned[index] == max(aligned.values())]
         order = layouts[first[0]].order if first else tuple(reversed(range(len(candidate.dims))))
         tried: list[tuple[tuple[int, int], str]] = []
-        for text, bits in self._widths(candidate):
+        builders = (coalesced, coalesced_blocks) if len(order) == 2 else (coalesced,)
+        for build, (text, bits) in product(builders, self._widths(candidate)):
             exact: set[int] = set()
             for index, layout in layouts.items():
                 scene = self.scenes[index]
                 width = bits(scene.launch)
-                made = coalesced(candidate.shapes[index], order, width, scene.launch.options.num_warps, scene.lanes)
+                made = build(candidate.shapes[index], order, width, scene.launch.options.num_warps, scene.lanes)
                 exact |= {index} if made == layout else set()
-            source = f"coalesced([{', '.join(candidate.dims)}], {list(order)}, {text}, gl.num_warps())"
+            source = f"{build.__name__}([{', '.join(candidate.dims)}], {list(order)}, {text}, gl.num_warps())"
             tried.append(((len(exact & set(first)), len(exact)), source))
             if len(exact) == len(layouts):
                 return source, True

@@ -90,7 +90,10 @@ class Planner:
                 slot = {entry.context: entry.term for entry in entries}
                 want = function.rings[position]
                 layout = self.spelling.spelled(key, slot, position)
-                made.setdefault(want.name, Ring(want.name, want.dtype, _dims(slot), layout, want.in_memory, want.tile))
+                ring = Ring(
+                    want.name, want.dtype, _dims(slot), layout, want.in_memory, want.tile, want.registers, want.stored
+                )
+                made.setdefault(want.name, ring)
         return tuple(ring for ring in made.values() if ring.name)
 
     def _edits(self, key: Body, function: Function, labels: Labels) -> tuple[Edits, dict[Position, tuple[Edits, ...]]]:

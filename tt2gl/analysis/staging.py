@@ -51,7 +51,8 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     }
     nodes = [node for scene in scenes for node in scene.graph.nodes if node.kind == "load" and node.chain in chains]
     nodes = [node for node in nodes if not node.tile]
-    narrow = {node.chain for scene in scenes for node in scene.graph.nodes if _is_narrow(scene, node)}
+    registers = {chain for scene in scenes for chain, ring in scene.facts.lowered.rings.items() if ring.registers}
+    narrow = {node.chain for scene in scenes for node in scene.graph.nodes if _is_narrow(scene, node)} - registers
     refused: list[Refusal] = []
     for node in nodes:
         if node.loop is None:
@@ -84,7 +85,8 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
         if isinstance(call, ast.Call) and other_of(call) is not None
     }
     for node in nodes:
-        node.replaced = node.chain in kept and (node.site.function, node.site.position) in others
+        replaced = (node.site.function, node.site.position) in others and node.chain not in registers
+        node.replaced = node.chain in kept and replaced
     facts = [scene.facts for scene in scenes]
     loops = [(key, members[0].loop) for (key, _), members in asked.items()]
     wide = {key: frozenset(n for k, loop in loops if k == key for n in _wide(key, loop, facts)) for key, _ in loops}

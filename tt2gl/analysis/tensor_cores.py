@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tt2gl.amd_shared_layouts import TURNED_TILE, is_turned
 from tt2gl.analysis.dot_formulas import Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, RingFact
 from tt2gl.analysis.frames import Unsupported
@@ -64,6 +65,17 @@ class RingUse:
     def in_memory(self) -> bool:
         """Whether a dot takes the tiles in place."""
         return any(_in_place(fact) for fact in self.facts.values())
+
+    @property
+    def registers(self) -> bool:
+        """Whether the tiles come to registers, and are stored from there."""
+        return all(fact.registers for fact in self.facts.values())
+
+    @property
+    def stored(self) -> str:
+        """The function that tiles are put through before they are stored; empty where there is none."""
+        turned = all(is_turned(fact.copied, fact.stored, fact.shape) for fact in self.facts.values())
+        return TURNED_TILE if turned else ""
 
 
 class TensorCores:
@@ -321,7 +333,7 @@ def _fact(node: Node, scene: Scene) -> DotFact | None:
 
 def _in_place(ring: RingFact) -> bool:
     """Whether a ring is laid out for an instruction that reads shared memory."""
-    return ring.in_place and bool(ring.layout.name == "ttg.nvmma_shared")
+    return ring.in_place and not ring.registers and bool(ring.layout.name == "ttg.nvmma_shared")
 
 
 def _turned(layout: DialectAttr) -> DialectAttr:
