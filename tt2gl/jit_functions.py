@@ -1,6 +1,6 @@
 """The jit functions of a parsed file: found by what their decorators resolve to, with their parameters.
 
-Names are matched by what they resolve to (libcst's scopes), never by spelling, so that `import triton as t`,
+Names are matched by what they resolve to, never by spelling, so that `import triton as t`,
 `from triton import jit` and `jit = triton.jit` all count.
 """
 
@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Literal
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider, Scope, ScopeProvider
+from libcst.metadata import MetadataWrapper, PositionProvider
 
 from tt2gl.host.triton_names import DecoratorKind, Dialect, decorator_kind
+from tt2gl.qualified_names import QualifiedNames, children
 
 
 @dataclass(frozen=True)
@@ -56,19 +57,18 @@ class JitFunction:
     @property
     def names_read(self) -> set[str]:
         """The names that its body reads, other than its parameters; of attributes the last names."""
-        reads = _NamesRead()
-        self.node.body.visit(reads)
         params = self.node.params
-        return reads.names - {
+        return {node.value for node in _but_keywords(self.node.body) if isinstance(node, cst.Name)} - {
             param.name.value for param in [*params.params, *params.kwonly_params, *params.posonly_params]
         }
 
     @property
     def returns_value(self) -> bool:
         """Whether it returns anything but None."""
-        returns = _Returns()
-        self.node.body.visit(returns)
-        return returns.value
+        return any(
+            isinstance(node, cst.Return) and node.value is not None and not _is_none(node.value)
+            for node in _own_statements(self.node.body)
+        )
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name, if there is one."""
@@ -79,13 +79,11 @@ class JitFunction:
 class _Resolver:
     """Qualified names of expressions, followed through `jit = triton.jit` and `partial(triton.jit, ...)`."""
 
-    scopes: Mapping[cst.CSTNode, Scope | None]
+    names: QualifiedNames
     aliases: Mapping[str, str]
 
     def qualified(self, node: cst.CSTNode) -> set[str]:
-        scope = self.scopes.get(node)
-        found = scope.get_qualified_names_for(node) if scope is not None else ()
-        return {self.aliases.get(name.name, name.name) for name in found}
+        return {self.aliases.get(name, name) for name in self.names.of(node)}
 
     def kind(self, node: cst.BaseExpression) -> tuple[DecoratorKind | Literal["constexpr"], Dialect]:
         if isinstance(node, cst.Call):
@@ -99,12 +97,10 @@ class _Resolver:
         return "other", "triton"
 
 
-def _resolver(wrapper: MetadataWrapper) -> _Resolver:
-    # Qualified names of the few nodes that are asked for: libcst's provider of them walks all there are.
-    scopes = wrapper.resolve(ScopeProvider)
-    plain = _Resolver(scopes, {})
+def _resolver(module: cst.Module, names: QualifiedNames) -> _Resolver:
+    plain = _Resolver(names, {})
     aliases: dict[str, str] = {}
-    for target, value in _assignments(wrapper.module):
+    for target, value in _assignments(module):
         node = value
         if isinstance(node, cst.Call) and "functools.partial" in plain.qualified(node.func) and node.args:
             node = node.args[0].value
@@ -113,7 +109,7 @@ def _resolver(wrapper: MetadataWrapper) -> _Resolver:
                 name = aliases.get(name, name)
                 if decorator_kind(name)[0] != "other":
                     aliases[target] = name
-    return _Resolver(scopes, aliases)
+    return _Resolver(names, aliases)
 
 
 def _assignments(node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression]]:
@@ -129,38 +125,23 @@ def _assignments(node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression]]:
             yield from _assignments(child)
 
 
-class _Definitions(cst.CSTVisitor):
-    """Every function definition with the depth of functions and classes around it."""
-
-    def __init__(self) -> None:
-        self.found: list[tuple[cst.FunctionDef, bool]] = []
-        self._depth = 0
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        self.found.append((node, self._depth > 0))
-        self._depth += 1
-        return True
-
-    def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
-        self._depth -= 1
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
-        self._depth += 1
-        return True
-
-    def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
-        self._depth -= 1
+def _definitions(node: cst.CSTNode, *, nested: bool = False) -> Iterator[tuple[cst.FunctionDef, bool]]:
+    """Every function definition, and whether a function or class is around it."""
+    for child in children(node):
+        if isinstance(child, cst.FunctionDef):
+            yield child, nested
+        if not isinstance(child, cst.BaseExpression):
+            yield from _definitions(child, nested=nested or isinstance(child, (cst.FunctionDef, cst.ClassDef)))
 
 
-def jit_functions(path: Path, wrapper: MetadataWrapper) -> Iterator[JitFunction]:
+def jit_functions(path: Path, wrapper: MetadataWrapper, names: QualifiedNames) -> Iterator[JitFunction]:
     """Every jit function of a file, in order of the text."""
-    definitions = _Definitions()
-    wrapper.module.visit(definitions)
-    if not any(node.decorators for node, _ in definitions.found):
+    definitions = [*_definitions(wrapper.module)]
+    if not any(node.decorators for node, _ in definitions):
         return
-    resolver = _resolver(wrapper)
+    resolver = _resolver(wrapper.module, names)
     positions = wrapper.resolve(PositionProvider)
-    for node, nested in definitions.found:
+    for node, nested in definitions:
         kinds = [resolver.kind(decorator.decorator) for decorator in node.decorators]
         dialects = [dialect for kind, dialect in kinds if kind == "jit"]
         if not dialects:
@@ -198,32 +179,20 @@ def _parameters(node: cst.Parameters, module: cst.Module, resolver: _Resolver) -
         yield Parameter(param.name.value, annotation, constexpr, default)
 
 
-class _NamesRead(cst.CSTVisitor):
-    """Names read in a function's body, and last names of attributes (`utils.helper`)."""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.names.add(node.value)
-
-    def visit_Arg(self, node: cst.Arg) -> bool:
-        node.value.visit(self)
-        return False
+def _but_keywords(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node and all below it, but the keywords of arguments."""
+    yield node
+    for child in (node.value,) if isinstance(node, cst.Arg) else children(node):
+        yield from _but_keywords(child)
 
 
-class _Returns(cst.CSTVisitor):
-    """Whether a function's own body returns a value."""
+def _own_statements(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What is below a function's body, without the functions in it."""
+    for child in children(node):
+        if not isinstance(child, (cst.FunctionDef, cst.BaseExpression)):
+            yield child
+            yield from _own_statements(child)
 
-    def __init__(self) -> None:
-        self.value = False
 
-    def visit_Return(self, node: cst.Return) -> None:
-        if node.value is not None and not (isinstance(node.value, cst.Name) and node.value.value == "None"):
-            self.value = True
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        return False
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        return False
+def _is_none(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from tt2gl.qualified_names import walk
+
 
 @dataclass(frozen=True, eq=False)
 class LaunchCall:
@@ -24,21 +26,28 @@ class LaunchCall:
     """Whether `*args` or `**kwargs` hides further arguments."""
 
 
-class _LaunchCalls(cst.CSTVisitor):
+class _LaunchCalls:
     """Collects launches; a simple alias (`k = kernel`) anywhere in the file counts as the kernel."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.kernels = {name: name for name in names}
         self.calls: list[tuple[str, cst.Call, cst.BaseExpression | None]] = []
 
-    def visit_Assign(self, node: cst.Assign) -> None:
+    def read(self, node: cst.CSTNode) -> None:
+        """Take in a node, after what stands before it in the text."""
+        if isinstance(node, cst.Assign):
+            self._assignment(node)
+        elif isinstance(node, cst.Call):
+            self._call(node)
+
+    def _assignment(self, node: cst.Assign) -> None:
         kernel = self._kernel(node.value)
         if kernel is not None:
             for target in node.targets:
                 if isinstance(target.target, cst.Name):
                     self.kernels.setdefault(target.target.value, kernel)
 
-    def visit_Call(self, node: cst.Call) -> None:
+    def _call(self, node: cst.Call) -> None:
         func = node.func
         if isinstance(func, cst.Subscript):
             kernel = self._kernel(func.value)
@@ -67,13 +76,14 @@ def _grid(node: cst.Subscript) -> cst.BaseExpression | None:
 
 def launch_calls(wrapper: MetadataWrapper, kernels: Iterable[str]) -> tuple[LaunchCall, ...]:
     """Every launch of those kernels of a file, in order of the text."""
-    visitor = _LaunchCalls(kernels)
-    wrapper.module.visit(visitor)
-    if not visitor.calls:
+    found = _LaunchCalls(kernels)
+    for node in walk(wrapper.module):
+        found.read(node)
+    if not found.calls:
         return ()
     positions = wrapper.resolve(PositionProvider)
     calls = []
-    for kernel, node, grid in visitor.calls:
+    for kernel, node, grid in found.calls:
         start = positions[node].start
         keywords = {arg.keyword.value: arg.value for arg in node.args if arg.keyword is not None}
         calls.append(

@@ -15,16 +15,18 @@ from libcst.metadata import MetadataWrapper
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.jit_functions import JitFunction, jit_functions
 from tt2gl.launch_calls import LaunchCall, launch_calls
+from tt2gl.qualified_names import QualifiedNames
 
 
 @dataclass(frozen=True, eq=False)
 class SourceFile:
-    """One parsed file. `text` is exact (newlines as on disk); `module` is `wrapper.module`."""
+    """One parsed file. `text` is exact (newlines as on disk); `module` is `wrapper.module`, `names` what it says."""
 
     path: Path
     text: str
     module: cst.Module
     wrapper: MetadataWrapper
+    names: QualifiedNames
     functions: tuple[JitFunction, ...]
 
     @cached_property
@@ -68,10 +70,11 @@ def read_source(path: Path | str, text: str | None = None) -> SourceFile:
         raise _bad(path, f"The file cannot be parsed: {error}.") from None
     try:
         wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
-        functions = tuple(jit_functions(path, wrapper))
+        names = QualifiedNames(wrapper.module)
+        functions = tuple(jit_functions(path, wrapper, names))
     except RecursionError:
         raise _bad(path, "The file is nested too deeply to be parsed.") from None
-    return SourceFile(path, text, wrapper.module, wrapper, functions)
+    return SourceFile(path, text, wrapper.module, wrapper, names, functions)
 
 
 def _read_text(path: Path) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tt2gl.lowering.block_pointers import Lowered, lowered
+from tt2gl.lowering.block_pointers import lowered
+from tt2gl.lowering.steps import Lowered
 from tt2gl.source import read_source
 
 HEADER = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"

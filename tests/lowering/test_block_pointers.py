@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tt2gl.lowering import block_pointers
-from tt2gl.lowering.block_pointers import Lowered, lowered
+from tt2gl.lowering.block_pointers import lowered
+from tt2gl.lowering.steps import Lowered
 from tt2gl.source import read_source
 
 Lower = Callable[..., Lowered]

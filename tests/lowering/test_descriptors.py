@@ -10,8 +10,8 @@ import pytest
 
 from tests.lowering.conftest import HEADER
 from tt2gl.launches import Launch, TensorArg
-from tt2gl.lowering.block_pointers import Lowered
 from tt2gl.lowering.descriptors import lowered_descriptors
+from tt2gl.lowering.steps import Lowered
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
 from tt2gl.verify.device import Participant

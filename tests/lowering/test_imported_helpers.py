@@ -11,8 +11,8 @@ import pytest
 from tests.lowering.conftest import HEADER
 from tt2gl.convert import convert
 from tt2gl.launches import Launch
-from tt2gl.lowering.block_pointers import Lowered
 from tt2gl.lowering.imported_helpers import with_helpers
+from tt2gl.lowering.steps import Lowered
 from tt2gl.source import read_source
 
 TILES = '''"""Tiles of matrices."""

@@ -12,8 +12,8 @@ import tt2gl.convert
 from tests.lowering.conftest import HEADER
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, TensorArg
-from tt2gl.lowering.block_pointers import Lowered
 from tt2gl.lowering.inlining import inlined
+from tt2gl.lowering.steps import Lowered
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.plan import FilePlan
 from tt2gl.slicing.slicer import slice_kernel

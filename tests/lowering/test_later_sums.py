@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.lowering.conftest import HEADER
-from tt2gl.lowering.block_pointers import Lowered
 from tt2gl.lowering.later_sums import later_sums
+from tt2gl.lowering.steps import Lowered
 from tt2gl.source import read_source
 
 

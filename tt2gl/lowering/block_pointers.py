@@ -18,54 +18,26 @@ moved. A function whose block pointers are used in a way that is not understood 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-
 from libcst.metadata import PositionProvider
 
 from tt2gl.diagnostics import Diagnostic, Severity
-from tt2gl.lowering.edits import BYTE_ORDER_MARK, LineMap, apply
 from tt2gl.lowering.functions import Functions
 from tt2gl.lowering.pointer_calls import Refused
+from tt2gl.lowering.steps import Lowered, Step
 from tt2gl.source import SourceFile
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A file without the block pointers that could be lowered.
-
-    `text` is the author's where there was nothing to do. `functions`: the names of those lowered. `kept`: why others
-    keep theirs, at the author's lines, by function. `originals`: of each lowered function, all that have to be put
-    back together with it, as they are and as the author has them.
-    """
-
-    text: str
-    lines: LineMap
-    functions: tuple[str, ...]
-    kept: Mapping[str, Diagnostic]
-    originals: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-
-    def restored(self, text: str, names: Iterable[str]) -> str:
-        """A text made from this one, in which functions that are still as lowered are the author's again."""
-        for name in names:
-            for made, original in self.originals.get(name, ()):
-                text = text.replace(made, original)
-        return text
 
 
 def lowered(source: SourceFile) -> Lowered:
     """Lower the block pointers of all Triton functions of a file; where one cannot be, it and what it calls stay."""
-    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(BYTE_ORDER_MARK)
-    if "make_block_ptr" not in text:
-        return Lowered(source.text, apply(text, [])[1], (), {})
-    functions = Functions(source, text)
+    step = Step(source)
+    if "make_block_ptr" not in step.text:
+        return step.done([], [])
+    functions = Functions(source, step.text, step.spans)
     edits = functions.edits()
-    new, lines = apply(text, [edit for own in edits.values() for edit in own])
     kept = {name: _diagnostic(source, refused) for name, refused in functions.refused.items()}
     pairs = {name: functions.before_and_after(name, own) for name, own in edits.items()}
     originals = {name: tuple(pairs[other] for other in sorted(functions.linked([name]))) for name in edits}
-    return Lowered(mark + new, lines, tuple(edits), kept, originals)
+    return step.done([edit for own in edits.values() for edit in own], edits, kept, originals)
 
 
 def _diagnostic(source: SourceFile, refused: Refused) -> Diagnostic:

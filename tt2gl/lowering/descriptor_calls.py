@@ -6,7 +6,7 @@ What is not written out in a call, and uses of descriptors other than these, are
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -53,7 +53,7 @@ class Transfer:
     value: Expression | None
 
 
-def is_make(qualified: Sequence[str]) -> bool:
+def is_make(qualified: Collection[str]) -> bool:
     """Whether one of the names that a call's function resolves to is Triton's `make_tensor_descriptor`."""
     return any(_MAKE.search(name) for name in qualified)
 
@@ -71,7 +71,7 @@ def read_make(node: cst.Call, module: cst.Module) -> Descriptor:
     return Descriptor(node, language, expression(given["base"], module), extents, _other(given.get("padding_option")))
 
 
-def transferred(node: cst.Call, qualified: Sequence[str]) -> cst.BaseExpression | None:
+def transferred(node: cst.Call, qualified: Collection[str]) -> cst.BaseExpression | None:
     """The descriptor that a call loads or stores through, if it looks like such a call."""
     if any(_FUNCTION.search(name) for name in qualified):
         return node.args[0].value if node.args and node.args[0].keyword is None else None

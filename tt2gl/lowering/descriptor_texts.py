@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -10,7 +10,7 @@ import libcst as cst
 from tt2gl.lowering.descriptor_calls import is_make
 from tt2gl.lowering.expressions import target_names
 
-Resolve = Callable[[cst.CSTNode], list[str]]
+Resolve = Callable[[cst.CSTNode], Collection[str]]
 """What a name resolves to, by libcst's scopes."""
 
 

@@ -26,19 +26,19 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 import libcst as cst
-from libcst.metadata import ByteSpanPositionProvider, PositionProvider, QualifiedNameProvider
+from libcst.metadata import PositionProvider
 
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.block_pointers import Lowered
 from tt2gl.lowering.descriptor_calls import Descriptor, Extent, Transfer, is_make, read_make, read_transfer, transferred
 from tt2gl.lowering.descriptor_texts import Assigned, Makes, Resolve, comments_in
-from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
+from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import Expression, target_names
 from tt2gl.lowering.naming import Names
 from tt2gl.lowering.pointer_calls import Refused
 from tt2gl.lowering.signs import Signs
+from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
 
 _WIDTH = 120
@@ -50,32 +50,14 @@ Indices = dict[tuple[str, str, str], tuple[str, frozenset[str]]]
 
 def lowered_descriptors(source: SourceFile) -> Lowered:
     """Lower the descriptors of every Triton function of a file, each function on its own."""
-    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(BYTE_ORDER_MARK)
-    edits: list[Edit] = []
-    done: list[str] = []
-    kept: dict[str, Diagnostic] = {}
-    if "make_tensor_descriptor" in text:
-        spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
-        qualified = source.wrapper.resolve(QualifiedNameProvider)
 
-        def resolve(node: cst.CSTNode) -> list[str]:
-            found = qualified.get(node, ())
-            return [name.name for name in (found() if callable(found) else found)]
+    def edits(function: JitFunction, spans: Spans) -> list[Edit]:
+        return _Function(function, source.module, spans, source.names.of, Names.of(source.text)).edits()
 
-        for function in source.functions:
-            if function.dialect != "triton":
-                continue
-            try:
-                own = _Function(function, source.module, spans, resolve, Names.of(text)).edits()
-            except Refused as refused:
-                kept[function.name] = _diagnostic(source, refused)
-                continue
-            if own:
-                edits += own
-                done.append(function.name)
-    new, lines = apply(text, edits)
-    return Lowered(mark + new, lines, tuple(done), kept)
+    def told(refused: Refused) -> Diagnostic:
+        return _diagnostic(source, refused)
+
+    return each_function(source, ["make_tensor_descriptor"], edits, told)
 
 
 def _diagnostic(source: SourceFile, refused: Refused) -> Diagnostic:

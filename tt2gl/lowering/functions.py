@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 from libcst import matchers
-from libcst.metadata import ByteSpanPositionProvider, QualifiedNameProvider
 
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.edits import Edit, apply
@@ -61,10 +60,10 @@ class _Function:
 class Functions:
     """The Triton functions of a file. `refused`: why functions stay as they are, by name."""
 
-    def __init__(self, source: SourceFile, text: str) -> None:
+    def __init__(self, source: SourceFile, text: str, spans: Spans) -> None:
         self.module = source.module
-        self.spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
-        self.qualified = source.wrapper.resolve(QualifiedNameProvider)
+        self.spans = spans
+        self.meanings = source.names
         triton = [function for function in source.functions if function.dialect == "triton"]
         self.functions = {function.name: _Function(function, Names.of(text)) for function in triton}
         self.refused: dict[str, Refused] = {}
@@ -135,9 +134,7 @@ class Functions:
         one.reach = reaching(one.nodes, (parameter.name for parameter in one.function.parameters), one.given)
 
     def _is_make(self, node: cst.Call) -> bool:
-        found = self.qualified.get(node.func, ())
-        names = found() if callable(found) else found
-        return is_make([name.name for name in names])
+        return is_make(self.meanings.of(node.func))
 
     def _parameter(self, event: Pass) -> cst.Param:
         params = event.function.node.params

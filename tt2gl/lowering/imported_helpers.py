@@ -24,17 +24,16 @@ from pathlib import Path
 from typing import Any
 
 import libcst as cst
-from libcst.metadata import ByteSpanPositionProvider
 
 from tt2gl.diagnostics import DiagnosticError
 from tt2gl.host.evaluator import Evaluator, open_module
 from tt2gl.host.scopes import Scope
 from tt2gl.host.values import Builtin, Function, HostRaise, ModuleValue, Undecided
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.block_pointers import Lowered
-from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
+from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.helper_bodies import assigned_names, read_names
+from tt2gl.lowering.steps import Lowered, Step
 from tt2gl.source import SourceFile, read_source
 
 Place = tuple[str, int]
@@ -43,10 +42,9 @@ Place = tuple[str, int]
 
 def with_helpers(source: SourceFile, wanted: Collection[Place], target: str, root: Path | None) -> Lowered:
     """Bring helpers into a file, where they can be."""
-    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(BYTE_ORDER_MARK)
+    step = Step(source)
     evaluator, module = open_module(source.path, source.text, target, root)
-    spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
+    spans = step.spans
     edits: list[Edit] = []
     brought: dict[str, str] = {}
     for statement in source.module.body:
@@ -60,8 +58,7 @@ def with_helpers(source: SourceFile, wanted: Collection[Place], target: str, roo
         newline = source.module.default_newline
         said = "".join(f"{text}{newline * 3}" for text in brought.values())
         edits.append(Edit(place, place, said))
-    new, lines = apply(text, edits)
-    return Lowered(mark + new, lines, tuple(brought), {})
+    return step.done(edits, brought)
 
 
 @dataclass

@@ -29,14 +29,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import libcst as cst
-from libcst.metadata import ByteSpanPositionProvider, ParentNodeProvider
+from libcst.metadata import ParentNodeProvider
 
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.block_pointers import Lowered
-from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
+from tt2gl.lowering.edits import Edit, apply
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.helper_bodies import assigned_names, read_names
 from tt2gl.lowering.helper_calls import Caller, Inlined, Site, inline
+from tt2gl.lowering.steps import Lowered, Step
 from tt2gl.source import SourceFile
 
 # What a call may be part of in a statement: all of it is evaluated once, whatever else is.
@@ -70,17 +70,14 @@ def inlined(
     `reached`: the lines of the definitions that are called, which tell those of one name apart.
     """
     places = {**dict.fromkeys(torn, _TORN), **dict.fromkeys(ahead, _AHEAD)}
-    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(BYTE_ORDER_MARK)
-    spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
-    file = _File(source, spans, reached)
+    step = Step(source)
+    file = _File(source, step.spans, reached)
     edits = {name: list(file.edits(function, places)) for name, function in file.functions.items()}
     edits = {name: own for name, own in edits.items() if own}
-    new, lines = apply(text, [edit for own in edits.values() for edit in own])
     pairs = {name: file.before_and_after(name, own) for name, own in edits.items()}
     changed = {name: sorted(file.reached(name) & pairs.keys()) for name in file.functions}
     originals = {name: tuple(pairs[other] for other in others) for name, others in changed.items() if others}
-    return Lowered(mark + new, lines, tuple(edits), {}, originals)
+    return step.done([edit for own in edits.values() for edit in own], edits, originals=originals)
 
 
 @dataclass

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
-from libcst.metadata import ByteSpanPositionProvider, QualifiedNameProvider
 
-from tt2gl.lowering.block_pointers import Lowered
-from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
+from tt2gl.jit_functions import JitFunction
+from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.precise_dots import DOT
+from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
 
 _TIGHT = (cst.Name, cst.Call, cst.Attribute, cst.Subscript)
@@ -26,28 +26,20 @@ _TIGHT = (cst.Name, cst.Call, cst.Attribute, cst.Subscript)
 
 def later_sums(source: SourceFile) -> Lowered:
     """Join the products of every Triton function of a file with the sums that follow them."""
-    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(BYTE_ORDER_MARK)
-    edits: list[Edit] = []
-    done: list[str] = []
-    if ".dot(" in text:
-        spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
-        for function in source.functions:
-            pairs = _Pairs(source)
-            if function.dialect == "triton":
-                function.node.body.visit(pairs)
-            if pairs.found:
-                edits += [_joined(product, term, source.module, spans) for product, term in pairs.found]
-                done.append(function.name)
-    new, lines = apply(text, edits)
-    return Lowered(mark + new, lines, tuple(done), {})
+
+    def edits(function: JitFunction, spans: Spans) -> list[Edit]:
+        pairs = _Pairs(source)
+        function.node.body.visit(pairs)
+        return [_joined(product, term, source.module, spans) for product, term in pairs.found]
+
+    return each_function(source, [".dot("], edits)
 
 
 class _Pairs(cst.CSTVisitor):
     """Products, each with what the next statement adds to it."""
 
     def __init__(self, source: SourceFile) -> None:
-        self.qualified = source.wrapper.resolve(QualifiedNameProvider)
+        self.names = source.names
         self.found: list[tuple[cst.Call, cst.BaseExpression]] = []
 
     def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
@@ -78,8 +70,7 @@ class _Pairs(cst.CSTVisitor):
         return isinstance(term, cst.Call) and self._is_product(term)
 
     def _is_product(self, call: cst.Call) -> bool:
-        names = self.qualified.get(call.func, ())
-        return any(DOT.search(name.name) for name in (names() if callable(names) else names))
+        return any(map(DOT.search, self.names.of(call.func)))
 
 
 def _names(node: cst.CSTNode) -> set[str]:

@@ -10,13 +10,14 @@ import libcst as cst
 from libcst.metadata import PositionProvider
 
 from tt2gl.diagnostics import Diagnostic
-from tt2gl.lowering.block_pointers import Lowered, lowered
+from tt2gl.lowering.block_pointers import lowered
 from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.later_sums import later_sums
 from tt2gl.lowering.precise_dots import precise_dots
 from tt2gl.lowering.scaled_dots import turned_dots
+from tt2gl.lowering.steps import Lowered
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target
 

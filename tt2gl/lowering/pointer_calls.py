@@ -7,7 +7,7 @@ Triton's `make_block_ptr` wants tuples of one length, offsets of 32 bits and a c
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import libcst as cst
@@ -90,7 +90,7 @@ _SIGNATURES = {
 }
 
 
-def is_make(qualified: Sequence[str]) -> bool:
+def is_make(qualified: Collection[str]) -> bool:
     """Whether one of the names that a call's function resolves to is Triton's `make_block_ptr`."""
     return any(_MAKE.search(name) for name in qualified)
 

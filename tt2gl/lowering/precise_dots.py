@@ -11,17 +11,16 @@ it stands, or says more than that, stays as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
-from libcst.metadata import ByteSpanPositionProvider, QualifiedNameProvider
 
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.block_pointers import Lowered
-from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
+from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import expression
 from tt2gl.lowering.naming import Names
+from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
 
 PRECISIONS = ("tf32x3", "bf16x3", "bf16x6")
@@ -43,29 +42,22 @@ _ORDERS = {
 
 def precise_dots(source: SourceFile) -> Lowered:
     """Write the products of every Triton function of a file that are several as calls of a function that makes them."""
-    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(BYTE_ORDER_MARK)
-    edits: list[Edit] = []
-    done: list[str] = []
     names: dict[str, str] = {}
-    if any(precision in text for precision in PRECISIONS):
-        spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
-        free = Names.of(text)
-        for function in source.functions:
-            calls = _Calls(source)
-            jit = _jit(function, source.module)
-            if function.dialect == "triton" and jit is not None:
-                function.node.body.visit(calls)
-            for call, precision, language in calls.found:
-                if precision not in names:
-                    names[precision] = free.fresh(f"dot_{precision}")
-                    start = _start(function, spans)
-                    edits.append(Edit(start, start, f"@{jit}\n{_source(names[precision], precision, language)}\n\n"))
-                edits.append(_edit(call, names[precision], source.module, spans))
-            if calls.found:
-                done.append(function.name)
-    new, lines = apply(text, edits)
-    return Lowered(mark + new, lines, tuple(done), {})
+    free = Names.of(source.text)
+
+    def edits(function: JitFunction, spans: Spans) -> Iterator[Edit]:
+        calls = _Calls(source)
+        jit = _jit(function, source.module)
+        if jit is not None:
+            function.node.body.visit(calls)
+        for call, precision, language in calls.found:
+            if precision not in names:
+                names[precision] = free.fresh(f"dot_{precision}")
+                start = _start(function, spans)
+                yield Edit(start, start, f"@{jit}\n{_source(names[precision], precision, language)}\n\n")
+            yield _edit(call, names[precision], source.module, spans)
+
+    return each_function(source, PRECISIONS, edits)
 
 
 def _source(name: str, precision: str, language: str) -> str:
@@ -131,14 +123,12 @@ class _Calls(cst.CSTVisitor):
     """The products that are several, with their precision and what stands for `tl`."""
 
     def __init__(self, source: SourceFile) -> None:
-        self.qualified = source.wrapper.resolve(QualifiedNameProvider)
+        self.names = source.names
         self.module = source.module
         self.found: list[tuple[cst.Call, str, str]] = []
 
     def visit_Call(self, node: cst.Call) -> bool:
-        names = self.qualified.get(node.func, ())
-        names = names() if callable(names) else names
-        if not isinstance(node.func, cst.Attribute) or not any(DOT.search(name.name) for name in names):
+        if not isinstance(node.func, cst.Attribute) or not any(map(DOT.search, self.names.of(node.func))):
             return True
         said = _arguments(node.args).get("input_precision")
         precision = said.evaluated_value if isinstance(said, cst.SimpleString) else None

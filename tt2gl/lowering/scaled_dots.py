@@ -17,12 +17,12 @@ import ast
 import re
 
 import libcst as cst
-from libcst.metadata import ByteSpanPositionProvider, QualifiedNameProvider
 
-from tt2gl.lowering.block_pointers import Lowered
-from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, apply
+from tt2gl.jit_functions import JitFunction
+from tt2gl.lowering.edits import Edit, apply
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import expression
+from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
 
 _DOT_SCALED = re.compile(r"(^|\.)(language|tl)(\.core)?\.dot_scaled$")
@@ -33,34 +33,24 @@ _TURNED = ("lhs", "rhs", "acc")
 
 def turned_dots(source: SourceFile) -> Lowered:
     """Turn the products of every Triton function of a file that are multiplied the other way round."""
-    mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
-    text = source.text.removeprefix(BYTE_ORDER_MARK)
-    edits: list[Edit] = []
-    done: list[str] = []
-    if "dot_scaled" in text:
-        spans = Spans(source.module, text.encode(), source.wrapper.resolve(ByteSpanPositionProvider))
-        for function in source.functions:
-            calls = _Calls(source)
-            if function.dialect == "triton":
-                function.node.body.visit(calls)
-            if calls.found:
-                edits += [edit for call in calls.found for edit in _edits(call, source.module, spans)]
-                done.append(function.name)
-    new, lines = apply(text, edits)
-    return Lowered(mark + new, lines, tuple(done), {})
+
+    def edits(function: JitFunction, spans: Spans) -> list[Edit]:
+        calls = _Calls(source)
+        function.node.body.visit(calls)
+        return [edit for call in calls.found for edit in _edits(call, source.module, spans)]
+
+    return each_function(source, ["dot_scaled"], edits)
 
 
 class _Calls(cst.CSTVisitor):
     """The calls that are to be turned."""
 
     def __init__(self, source: SourceFile) -> None:
-        self.qualified = source.wrapper.resolve(QualifiedNameProvider)
+        self.names = source.names
         self.found: list[cst.Call] = []
 
     def visit_Call(self, node: cst.Call) -> bool:
-        names = self.qualified.get(node.func, ())
-        names = names() if callable(names) else names
-        if not any(_DOT_SCALED.search(name.name) for name in names):
+        if not any(map(_DOT_SCALED.search, self.names.of(node.func))):
             return True
         given = _arguments(node)
         if given is not None and _is_none(given["lhs_scale"]) and not _is_none(given["rhs_scale"]):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import libcst as cst
-from libcst.metadata import PositionProvider, QualifiedNameProvider
+from libcst.metadata import PositionProvider
 
 from tt2gl.jit_functions import JitFunction
 from tt2gl.plan import Dispatch, FilePlan, FunctionPlan, Position
@@ -50,7 +50,6 @@ class _FileEditor(cst.CSTTransformer):
         super().__init__()
         self.source, self.plan = source, plan
         self.positions = source.wrapper.resolve(PositionProvider)
-        self.qualified = source.wrapper.resolve(QualifiedNameProvider)
         self.lines = source.text.splitlines()
         self.by_node = {id(function.node): function for function in source.functions}
         self.plans: dict[int, list[FunctionPlan]] = {}
@@ -79,13 +78,11 @@ class _FileEditor(cst.CSTTransformer):
 
     def qualify(self, node: cst.CSTNode) -> Collection[str]:
         """What a name or an attribute can mean, by its imports."""
-        found = self.qualified.get(node, ())
-        return {name.name for name in (found() if callable(found) else found)}
+        return self.source.names.of(node)
 
     def added_modules(self) -> list[str]:
         """The module names that converted code needs and the file does not have under that meaning already."""
-        meanings = [name for found in self.qualified.values() for name in (found() if callable(found) else found)]
-        known = {qualified.name for qualified in meanings}
+        known = self.source.names.every
         return [name for name, module in IMPORTED.items() if module not in known]
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
