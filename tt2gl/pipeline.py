@@ -91,8 +91,8 @@ def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
     stages = function.stages.used if function.stages is not None else "2"
     dots = function.edits.dots.values()
     released = bool(dots) and all(dot.ends_at_once for dot in dots)
-    read_on = any(ring.in_memory for ring in rings) and not released
-    buffers = stages if read_on or not rings else f"{stages} - 1"
+    spare = any(ring.direct or (ring.in_memory and not released) for ring in rings)
+    buffers = stages if spare or not rings else f"{stages} - 1"
     others = frozenset(dot.name for dot in dots if dot.dtype != "gl.float32")
     return LoopRings(name, line, rings, buffers, others, function.wide, function.rings_outside, released)
 

@@ -95,7 +95,8 @@ class Ring:
 
     `in_memory`: a dot takes its slots in place. `tile`: it is of tiles that a descriptor says all of (its marker does).
     `registers`: tiles come to registers, and are stored to their slots from there; `stored` is the function that they
-    are put through on the way, where there is one.
+    are put through on the way, where there is one. `direct`: what copies them to their slots, as source, where those are
+    written by whole waves of AMD; other threads copy by `cp.async`.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Ring:
     tile: bool = False
     registers: bool = False
     stored: str = ""
+    direct: str = ""
 
 
 @dataclass(frozen=True)

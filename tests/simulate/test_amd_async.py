@@ -55,6 +55,15 @@ def test_a_wait_for_one_group_too_few_is_found(schedule: Any, buffer: bool) -> N
 
 
 @both_schedules
+@pytest.mark.parametrize("other", [None, 0])
+def test_what_a_copy_masks_off_stays_unless_it_is_told_otherwise(schedule: Any, other: int | None) -> None:
+    done = run(kernels.masked_twice_kernel, "gfx950", 500, schedule, BLOCK=1024, OTHER=other)
+    left = X[500:1024] if other is None else np.zeros(524, np.float32)
+    assert done.findings == ()
+    np.testing.assert_array_equal(done.tensors[1].elements[:1024], np.concatenate([X[1024:1524], left]))
+
+
+@both_schedules
 def test_a_copy_to_shared_memory_past_the_tensor_is_found(schedule: Any) -> None:
     done = run(kernels.to_shared_kernel, "gfx950", 5000, schedule, BLOCK=2048, BUFFER=True, WAIT=1)
     assert [(finding.kind, finding.buffer) for finding in done.findings][:1] == [("out-of-bounds", "x")]

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tt2gl.pipelining.branches import branched
+from tt2gl.pipelining.direct import Read
 from tt2gl.pipelining.loop_plan import LoopPlan
+from tt2gl.pipelining.rings import Amount
 from tt2gl.pipelining.tma import of_ring
 from tt2gl.pipelining.trees import Member, Replaced, calls_in, code, edited, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Compound, Lines
@@ -27,12 +29,14 @@ class Consumer:
     def __post_init__(self) -> None:
         plan = self.plan
         tiles = {ring.name: f"{plan.buffers[ring.name]}.index({plan.slot(ring)})" for ring in plan.rings}
-        self.replaced = Replaced(RING_MARK, tiles)
+        direct = [ring.name for ring in plan.rings if ring.direct]
+        self.replaced = Read(RING_MARK, tiles, direct) if direct else Replaced(RING_MARK, tiles)
 
     def lines(self, loop: ast.For, node: cst.For) -> Lines:
         """The whole body, the wait before the first statement that reads a ring. `indent` is that of the body."""
         made: Lines = []
-        waited: set[str] = set()
+        # Before copies that go directly to LDS all waves meet, so the wait stands at the top.
+        waited: set[str] = {""} if self.plan.direct else set()
         for line, members, first in lines_of(loop.body, node.body):
             nodes: Sequence[cst.CSTNode] = [small for _, small in members] or [line]
             if not isinstance(first, ast.For):
@@ -52,12 +56,13 @@ class Consumer:
             name = arrivals.name if arrivals is not None else ""
             if name not in waited:
                 waited.add(name)
-                made += self._wait() if arrivals is None else arrivals.wait(plan.slots[arrivals.depth])
+                made += self.wait() if arrivals is None else arrivals.wait(plan.slots[arrivals.depth])
         return made
 
-    def _wait(self) -> Lines:
+    def wait(self, *, last: bool = False) -> Lines:
+        """The wait for the copies of an iteration's tiles; of the `last` ones, after which nothing is copied."""
         plan = self.plan
-        younger = plan.spec.ahead.plus(-1)
+        younger = Amount("", 0) if last else plan.spec.ahead.plus(-1)
         note = "all copies are done, this iteration's among them"
         if younger.known != 0:
             note = (

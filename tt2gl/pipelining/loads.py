@@ -37,20 +37,27 @@ def _is_zero(node: ast.expr) -> bool:
 
 
 def needs(call: ast.Call) -> list[ast.expr]:
-    """The expressions that say where a load reads: its pointers, and its mask."""
+    """The expressions that say where a load reads: its pointers, its offsets if they are apart, and its mask."""
     named = {each.arg: each.value for each in call.keywords}
     found = [named["pointer"]] if "pointer" in named else call.args[:1]
-    mask = call.args[1] if len(call.args) > 1 else named.get("mask")
+    found += [named["offsets"]] if "offsets" in named else []
+    mask = _mask(call)
     return [*found, mask] if mask is not None else found
+
+
+def _mask(call: ast.Call) -> ast.expr | None:
+    named = {each.arg: each.value for each in call.keywords}
+    return call.args[1] if len(call.args) > 1 else named.get("mask")
 
 
 @dataclass(frozen=True)
 class Load:
-    """A load's parts as source; `mask` is None where it has none."""
+    """A load's parts as source; `mask` is None where it has none. With `offsets`, its pointer is a scalar."""
 
     pointers: str
     mask: str | None
     options: tuple[tuple[str, str], ...]
+    offsets: str | None = None
 
     @classmethod
     def of(cls, call: cst.Call) -> Load:
@@ -61,11 +68,12 @@ class Load:
         mask = positional[1] if len(positional) > 1 else named.get("mask")
         options = tuple((name, code(named[name])) for name in _PASSED_ON if name in named)
         absent = mask is None or (isinstance(mask, cst.Name) and mask.value == "None")
-        return cls(code(pointers), None if mask is None or absent else code(mask), options)
+        offsets = code(named["offsets"]) if "offsets" in named else None
+        return cls(code(pointers), None if mask is None or absent else code(mask), options, offsets)
 
 
 def is_masked(call: ast.Call) -> bool:
     """Whether a load has a mask; one that may be None by a compile-time condition counts as none."""
-    masks = needs(call)[1:]
-    ways = [way for mask in masks for way in ((mask.body, mask.orelse) if isinstance(mask, ast.IfExp) else (mask,))]
-    return bool(ways) and not any(isinstance(way, ast.Constant) and way.value is None for way in ways)
+    mask = _mask(call)
+    ways = (mask.body, mask.orelse) if isinstance(mask, ast.IfExp) else (mask,)
+    return mask is not None and not any(isinstance(way, ast.Constant) and way.value is None for way in ways)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.pipelining.counting import Count
@@ -54,8 +54,17 @@ class LoopPlan:
 
     @property
     def early(self) -> bool:
-        """Whether an iteration loads before it reads: all tiles come to registers, and no slot must be free for it."""
-        return all(ring.registers for ring in self.rings)
+        """Whether an iteration loads before it reads, as all tiles have somewhere to go by then."""
+        return comes_early(self.rings)
+
+    @property
+    def direct(self) -> bool:
+        """Whether some tiles are copied directly to LDS."""
+        return any(ring.direct for ring in self.rings)
+
+    def copies_with(self, ring: Ring) -> str:
+        """What copies a ring's tiles to shared memory, by threads."""
+        return ring.direct or self.copy
 
     def slot(self, ring: Ring) -> str:
         """Where the tile of this iteration is."""
@@ -70,3 +79,8 @@ class LoopPlan:
         if self.outside:
             return self.free_slot(ring)
         return self.count.number(self.stage) if self.stage == self.first else self.stage
+
+
+def comes_early(rings: Sequence[Ring]) -> bool:
+    """Whether tiles come to registers, or to slots that an iteration does not read: its loads may start before it."""
+    return all(ring.registers or ring.direct for ring in rings)

@@ -12,7 +12,7 @@ from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, strays, takes_attribute, writes
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
 from tt2gl.pipelining.lookups import lookups_of
-from tt2gl.pipelining.loop_plan import LoopPlan
+from tt2gl.pipelining.loop_plan import LoopPlan, comes_early
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.slices import slice_loop
 from tt2gl.pipelining.slots import slots_of
@@ -146,7 +146,7 @@ class FunctionWriter:
         arrivals = barriers(self.spec, loop.body, parts.kept, self.fresh)
         drain = ""
         # A load without a mask need not get one where the iterations that it would be for are a loop of their own.
-        if all(ring.registers for ring in rings) and count.forwards and not all(map(is_masked, markers)):
+        if comes_early(rings) and count.forwards and not all(map(is_masked, markers)):
             drain = self.fresh("drain")
             bindings.append((drain, count.last(self.spec.ahead)))
         return LoopPlan(

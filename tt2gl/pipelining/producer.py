@@ -11,6 +11,7 @@ import libcst as cst
 from libcst import matchers
 
 from tt2gl.pipelining.branches import branched, joined
+from tt2gl.pipelining.direct import direct_copy
 from tt2gl.pipelining.flow import reads
 from tt2gl.pipelining.guards import Guarded, Loaded
 from tt2gl.pipelining.loads import Load
@@ -69,7 +70,8 @@ class Producer:
             made = with_variable(plan.ahead, plan.count.further(plan.spec.ahead), made)
         if not plan.copied:
             return made
-        last = max(index for index, line in enumerate(made) if f"{plan.copy}(" in code(line))
+        calls = {f"{plan.copies_with(ring)}(" for ring in plan.rings}
+        last = max(index for index, line in enumerate(made) if any(call in code(line) for call in calls))
         return [*made[: last + 1], statement("async_copy.commit_group()"), *made[last + 1 :]]
 
     def coming(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
@@ -143,13 +145,13 @@ class Producer:
             if ring.registers:
                 made.append(self._loaded(ring, marker, slot))
                 continue
-            arguments = [
-                f"{plan.buffers[name]}.index({slot})",
-                load.pointers,
-                f"mask={conjunction(load.mask, self.exists)}",
-                *(f"{option}={value}" for option, value in load.options),
-            ]
-            made.append(cst.parse_statement(call(plan.copy, arguments, indent)))
+            target = f"{plan.buffers[name]}.index({slot})"
+            if ring.direct:
+                arguments = direct_copy(target, load, self.exists)
+            else:
+                options = [f"{option}={value}" for option, value in load.options]
+                arguments = [target, load.pointers, f"mask={conjunction(load.mask, self.exists)}", *options]
+            made.append(cst.parse_statement(call(plan.copies_with(ring), arguments, indent)))
         return made
 
     def _loaded(self, ring: Ring, marker: cst.Call, slot: str) -> cst.BaseStatement:

@@ -20,7 +20,8 @@ class NotPipelinedError(ValueError):
 class LoopRings:
     """The rings of one function, by its name and the line of its `def`, for all its loops.
 
-    `buffers` is the source of a count: of Triton's `num_stages` where some ring is read in memory, else of one less.
+    `buffers` is the source of a count: of Triton's `num_stages` where some ring has a tile more than loads run ahead,
+    else of one less.
     It must be 2 or more in the former case and 1 or more in the latter. `synchronous`: sums that a wgmma may not be
     left running on, as they are not of fp32. `wide`: variables of loops that count in 64 bits. `outside`: rings may be
     made before a loop around theirs. `released`: products that read tiles where they lie are waited for at once.
@@ -43,21 +44,24 @@ class LoopRings:
         raise NotPipelinedError(f"there is no ring {name} in {self.function}")
 
     @property
-    def in_memory(self) -> bool:
-        """Whether some tile is read where it lies while the next ones come."""
-        return any(self._is_read_on(ring) for ring in self.rings)
+    def has_spare(self) -> bool:
+        """Whether some ring has a tile more than loads run ahead."""
+        return any(map(self._has_spare, self.rings))
 
     @property
     def ahead(self) -> Amount:
         """How many iterations loads run ahead."""
-        return Amount.of(self.buffers).plus(-1 if self.in_memory else 0)
+        return Amount.of(self.buffers).plus(-1 if self.has_spare else 0)
 
     def depth(self, ring: Ring) -> Amount:
-        """How many tiles a ring holds: one more than loads run ahead where a wgmma may still read the oldest."""
-        return self.ahead.plus(1 if self._is_read_on(ring) else 0)
+        """How many tiles a ring holds: one more than loads run ahead where something may still read the oldest.
 
-    def _is_read_on(self, ring: Ring) -> bool:
-        return ring.in_memory and not self.released
+        A wgmma may, as it runs on; and a wave that is late, where the next tile is copied before all waves meet again.
+        """
+        return self.ahead.plus(1 if self._has_spare(ring) else 0)
+
+    def _has_spare(self, ring: Ring) -> bool:
+        return bool(ring.direct) or (ring.in_memory and not self.released)
 
 
 @dataclass(frozen=True)

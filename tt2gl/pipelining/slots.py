@@ -19,12 +19,14 @@ class Slots:
 
     `here`: the slot of this iteration's tiles. `free`: the slot that the iteration ahead fills; the last iteration's,
     or `here` where a tile is in registers by then. `phase`: that of the mbarriers of `here`, where there are any.
+    `follows`: `free` is what `here` was an iteration before, and takes no counting of its own.
     """
 
     depth: Amount
     here: str
     free: str
     phase: str = ""
+    follows: bool = False
 
     def started(self, ahead: Amount | None) -> Lines:
         """The counters before the first iteration; loads run `ahead`, None where that is for the loop to say."""
@@ -49,7 +51,10 @@ class Slots:
         """The counters of the next iteration."""
         if self.depth.known == 1:
             return [statement(f"{self.phase} = {self.phase} ^ 1")] if self.phase else []
-        made: Lines = [self._next(name) for name in dict.fromkeys((self.here, self.free))]
+        if self.follows:
+            made: Lines = [statement(f"{self.free} = {self.here}"), self._next(self.here)]
+        else:
+            made = [self._next(name) for name in dict.fromkeys((self.here, self.free))]
         if self.phase:
             made.append(statement(f"{self.phase} = {self.phase} ^ ({self.here} == 0)"))
         return made
@@ -69,5 +74,6 @@ def slots_of(
         here = "0" if depth.known == 1 else fresh(f"{own}slot")
         free = here if depth == spec.ahead else fresh(f"{own}free_slot")
         phase = fresh(f"{own}phase") if depth in by_mbarrier else ""
-        made[depth] = Slots(depth, here, free, phase)
+        follows = any(ring.direct for ring in rings if spec.depth(ring) == depth)
+        made[depth] = Slots(depth, here, free, phase, follows)
     return made

@@ -54,7 +54,7 @@ class LoopWriter:
         )
         if plan.drain:
             made.append(self._drained(loop, node))
-        if plan.copied:
+        if plan.copied and not plan.drain:
             made.append(statement("async_copy.wait_group(0)"))
         return made if plan.outside else [*made, *self.ended()]
 
@@ -62,13 +62,17 @@ class LoopWriter:
         """The body of the loop while loads run ahead of it."""
         plan = self.plan
         body = self._ahead()
-        here = Consumer(plan, self.rebuild, self.indent + 4).lines(loop, node)
+        consumer = Consumer(plan, self.rebuild, self.indent + 4)
+        here = consumer.lines(loop, node)
         producer = Producer(plan, "steady", self.indent + 4)
         ahead = [*producer.lines(loop.body, node.body), *producer.coming(loop.body, node.body)]
         if plan.early:
-            ahead[0] = _noted(ahead[0], "tiles of an iteration ahead come to registers")
             kept = stores(plan, loop.body, node.body)
-            kept[0] = _noted(kept[0], "and take the places of those that have been read")
+            if kept:
+                ahead[0] = _noted(ahead[0], "tiles of an iteration ahead come to registers")
+                kept[0] = _noted(kept[0], "and take the places of those that have been read")
+            if plan.direct:
+                body += consumer.wait()
             body += [*ahead, *here, *kept]
         else:
             body += [*here, *ahead]
@@ -77,7 +81,10 @@ class LoopWriter:
     def _drained(self, loop: ast.For, node: cst.For) -> cst.For:
         """The last iterations, which load nothing."""
         count = self.plan.count
-        body = [bare(line) for line in Consumer(self.plan, self.rebuild, self.indent + 4).lines(loop, node)]
+        consumer = Consumer(self.plan, self.rebuild, self.indent + 4)
+        body = [bare(line) for line in consumer.lines(loop, node)]
+        if self.plan.direct:
+            body = [*consumer.wait(last=True), *body]
         bounds = [self.plan.drain, count.upper, *([count.step] if count.step != "1" else [])]
         span = cst.parse_expression(f"range({', '.join(bounds)})")
         block = cst.IndentedBlock([*body, *self._advanced()])

@@ -118,6 +118,22 @@ def to_shared_kernel(x_ptr, out_ptr, n, BLOCK: gl.constexpr, BUFFER: gl.constexp
 
 
 @gluon.jit
+def masked_twice_kernel(x_ptr, out_ptr, n, BLOCK: gl.constexpr, OTHER: gl.constexpr):
+    """A tile copied whole and then, behind a mask, over itself: what is masked off."""
+    layout: gl.constexpr = gl.BlockedLayout([4], [64], [gl.num_warps()], [0])
+    shared: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
+    offsets = gl.arange(0, BLOCK, layout=layout)
+    tile = gl.allocate_shared_memory(gl.float32, [BLOCK], shared)
+    cdna4.async_copy.global_load_to_shared(tile, x_ptr + offsets)
+    cdna4.async_copy.commit_group()
+    cdna4.async_copy.wait_group(0)
+    cdna4.async_copy.global_load_to_shared(tile, x_ptr + BLOCK + offsets, mask=offsets < n, other=OTHER)
+    cdna4.async_copy.commit_group()
+    cdna4.async_copy.wait_group(0)
+    gl.store(out_ptr + offsets, tile.load(layout))
+
+
+@gluon.jit
 def from_shared_kernel(x_ptr, out_ptr, n, BLOCK: gl.constexpr, WAIT: gl.constexpr):
     """Through shared memory and asynchronously out again (gfx1250); the buffer is used again after a wait."""
     layout: gl.constexpr = gl.BlockedLayout([4], [32], [gl.num_warps()], [0])

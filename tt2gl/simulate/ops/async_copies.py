@@ -24,14 +24,20 @@ def _copy(run: Run, operation: Operation, *operands: Any) -> None:
     (address,), (view,), masks, others = grouped(operation, operands)
     mask, other = only(masks), only(others)
     kind = view.kind
+    # Where the mask is false cp.async writes zeros; a copy of AMD leaves what was there, unless told otherwise.
+    left = other is None and mask is not None and _is_amd(run)
 
     def land() -> None:
-        # Where the mask is false the copy writes zeros.
         filling = other if other is not None else np.zeros(1, run.arithmetic.dtype(kind))
-        view.store(memory.load(together(address, mask, other), mask, kind, operation.location, filling))
+        values = memory.load(together(address, mask, other), mask, kind, operation.location, filling)
+        view.store(values, mask if left else None)
 
     memory = run.memory
     run.engine.start(operation, land, group=CP_ASYNC, writes=[view], proxy="generic")
+
+
+def _is_amd(run: Run) -> bool:
+    return str(run.module.attributes.get("ttg.target", "")).startswith("hip:")
 
 
 @handles("ttg.async_commit_group")
