@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tt2gl.plan import Dot, Position, Store
+from tt2gl.plan import Dot, Position, Scaled, Store, Upcast
 
 NOWHERE: Position = (0, 0, 0, 0)
 MEMORY = "[M, N], gl.float32, memory, registers"
@@ -118,3 +118,45 @@ def test_operands_that_no_instruction_takes_become_wider(body: Callable[..., str
     held = dot("mma_v2", promoted="gl.float16")
     made = body("acc += tl.dot(a, b)", dots={"tl.dot(a, b)": held})
     assert lines(made) == ["acc += mma_v2(a.to(gl.float16), b.to(gl.float16), gl.zeros([M, N], gl.float32, registers))"]
+
+
+def test_one_fence_for_what_products_within_one_another_read(body: Callable[..., str]) -> None:
+    there = {"c": Store("shared", ("M", "K"))}
+    products = {"tl.dot(q, c)": dot("wgmma", name="inner"), "tl.dot(p, v)": dot("wgmma")}
+    made = body("s = f(tl.dot(q, c), tl.dot(p, v))", dots=products, stores=there)
+    assert lines(made)[:3] == [
+        "c_smem = gl.allocate_shared_memory(c.dtype, [M, K], shared, c)",
+        "fence_async_shared()",
+        "s = warpgroup_mma(q, c_smem, gl.zeros([M, N], gl.float32, registers))",
+    ]
+    assert made.count("fence_async_shared") == 1
+
+
+def test_a_second_fence_for_what_is_stored_after_the_first(body: Callable[..., str]) -> None:
+    there = {"c": Store("shared", ("M", "K")), "w": Store("shared", ("M", "K"))}
+    products = {"tl.dot(q, c)": dot("wgmma", name="inner"), "tl.dot(p, w)": dot("wgmma")}
+    made = body("s = f(tl.dot(q, c), tl.dot(p, w))", dots=products, stores=there)
+    assert made.count("fence_async_shared") == 2
+
+
+@pytest.mark.parametrize("instruction", ["wgmma", "mma_v2"])
+def test_an_operand_is_upcast_before_the_other_is_put_into_memory(
+    body: Callable[..., str], position: Callable[..., Position], instruction: str
+) -> None:
+    call = 'tl.dot_scaled(a, s, "e4m3", b, t, "e5m2")'
+    text = f"\n\n\n\n\ndef kernel(x_ptr, BLOCK):\n    acc = {call}\n"
+    upcasts = tuple(Upcast(position(text, form), axis, "False") for form, axis in (('"e4m3"', 1), ('"e5m2"', 0)))
+    product = dot(instruction, scaled=Scaled(upcasts))  # type: ignore[arg-type]
+    there = {'"e5m2"': Store("shared", ("K", "N"))}
+    made = lines(body(f"acc = {call}", dots={call: product}, stores=there, converts={'"e4m3"': "lhs"}))
+    first = 'gl.convert_layout(upcast(a, s, "e4m3", "e5m2", 1, False), lhs)'
+    stored = [
+        'b_operand = upcast(b, t, "e5m2", "e4m3", 0, False)',
+        "b_smem = gl.allocate_shared_memory(b_operand.dtype, [K, N], shared, b_operand)",
+    ]
+    if instruction == "wgmma":
+        assert made[:4] == [f"a_operand = {first}", *stored, "fence_async_shared()"]
+        assert made[4].startswith("acc = warpgroup_mma(a_operand, b_smem, ")
+    else:
+        assert made[:2] == stored
+        assert made[2].startswith(f"acc = mma_v2({first}, b_smem, ")

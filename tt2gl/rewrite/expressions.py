@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import libcst as cst
 
@@ -152,7 +152,7 @@ class Expressions(cst.CSTTransformer):
         a, b = self._operands(node, dot)
         if dot.accumulator is not None:
             added = argument(node, "acc", 2 if dot.scaled is None else 6)
-        if is_statement(dot) and any(_stores(statement) for statement in self.pending):
+        if is_statement(dot) and _unfenced(self.pending):
             self.pending.append(fence())
         made = product(dot, a, b, added)
         return with_scales(made, node) if dot.instruction == "tcgen05_scaled" else made
@@ -163,19 +163,29 @@ class Expressions(cst.CSTTransformer):
             a, b = argument(node, "input", 0), argument(node, "other", 1)
         else:
             a, b = (
-                scaled_operand(node, side) if upcast is None else self._upcast(node, side, upcast)
+                scaled_operand(node, side) if upcast is None else self._upcast(node, side, upcast, is_statement(dot))
                 for side, upcast in enumerate(dot.scaled.upcasts)
             )
         assert a is not None
         assert b is not None
         return a, b
 
-    def _upcast(self, node: cst.Call, side: int, upcast: Upcast) -> cst.BaseExpression:
-        """An operand as one of 16 bits, in the layout or the memory that it is wanted in."""
+    def _upcast(self, node: cst.Call, side: int, upcast: Upcast, held: bool) -> cst.BaseExpression:
+        """An operand as one of 16 bits, in the layout or the memory that it is wanted in.
+
+        One in registers is `held` by a name where the other may be put into shared memory: what that needs for its own
+        conversions it then does not hold beside the other, and nothing stands between the fence and the instruction.
+        """
         call = upcasted(node, side, upcast)
         made = self._in_memory(call, call, upcast.at)
         layout = self.edits.converts.get(upcast.at)
-        return converted(made, layout) if layout is not None else made
+        if layout is not None:
+            made = converted(made, layout)
+        if not held or upcast.at in self.edits.stores:
+            return made
+        name = self._unused(f"{first_name(call)}_operand")
+        self.pending.append(cst.Assign([cst.AssignTarget(cst.Name(name))], made))
+        return cst.Name(name)
 
     def _split_off(self, dot: Dot) -> str:
         """What a product is called that the rest of its statement reads: the statement's result, where it may be."""
@@ -230,6 +240,16 @@ class Expressions(cst.CSTTransformer):
         if layout is not None:
             value = converted(value, layout)
         return cst.Assign([cst.AssignTarget(cst.Name(written))], value)
+
+
+def _unfenced(statements: Sequence[cst.BaseSmallStatement]) -> bool:
+    """Whether something is put into shared memory after the last fence."""
+    for each in reversed(statements):
+        if each.deep_equals(fence()):
+            return False
+        if _stores(each):
+            return True
+    return False
 
 
 def _stores(statement: cst.BaseSmallStatement) -> bool:
