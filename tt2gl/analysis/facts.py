@@ -133,7 +133,8 @@ class RingFact:
     """The shared buffers that Triton's pipeliner copies a load's tiles to. `in_place`: products may read them there.
 
     `copied`: the layout of the addresses that they are copied from. `registers`: they come to registers, in that
-    layout, and are stored from there; `stored`: in this one, where they get another before.
+    layout, and are stored from there; `stored`: in this one, where they get another before. `direct`: AMD's chip whose
+    waves copy them without registers.
     """
 
     buffers: int
@@ -143,6 +144,7 @@ class RingFact:
     copied: Attribute = None
     registers: bool = False
     stored: Attribute = None
+    direct: str = ""
 
 
 @dataclass(frozen=True)

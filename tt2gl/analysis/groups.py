@@ -38,6 +38,9 @@ def _laid_out(ring: RingFact) -> str:
     order = ring.layout.get("order")
     if ring.registers:
         return f"registers {ring.layout.name} {order}"
+    if ring.direct:
+        fastest = order[0] if order else [bool(step) for step in ring.layout.get("offset")[0]].index(True)
+        return f"direct {ring.layout.name} {getattr(ring.copied, 'name', '')} {fastest}"
     if order:
         return f"{ring.layout.name} {order[0]}"
     return str(ring.layout.name) if ring.in_place else f"{ring.layout.name} loaded"

@@ -22,7 +22,8 @@ _INSTRUCTIONS: dict[str, Instruction] = {
     "ttng.tc_gen5_mma_scaled": "tcgen05_scaled",
 }
 _BY_LAYOUT: dict[str, Instruction] = {"ttg.nvidia_mma": "mma_v2", "ttg.amd_mfma": "mfma", "ttg.amd_wmma": "wmma"}
-_COPIES = ("ttg.async_copy_global_to_local",)
+# Copies to shared memory, with the places of the slot and of the tensor of addresses among their operands.
+_COPIES = {"ttg.async_copy_global_to_local": (1, 0), "amdg.buffer_load_to_local": (0, 2)}
 _LOADS = ("load", "buffer_load")
 _ON_THE_WAY = ("in_thread_transpose", "convert_layout")
 _RESHAPES = ("tt.reshape", "tt.trans", "tt.split")
@@ -38,6 +39,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     descriptors: dict[CallChain, DescriptorFact] = {}
     inferred: dict[CallChain, bool] = {}
     in_place = taken_in_place(module, made)
+    chip = _chip(module)
     for operation in module.kernel.walk():
         if operation.name == "tt.dot" or operation.name in _INSTRUCTIONS:
             fact = _dot(operation, made, uses)
@@ -46,7 +48,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
         elif operation.name in _COPIES:
             ring = _ring(operation, made)
             if ring is not None:
-                rings.setdefault(_chain(operation.location, author_file), ring)
+                rings.setdefault(_chain(operation.location, author_file), replace(ring, direct=chip))
         elif operation.name == "ttg.local_store" and (found := _stored_ring(operation, made)) is not None:
             load, ring = found
             rings.setdefault(_chain(load.location, author_file), ring)
@@ -68,6 +70,12 @@ def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:
         places.append((author_file(at.file), at.line, at.column))
         at = at.caller
     return tuple(places)
+
+
+def _chip(module: Module) -> str:
+    """AMD's chip that a module is for; empty for another vendor's."""
+    target = str(module.attributes.get("ttg.target", ""))
+    return target.removeprefix("hip:") if target.startswith("hip:") else ""
 
 
 def _dot(operation: Operation, made: dict[int, Operation], uses: TensorMemoryUses) -> DotFact | None:
@@ -124,8 +132,9 @@ def _layout(kind: Type) -> Attribute:
 
 def _ring(copy: Operation, made: dict[int, Operation]) -> RingFact | None:
     """The ring that an asynchronous copy writes a slot of."""
-    ring = _ring_of(copy.operands[1], made)
-    return replace(ring, copied=_layout(copy.operands[0].type)) if ring is not None else None
+    slot, addresses = (copy.operands[place] for place in _COPIES[copy.name])
+    ring = _ring_of(slot, made)
+    return replace(ring, copied=_layout(addresses.type)) if ring is not None else None
 
 
 def _stored_ring(store: Operation, made: dict[int, Operation]) -> tuple[Operation, RingFact] | None:

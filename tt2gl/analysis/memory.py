@@ -16,9 +16,12 @@ from typing import Any
 
 from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.analysis.graph import Graph, Node
+from tt2gl.formulas import Tile, Width
 from tt2gl.launches import Launch
 from tt2gl.layouts import ACCESS_BITS, Blocked, coalesced, coalesced_blocks
 from tt2gl.matrix_layouts import read_blocked
+from tt2gl.padded_layouts import direct_source
+from tt2gl.tensor_memory_layouts import Linear, read_linear
 
 ACCESSES = ("load", "store", "atomic")
 
@@ -117,9 +120,29 @@ class Classes:
         return list(found.values())
 
     def _class_for(self, candidate: _Candidate) -> LayoutClass:
+        pointers = [candidate.pointer or ""]
+        if direct := self._direct(candidate):
+            tile = Tile(candidate.dims, tuple(candidate.shapes[index] for index in direct))
+            launches = [self.scenes[index].launch for index in direct]
+            widths = [Width(text, tuple(map(bits, launches))) for text, bits in self._widths(candidate)]
+            warps = [launch.options.num_warps for launch in launches]
+            said = direct_source(list(direct.values()), tile, widths, warps)
+            return self._register(candidate.dims, direct, said.source, pointers, said.exact)
         layouts = {index: self._layout(candidate.chain, index, access) for index, access in candidate.accesses.items()}
         source, exact = self._formula(candidate, layouts)
-        return self._register(candidate.dims, layouts, source, [candidate.pointer or ""], exact)
+        return self._register(candidate.dims, layouts, source, pointers, exact)
+
+    def _direct(self, candidate: _Candidate) -> dict[int, Linear]:
+        """The layouts of tiles that waves copy directly to padded LDS, where all launches have such; else nothing."""
+        found: dict[int, Linear] = {}
+        for index in candidate.accesses if candidate.chain in self.staged else ():
+            ring = self.scenes[index].facts.lowered.rings.get(candidate.chain)
+            if ring is None or not ring.direct or getattr(ring.copied, "name", "") != "ttg.linear":
+                return {}
+            layout = read_linear(ring.copied, candidate.shapes[index])
+            assert layout is not None
+            found[index] = layout
+        return found
 
     def _layout(self, chain: CallChain, index: int, access: Access) -> Blocked:
         """The layout of an access: where Triton copies narrower pieces than it would load, as its copy.

@@ -20,6 +20,7 @@ from tt2gl.analysis.naming import stem, unused
 from tt2gl.analysis.statics import position_of
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.ir.attributes import Attribute, DialectAttr
+from tt2gl.pipelining.direct import DIRECT_COPIES
 from tt2gl.plan import STAGES, Stages
 
 _DEFAULT_STAGES = 3
@@ -70,6 +71,11 @@ class RingUse:
     def registers(self) -> bool:
         """Whether the tiles come to registers, and are stored from there."""
         return all(fact.registers for fact in self.facts.values())
+
+    @property
+    def direct(self) -> str:
+        """What copies the tiles to LDS without registers; empty where nothing does."""
+        return DIRECT_COPIES.get(next(iter(self.facts.values())).direct, "")
 
     @property
     def stored(self) -> str:
@@ -137,7 +143,7 @@ class TensorCores:
         deep: dict[int, int] = {}
         for ring in self.rings.values():
             for index, fact in ring.facts.items():
-                one_less = not _in_place(fact) or self.released
+                one_less = not fact.direct and (not _in_place(fact) or self.released)
                 deep[index] = max(deep.get(index, 0), fact.buffers + one_less)
         if not deep:
             return None

@@ -3,7 +3,7 @@
     async_copy.wait_group(1)                    # all waves meet: the tile is there, and that before it has been read
     async_copy.buffer_load_to_shared(a_buf.index(free_slot), a_ptr, a_offsets, mask=a_mask & more)
     async_copy.commit_group()
-    a = async_copy.load_shared_relaxed(a_buf.index(slot), a_layout)
+    a = load_shared_relaxed(a_buf.index(slot), a_layout)
     acc = mfma(a, b, acc)
 
 A wave writes side by side what its lanes copy, so the copy's layout follows that of the memory (`padded_layouts`). The
@@ -22,8 +22,18 @@ from tt2gl.pipelining.loads import Load
 from tt2gl.pipelining.texts import conjunction
 from tt2gl.pipelining.trees import Replaced, code
 
+DIRECT_COPIES = {"gfx950": "async_copy.global_load_to_shared", "gfx1250": "async_copy.global_to_shared"}
+"""What copies tiles to LDS without registers, by chip; of `async_copy` of the chip's module of Gluon."""
+
+_BY_OFFSETS = "async_copy.buffer_load_to_shared"
+
 # The hint that a copy of AMD takes.
 _PASSED_ON = "cache_modifier"
+
+
+def direct_call(copy: str, load: Load) -> str:
+    """What copies a tile of a ring: by a scalar pointer and offsets where the load has those."""
+    return copy if load.offsets is None else _BY_OFFSETS
 
 
 def direct_copy(target: str, load: Load, exists: str) -> list[str]:
@@ -56,4 +66,4 @@ class Read(Replaced):
             return super().leave_Call(original_node, updated_node)
         assert isinstance(updated_node.func, cst.Attribute)
         slot, layout = code(updated_node.func.value), code(updated_node.args[0].value)
-        return cst.parse_expression(f"async_copy.load_shared_relaxed({slot}, {layout})")
+        return cst.parse_expression(f"load_shared_relaxed({slot}, {layout})")

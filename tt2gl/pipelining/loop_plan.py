@@ -62,10 +62,6 @@ class LoopPlan:
         """Whether some tiles are copied directly to LDS."""
         return any(ring.direct for ring in self.rings)
 
-    def copies_with(self, ring: Ring) -> str:
-        """What copies a ring's tiles to shared memory, by threads."""
-        return ring.direct or self.copy
-
     def slot(self, ring: Ring) -> str:
         """Where the tile of this iteration is."""
         return self.slots[self.spec.depth(ring)].here

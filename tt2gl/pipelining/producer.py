@@ -11,7 +11,7 @@ import libcst as cst
 from libcst import matchers
 
 from tt2gl.pipelining.branches import branched, joined
-from tt2gl.pipelining.direct import direct_copy
+from tt2gl.pipelining.direct import direct_call, direct_copy
 from tt2gl.pipelining.flow import reads
 from tt2gl.pipelining.guards import Guarded, Loaded
 from tt2gl.pipelining.loads import Load
@@ -58,6 +58,7 @@ class Producer:
         self.names = {**plan.renamed, plan.count.variable: self.variable}
         self.taken = plan.parts.taken
         self.values: dict[ast.stmt, Sequence[str]] = {}
+        self.copies: set[str] = set()
         if plan.lookups is not None and self.place == "steady":
             self.names |= plan.lookups.given
             self.taken, self.values = plan.lookups.used, dict(plan.lookups.values)
@@ -70,8 +71,7 @@ class Producer:
             made = with_variable(plan.ahead, plan.count.further(plan.spec.ahead), made)
         if not plan.copied:
             return made
-        calls = {f"{plan.copies_with(ring)}(" for ring in plan.rings}
-        last = max(index for index, line in enumerate(made) if any(call in code(line) for call in calls))
+        last = max(index for index, line in enumerate(made) if any(call in code(line) for call in self.copies))
         return [*made[: last + 1], statement("async_copy.commit_group()"), *made[last + 1 :]]
 
     def coming(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
@@ -147,11 +147,13 @@ class Producer:
                 continue
             target = f"{plan.buffers[name]}.index({slot})"
             if ring.direct:
-                arguments = direct_copy(target, load, self.exists)
+                copy, arguments = direct_call(ring.direct, load), direct_copy(target, load, self.exists)
             else:
                 options = [f"{option}={value}" for option, value in load.options]
                 arguments = [target, load.pointers, f"mask={conjunction(load.mask, self.exists)}", *options]
-            made.append(cst.parse_statement(call(plan.copies_with(ring), arguments, indent)))
+                copy = plan.copy
+            self.copies.add(f"{copy}(")
+            made.append(cst.parse_statement(call(copy, arguments, indent)))
         return made
 
     def _loaded(self, ring: Ring, marker: cst.Call, slot: str) -> cst.BaseStatement:

@@ -33,7 +33,9 @@ def import_lines(names: Mapping[str, str]) -> tuple[str, str]:
 
 
 _NVIDIA = "triton.experimental.gluon.language.nvidia"
+_AMD = "triton.experimental.gluon.language.amd"
 INSTRUCTIONS = {
+    f"{_AMD}.cdna4.async_copy": ("load_shared_relaxed",),
     f"{_NVIDIA}.ampere": ("async_copy", "mma_v2"),
     f"{_NVIDIA}.blackwell": (
         "TensorMemoryLayout",
@@ -53,6 +55,13 @@ INSTRUCTIONS = {
     ),
 }
 """What pipelines and products call, by module."""
+
+ASYNC_COPIES = {
+    "async_copy.global_load_to_shared": f"{_AMD}.cdna4",
+    "async_copy.buffer_load_to_shared": f"{_AMD}.cdna4",
+    "async_copy.global_to_shared": f"{_AMD}.gfx1250",
+}
+"""What copies to LDS on AMD, and the module that has its `async_copy`."""
 
 _ASYNC_LOAD = f"""
 try:
@@ -82,12 +91,21 @@ def _tma_copies(used: Collection[str]) -> str:
     return f"\ntry:\n{now}\nexcept ImportError:  # as it was called before Triton 3.8\n{before}\n"
 
 
+def _instructions(code: str) -> Mapping[str, tuple[str, ...]]:
+    """What pipelines and products call, by module: there is an `async_copy` for each kind of GPU."""
+    for copy, module in ASYNC_COPIES.items():
+        if f"{copy}(" in code:
+            ampere = tuple(name for name in INSTRUCTIONS[f"{_NVIDIA}.ampere"] if name != "async_copy")
+            return {**INSTRUCTIONS, f"{_NVIDIA}.ampere": ampere, module: ("async_copy",)}
+    return INSTRUCTIONS
+
+
 def with_instructions(code: str) -> str:
     """The converted file with the instructions imported that it calls, after Gluon, in lines that end as its own."""
     used = set(re.findall(r"(?<![\w.])\w+(?=[.(])", code))
     lines = [
         f"from {module} import {', '.join(name for name in names if name in used)}\n"
-        for module, names in INSTRUCTIONS.items()
+        for module, names in _instructions(code).items()
         if used & set(names)
     ]
     lines = [line for line in lines if line not in code]
