@@ -57,7 +57,7 @@ def test_offsets_are_what_a_load_needs_and_no_mask() -> None:
 @pytest.mark.parametrize(
     ("source", "made"),
     [
-        ("_tt2gl_ring_a(p, m).load(layout)", "async_copy.load_shared_relaxed(slot_a, layout)"),
+        ("_tt2gl_ring_a(p, m).load(layout)", "load_shared_relaxed(slot_a, layout)"),
         ("_tt2gl_ring_b(p).load(layout)", "slot_b.load(layout)"),
         ("_tt2gl_ring_a(p)", "slot_a"),
         ("other.load(layout)", "other.load(layout)"),
@@ -80,7 +80,7 @@ def test_a_ring_filled_directly_has_a_tile_to_spare() -> None:
 def test_copies_start_when_waves_have_met_and_before_the_product() -> None:
     text = matmul(3).port("never")
     loop = text[text.index("    for k in range(0") :]
-    order = ["wait_group(NUM_BUFFERS - 2)", "buffer_load", "global_load", "commit_group()", ".load_shared_", "mfma"]
+    order = ["wait_group(NUM_BUFFERS - 2)", "buffer_load", "global_load", "commit_group()", "load_shared_", "mfma"]
     places = [loop.index(each) for each in order]
     assert places == sorted(places)
     assert "free_slot = slot\n" in loop
