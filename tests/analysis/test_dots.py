@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -18,6 +19,9 @@ TILES = """
         y = tl.load(b + o)
         {}
 """
+Port = Callable[..., str]
+MakeLaunch = Callable[..., Launch]
+
 POINTERS = "a=*fp16 b=*fp16 c=*fp32 d=*fp32"
 
 
@@ -46,6 +50,34 @@ def test_only_blocked_layouts_are_scanned(made: Callable[..., str], scanned: str
     place = "o" if "dot" in scanned else "i"
     text = made(f"s = {scanned}", f"tl.store(c + {place}, tl.cumsum(s, axis=0))")
     assert "tl.cumsum(gl.convert_layout(s, " in text
+
+
+BOTH = """
+    @triton.jit
+    def both(a, b, c, d):
+        return a + b + c, d
+"""
+
+
+def test_pairs_of_which_one_is_made_from_nothing_are_scanned(port: Port, launch: MakeLaunch) -> None:
+    lines = (
+        "s = tl.dot(x, y)",
+        "before, last = tl.associative_scan((tl.zeros_like(s), s), axis=1, combine_fn=both)",
+        "tl.store(c + o, before)",
+    )
+    text = port(BOTH + TILES.format("\n        ".join(lines)), launch(POINTERS, M=64))
+    assert "gl.associative_scan(" in text
+    assert "gl.convert_layout(s, a_layout)), axis=1" in text
+
+
+def test_a_product_that_another_takes_from_memory(port: Port, launch: MakeLaunch) -> None:
+    inner = 'tl.dot(x, y, input_precision="ieee")'
+    text = port(
+        TILES.format(f'tl.store(c + o, tl.dot({inner}, y, input_precision="ieee"))'),
+        launch("a=*fp32 b=*fp32 c=*fp32 d=*fp32", M=16),
+    )
+    assert text.count("gl.dot_fma(") == 2
+    assert re.search(r"gl\.dot_fma\(\s*\w+_smem\.load\(", text)
 
 
 def test_a_tile_too_narrow_to_be_copied_ahead_is_loaded_where_it_is_read(made: Callable[..., str]) -> None:

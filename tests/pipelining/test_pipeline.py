@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from dataclasses import replace
 
@@ -210,6 +211,41 @@ def test_a_variable_without_a_name_gets_one() -> None:
     assert "for i in range(n):\n" in made
     assert "more = i < n - (STAGES - 1)\n" in made
     assert "ahead" not in made[made.index("for i in range(n)") :]
+
+
+def test_one_that_is_read_keeps_its_name() -> None:
+    made = written("for _ in range(n):\n    a = _tt2gl_ring_a(a_ptr + k)\n    use(_, a)\n")
+    assert "for _ in range(n):\n" in made
+    assert "use(_, a)" in made
+
+
+def test_a_ring_whose_loads_stand_under_a_flag_is_made_under_it() -> None:
+    made = written(
+        """\
+        for k in range(n):
+            if FLAG:
+                a = _tt2gl_ring_a(a_ptr + k)
+            if a_ptr is not None:
+                b = _tt2gl_ring_b(b_ptr + k)
+        """
+    )
+    assert "if FLAG:\n    a_buf = gl.allocate_shared_memory(gl.float16, " in made
+    assert "if a_ptr is not None:\n    b_buf = gl.allocate_shared_memory(gl.float16, " in made
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("if m > k:\n    a = _tt2gl_ring_a(a_ptr + k)", id="known when it runs"),
+        pytest.param("FLAG = m\nif FLAG:\n    a = _tt2gl_ring_a(a_ptr + k)", id="the loop changes it"),
+        pytest.param(
+            "if FLAG:\n    a = _tt2gl_ring_a(a_ptr + k)\nelse:\n    a = _tt2gl_ring_a(b_ptr + k)", id="both sides"
+        ),
+    ],
+)
+def test_a_ring_that_is_made_whatever_the_flags_are(body: str) -> None:
+    made = written(f"for k in range(n):\n{textwrap.indent(body, '    ')}\n")
+    assert re.search(r"^a_buf = gl\.allocate_shared_memory", made, re.M)
 
 
 def test_names_that_the_author_has_are_not_taken() -> None:

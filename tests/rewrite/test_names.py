@@ -47,6 +47,28 @@ def test_a_name_that_gluon_has(qualified: str, name: str) -> None:
     assert gluon_name(qualified) == name
 
 
+ALIASES = """
+if hasattr(tl, "make_tensor_descriptor"):
+    describe = tl.make_tensor_descriptor
+else:
+    describe = None
+square = tl.exp if FAST else tl.exp2
+power = tl.exp
+
+
+"""
+
+
+def test_a_name_of_the_module_for_what_makes_tensors(rewritten: Rewritten) -> None:
+    made = rewritten(ALIASES + KERNEL.format("x = describe(x_ptr, square(1.0), power(1.0))").lstrip("\n"))
+    assert "x = tma.make_tensor_descriptor(x_ptr, square(1.0), power(1.0))" in made
+
+
+def test_a_name_that_means_several_functions_stays(rewritten: Rewritten) -> None:
+    text = ALIASES.replace("None", "tl.zeros") + KERNEL.format("x = describe(x_ptr)").lstrip("\n")
+    assert "x = describe(x_ptr)" in rewritten(text)
+
+
 @pytest.mark.parametrize("name", sorted(GLUON))
 def test_every_listed_name_is_in_both_languages(name: str) -> None:
     triton_language = pytest.importorskip("triton.language")

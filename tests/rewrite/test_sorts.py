@@ -38,4 +38,5 @@ def test_rows_are_sorted_as_triton_sorts_them(tmp_path: Path, dtype: str, name: 
     launch = Launch(str(path), "sorting_kernel", types, extents, tuple(sizes), grid=(1, 1, 1), args=args)
     [report] = verify(path, targets=["sm90"], launches=[launch], run="simulate")
     assert report.status == "converted", report.diagnostics
-    assert report.simulate is not None and report.simulate.bitwise, report.simulate
+    assert report.simulate is not None
+    assert report.simulate.bitwise, report.simulate

@@ -188,8 +188,8 @@ class Anchors:
 
     def _scanned(self, node: Node) -> Term | None:
         """The layout of a scan: only blocked ones are scanned, so for a dot's or a slice the default of the tile."""
-        natural = node.operands[0].natural
-        if isinstance(natural, Cut) or natural is not None and self.cores.is_accumulator(natural):
+        natural = next((each.natural for each in node.operands if each.natural is not None), None)
+        if isinstance(natural, Cut | Inferred) or natural is not None and self.cores.is_accumulator(natural):
             node.operand_term = self.default(node.operands[0])
             return node.operand_term
         return natural

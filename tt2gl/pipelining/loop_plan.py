@@ -24,7 +24,7 @@ class LoopPlan:
     rings of a depth. `barriers`: for tiles that TMA copies; `each` counts them. `lookups`: what is loaded to know
     where tiles are. `outside`: rings are made before a loop around this one, and used in each of its turns. `coming`:
     the names of tiles in registers on their way to rings. `drain`: where the iterations that load nothing begin, a loop
-    of their own; without a name, loads are masked there.
+    of their own; without a name, loads are masked there. `conditions`: the tests that there is a ring under.
     """
 
     spec: LoopRings
@@ -46,6 +46,7 @@ class LoopPlan:
     outside: bool = False
     coming: Mapping[str, str] = field(default_factory=dict)
     drain: str = ""
+    conditions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def copied(self) -> bool:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from tt2gl.pipelining.conditions import conditions
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
-from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, strays, takes_attribute, writes
+from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, reads, strays, takes_attribute, writes
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
 from tt2gl.pipelining.lookups import lookups_of
 from tt2gl.pipelining.loop_plan import LoopPlan, comes_early
@@ -122,6 +123,11 @@ class FunctionWriter:
 
     # ---------------------------------------------------------------------------------------------------- decisions
 
+    @property
+    def _known(self) -> tuple[Names, Names]:
+        """The names of constants of the compilation, and of all that the function binds."""
+        return self.constexprs, self.variables
+
     def _plan(self, loop: ast.For, node: cst.For) -> LoopPlan:
         header = header_of(loop)
         assigned = frozenset().union(*map(writes, loop.body))
@@ -135,8 +141,8 @@ class FunctionWriter:
         rings = tuple(self.spec.ring(name) for name in names)
         bindings: list[tuple[str, str]] = []
         count = self._count(header, node, assigned, bindings)
-        if header.variable == "_":
-            # It is read now.
+        if header.variable == "_" and not any("_" in reads(statement) for statement in loop.body):
+            # It is read now, and should say what it is.
             count = replace(count, variable=self.fresh("i"))
         # A prologue is unrolled, so that its names stay: another loop or branch may give them another type.
         leaking = NONE.union(*map(writes, parts.taken)) & strays(self.function.body, loop) - parts.carried
@@ -168,6 +174,7 @@ class FunctionWriter:
             lookups_of(loop, parts, wanted, renamed, self.fresh),
             coming={ring.name: self.fresh(f"{ring.name}_next") for ring in rings if ring.registers},
             drain=drain,
+            conditions=conditions(loop, lambda test: is_static(test, *self._known) and not reads(test) & assigned),
         )
 
     def _stages(self, count: Count, live_after: Names, as_tensor: bool) -> tuple[str, str]:
@@ -180,7 +187,7 @@ class FunctionWriter:
         return (first, first) if count.by_slots and not as_tensor else (self.fresh("s"), first)
 
     def _count(self, header: Header, node: cst.For, assigned: Names, bindings: list[tuple[str, str]]) -> Count:
-        known = self.constexprs, self.variables
+        known = self._known
         assert isinstance(node.iter, cst.Call)
         given = [code(each.value) for each in node.iter.args if each.keyword is None]
         named = {each.keyword.value: code(each.value) for each in node.iter.args if each.keyword is not None}

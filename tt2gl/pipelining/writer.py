@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tt2gl.pipelining.branches import joined
+from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.consumer import Consumer
 from tt2gl.pipelining.counting import without_option
 from tt2gl.pipelining.flow import takes_attribute
@@ -124,7 +126,9 @@ class LoopWriter:
             source = f"gl.allocate_shared_memory({ring.dtype}, [{shape}], {ring.layout})"
             if (arrivals := of_ring(self.plan.barriers, ring)) is not None:
                 source = allocation(arrivals.descriptors[ring.name], arrivals.depth)
-            made.append(statement(f"{self.plan.buffers[ring.name]} = {source}"))
+            line = statement(f"{self.plan.buffers[ring.name]} = {source}")
+            made.append(guarded(line, self.plan.conditions.get(ring.name, ())))
+        made = joined(made)
         note = _rings_note([spec.depth(ring) for ring in self.plan.rings], spec.ahead)
         made[0] = made[0].with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(f"# {note}"))])
         return [*made, *(line for each in self.plan.barriers for line in each.made(self.plan.each))]

@@ -110,6 +110,13 @@ class Expressions(cst.CSTTransformer):
     def _in_memory(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
         """Apply what has to do with shared memory and products."""
         edits = self.edits
+        # First, as a product may be what another takes from memory.
+        if at in edits.dots and isinstance(original, cst.Call | cst.BinaryOperation):
+            node = self._product(original, node, edits.dots[at])
+            if is_statement(edits.dots[at]) and (original is not self.whole or at in edits.converts):
+                name = self._split_off(edits.dots[at])
+                self.pending.append(cst.Assign([cst.AssignTarget(cst.Name(name))], node))
+                node = cst.Name(name)
         if at in edits.tiles and isinstance(node, cst.Call):
             node = through_tile(node, edits.tiles[at])
         if at in edits.staged and isinstance(node, cst.Call):
@@ -131,12 +138,6 @@ class Expressions(cst.CSTTransformer):
             if at in edits.loads:
                 # An operand in registers comes there through shared memory.
                 node = loaded(node, edits.loads[at])
-        if at in edits.dots and isinstance(original, cst.Call | cst.BinaryOperation):
-            node = self._product(original, node, edits.dots[at])
-            if is_statement(edits.dots[at]) and (original is not self.whole or at in edits.converts):
-                name = self._split_off(edits.dots[at])
-                self.pending.append(cst.Assign([cst.AssignTarget(cst.Name(name))], node))
-                node = cst.Name(name)
         return node
 
     def _product(self, original: cst.CSTNode, node: cst.BaseExpression, dot: Dot) -> cst.BaseExpression:

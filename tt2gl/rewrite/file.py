@@ -16,6 +16,7 @@ from tt2gl.rewrite.collisions import Unmarked, collisions
 from tt2gl.rewrite.dispatches import as_body, dispatching
 from tt2gl.rewrite.expressions import FunctionBody
 from tt2gl.rewrite.imports import IMPORTED, top_level_index, with_gluon
+from tt2gl.rewrite.names import aliases
 from tt2gl.rewrite.signatures import with_flags, with_signature
 from tt2gl.rewrite.tiles import with_tile_layouts
 from tt2gl.source import SourceFile
@@ -50,6 +51,7 @@ class _FileEditor(cst.CSTTransformer):
         super().__init__()
         self.source, self.plan = source, plan
         self.positions = source.wrapper.resolve(PositionProvider)
+        self.aliases = aliases(source.wrapper.module, source.names.of)
         self.lines = source.text.splitlines()
         self.by_node = {id(function.node): function for function in source.functions}
         self.plans: dict[int, list[FunctionPlan]] = {}
@@ -77,8 +79,8 @@ class _FileEditor(cst.CSTTransformer):
         return column if text.isascii() else len(text[:column].encode())
 
     def qualify(self, node: cst.CSTNode) -> Collection[str]:
-        """What a name or an attribute can mean, by its imports."""
-        return self.source.names.of(node)
+        """What a name or an attribute can mean, by its imports; a module's name for what creates, as that."""
+        return {self.aliases.get(name, name) for name in self.source.names.of(node)}
 
     def added_modules(self) -> list[str]:
         """The module names that converted code needs and the file does not have under that meaning already."""

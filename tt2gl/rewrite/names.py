@@ -6,6 +6,8 @@ gl.load(x_ptr + cols).to(gl.float32)      # after
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+
 import libcst as cst
 
 from tt2gl.rewrite.build import expression
@@ -124,3 +126,41 @@ def rewrite_name(updated: cst.BaseExpression, qualified: set[str]) -> cst.BaseEx
         return updated
     lpar, rpar = getattr(updated, "lpar", ()), getattr(updated, "rpar", ())
     return expression(name if "." in name else f"gl.{name}").with_changes(lpar=lpar, rpar=rpar)
+
+
+# Functions that take a layout in Gluon and not in Triton, so that Triton's do not serve.
+_CREATING = frozenset({"arange", "full", "histogram", "make_tensor_descriptor", "zeros", "zeros_like"})
+
+
+def aliases(module: cst.Module, qualify: Callable[[cst.CSTNode], Collection[str]]) -> dict[str, str]:
+    """Names of the module for a function of Triton's that makes tensors, which only Gluon's can stand for.
+
+    A name that some branch leaves None counts, as there it is not called.
+    """
+    assigned = _Assigned()
+    module.visit(assigned)
+    meant: dict[str, set[str]] = {}
+    for name, value in assigned.found:
+        if not (isinstance(value, cst.Name) and value.value == "None"):
+            meant.setdefault(name, set()).update(qualify(value) or {""})
+    known = {f"{_MODULE}{name}" for name in _CREATING}
+    return {name: next(iter(values)) for name, values in meant.items() if len(values) == 1 and values <= known}
+
+
+class _Assigned(cst.CSTVisitor):
+    """What the module's own statements assign to single names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, cst.BaseExpression]] = []
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return False
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
+        return False
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in node.targets:
+            if isinstance(target.target, cst.Name):
+                self.found.append((target.target.value, node.value))

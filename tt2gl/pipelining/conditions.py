@@ -1,0 +1,54 @@
+"""Flags of the compilation that a ring's loads stand under: without them there is no ring, nor what it is made from.
+
+for k in range(n):                                                                 # before
+    if HAS_MASK:
+        m = ring_m(mask_ptr + k)
+
+if HAS_MASK:                                                                       # after
+    m_buf = gl.allocate_shared_memory(mask_ptr.dtype.element_ty, ...)
+for k in range(n):
+    if HAS_MASK:
+        m = m_buf.index(slot).load(layout)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+
+import libcst as cst
+
+from tt2gl.pipelining.flow import blocks
+from tt2gl.pipelining.loads import is_marker
+from tt2gl.plan import RING_MARK
+
+
+def conditions(loop: ast.For, is_settled: Callable[[ast.expr], bool]) -> Mapping[str, tuple[str, ...]]:
+    """The tests that all loads of a ring stand under in a loop, by ring, as source; those alone that are `is_settled`.
+
+    Settled is what the compiler knows and the loop does not change.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+
+    def visit(statements: Sequence[ast.stmt], under: tuple[str, ...]) -> None:
+        for statement in statements:
+            if isinstance(statement, ast.If):
+                known = is_settled(statement.test)
+                for block, negated in ((statement.body, False), (statement.orelse, True)):
+                    test = ast.UnaryOp(ast.Not(), statement.test) if negated else statement.test
+                    visit(block, (*under, ast.unparse(test)) if known else under)
+            elif not list(blocks(statement)):
+                for node in ast.walk(statement):
+                    if is_marker(node):
+                        name = node.func.id.removeprefix(RING_MARK)  # type: ignore[attr-defined]
+                        found[name] = tuple(test for test in found.get(name, under) if test in under)
+
+    visit(loop.body, ())
+    return found
+
+
+def guarded(line: cst.BaseStatement, tests: Sequence[str]) -> cst.BaseStatement:
+    """A statement under tests, the first outermost."""
+    for test in reversed(tests):
+        line = cst.If(cst.parse_expression(test), cst.IndentedBlock([line]))
+    return line
