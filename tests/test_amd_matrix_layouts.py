@@ -118,6 +118,20 @@ def test_a_batch_takes_all_warps() -> None:
     assert mfma_source(values, tile, (4, 4)).source.endswith("[gl.num_warps(), 1, 1])")
 
 
+def test_a_batch_of_one_warp_has_three_dimensions_too() -> None:
+    made = (("version", 2), ("isTranspose", True))
+    bases = (("warp", ((1, 0, 0), (2, 0, 0))),)
+    several = read_wmma(DialectAttr("ttg.amd_wmma", (*made, ("ctaLayout", bases))))
+    one = read_wmma(
+        DialectAttr("ttg.amd_wmma", (("version", 2), ("isTranspose", True), ("ctaLayout", (("warp", ()),))))
+    )
+    assert several is not None
+    assert one is not None
+    assert several.rank == 3
+    tile = Tile(("B", "M", "N"), ((4, 32, 64), (16, 64, 64)))
+    assert wmma_source([several, one], tile, (4, 1)).source == "wmma_layout(2, [gl.num_warps(), 1, 1], [16, 16, 16])"
+
+
 def test_one_text_gives_every_launch_its_wmma() -> None:
     values = [
         Wmma(2, True, warp_bases(tile_warps(shape, count, (16, 16))), (), (16, 16, 16))

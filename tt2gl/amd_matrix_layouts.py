@@ -6,7 +6,7 @@ The formulas are those of Triton's AccelerateAMDMatmul pass, in terms of the dot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tt2gl.formulas import Candidate, Tile, Width, Written, bracketed, written
 from tt2gl.ir.attributes import Attribute, DialectAttr
@@ -96,8 +96,8 @@ def read_wmma(attribute: Attribute) -> Wmma | None:
     if not isinstance(attribute, DialectAttr) or attribute.name != "ttg.amd_wmma" or attribute.get("CGALayout"):
         return None
     counts, bases = attribute.get("warpsPerCTA"), dict(attribute.get("ctaLayout", ()))
-    rank = len(counts) if counts else attribute.get("rank", 2)
     warps = warp_bases(counts) if counts else tuple(map(tuple, bases.get("warp", ())))
+    rank = len(counts or (*warps, (0, 0))[0])
     registers = tuple(map(tuple, bases.get("register", ())))
     shape = tuple(attribute.get("instrShape", (16, 16, 16)))
     return Wmma(attribute.get("version"), bool(attribute.get("isTranspose")), warps, registers, shape, rank)
@@ -244,6 +244,8 @@ def _depths(depths: Sequence[int], widths: Sequence[Width]) -> Iterator[Width]:
 
 def wmma_source(values: Sequence[Wmma], tile: Tile, warps: Sequence[int]) -> Written:
     """An accumulator of `wmma` as source that gives `values`, one a launch."""
+    # The encoding of a single warp does not tell the rank.
+    values = [replace(value, rank=len(tile.names)) for value in values]
     common = max(values, key=values.count)
 
     def made(counts: _Counts) -> Callable[[int], Wmma]:

@@ -34,6 +34,7 @@ from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.plan import HOST_TILES, FilePlan, FunctionPlan, KeptFunction
 from tt2gl.rewrite.file import KEPT
 from tt2gl.rewrite.flips import FLIPPED_SOURCE, HALVINGS_SOURCE
+from tt2gl.rewrite.dots import MFMA_F8F6F4_SOURCE, MFMA_TF32_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
 from tt2gl.rewrite.sorts import SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
@@ -176,6 +177,8 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "wgmma_layout": (WGMMA_SOURCE,),
         "chained_wgmma_layout": (CHAINED_WGMMA_SOURCE,),
         "fma_layout": (fma_source(target.warp_size),),
+        "mfma_tf32": (MFMA_TF32_SOURCE,),
+        "mfma_f8f6f4": (MFMA_F8F6F4_SOURCE,),
         "swizzled_layout": (SWIZZLED_SOURCE,),
         "banked_layout": (BANKED_SOURCE,),
         "rotating_layout": (ROTATING_SOURCE,),

@@ -160,3 +160,23 @@ def test_an_operand_is_upcast_before_the_other_is_put_into_memory(
     else:
         assert made[:2] == stored
         assert made[2].startswith(f"acc = mma_v2({first}, b_smem, ")
+
+
+def test_an_instruction_of_amds_is_its_chips(body: Callable[..., str]) -> None:
+    made = body("acc += tl.dot(a, b)", dots={"tl.dot(a, b)": dot("mfma", chip="cdna3")})
+    assert lines(made) == ["acc += gl.amd.cdna3.mfma(a, b, gl.zeros([M, N], gl.float32, registers))"]
+
+
+def test_what_adds_up_in_a_wider_type_is_made_narrower_afterwards(body: Callable[..., str]) -> None:
+    held = dot("wmma", chip="rdna3", dtype="gl.float16", summed="gl.float32")
+    made = body("s = tl.dot(a, b)", dots={"tl.dot(a, b)": held})
+    assert lines(made) == ["s = gl.amd.rdna3.wmma(a, b, gl.zeros([M, N], gl.float32, registers)).to(gl.float16)"]
+    whole = "s = s + tl.dot(a, b)"
+    made = body(whole, dots={"s + tl.dot(a, b)": replace(held, is_sum=True)})
+    assert lines(made) == ["s = gl.amd.rdna3.wmma(a, b, s.to(gl.float32)).to(gl.float16)"]
+
+
+@pytest.mark.parametrize("instruction", ["mfma_tf32", "mfma_f8f6f4"])
+def test_products_that_gluon_has_no_word_for_go_through_a_helper(body: Callable[..., str], instruction: str) -> None:
+    made = body("s = tl.dot(a, b)", dots={"tl.dot(a, b)": dot(instruction, chip="cdna4")})
+    assert lines(made) == [f"s = {instruction}(a, b, gl.zeros([M, N], gl.float32, registers))"]

@@ -81,3 +81,13 @@ def test_a_way_through_shared_memory_is_a_conversion() -> None:
         "%g = ttng.warp_group_dot %f, %d, %acc : SHARED * SHARED -> tensor<64x64xf32, #mma>",
     ]
     assert read_ttgir("\n".join(lines)).conversions == 1
+
+
+def test_a_layout_that_a_reshape_hid_is_no_conversion() -> None:
+    lines = [
+        "%b = tt.reshape %a : tensor<64x64xf32, #mma> -> tensor<64x64xf32, #linear> loc(#loc4)",
+        "%c = ttg.convert_layout %b : tensor<64x64xf32, #linear> -> tensor<64x64xf32, #mma> loc(#loc4)",
+    ]
+    assert read_ttgir("\n".join(lines)).conversions == 0
+    turned = [line.replace("-> tensor<64x64", "-> tensor<32x128") for line in lines]
+    assert read_ttgir("\n".join(turned)).conversions == 1

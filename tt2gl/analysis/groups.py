@@ -22,7 +22,17 @@ Place = TypeVar("Place")
 _PLAIN = ""
 """How a load is carried out that goes through no ring."""
 
-_ORDER: tuple[Instruction, ...] = ("tcgen05_scaled", "tcgen05", "wgmma", "mma_v2", "mfma", "wmma", "fma")
+_ORDER: tuple[Instruction, ...] = (
+    "tcgen05_scaled",
+    "tcgen05",
+    "wgmma",
+    "mma_v2",
+    "mfma_f8f6f4",
+    "mfma",
+    "mfma_tf32",
+    "wmma",
+    "fma",
+)
 
 
 def traits(facts: LaunchFacts) -> Traits:

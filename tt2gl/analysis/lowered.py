@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tt2gl.analysis.amd_dots import amd_instruction
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
 from tt2gl.analysis.tma_facts import TMA_LOAD, descriptor_fact, taken_in_place, tma_ring
@@ -21,7 +22,7 @@ _INSTRUCTIONS: dict[str, Instruction] = {
     "ttng.tc_gen5_mma": "tcgen05",
     "ttng.tc_gen5_mma_scaled": "tcgen05_scaled",
 }
-_BY_LAYOUT: dict[str, Instruction] = {"ttg.nvidia_mma": "mma_v2", "ttg.amd_mfma": "mfma", "ttg.amd_wmma": "wmma"}
+_DOTS = ("tt.dot", "tt.dot_scaled")
 # Copies to shared memory, with the places of the slot and of the tensor of addresses among their operands.
 _COPIES = {"ttg.async_copy_global_to_local": (1, 0), "amdg.buffer_load_to_local": (0, 2)}
 _LOADS = ("load", "buffer_load")
@@ -41,7 +42,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     in_place = taken_in_place(module, made)
     chip = _chip(module)
     for operation in module.kernel.walk():
-        if operation.name == "tt.dot" or operation.name in _INSTRUCTIONS:
+        if operation.name in _DOTS or operation.name in _INSTRUCTIONS:
             fact = _dot(operation, made, uses)
             if fact is not None:
                 dots.setdefault(_chain(operation.location, author_file), fact)
@@ -96,7 +97,10 @@ def _dot(operation: Operation, made: dict[int, Operation], uses: TensorMemoryUse
             return None
         return DotFact(kind, registers, first, _operand(b), uses.from_zero(operation), layout, scales)
     if kind is None:
-        kind = _BY_LAYOUT.get(layout.name if layout is not None else "", "fma")
+        is_mma = layout is not None and layout.name == "ttg.nvidia_mma"
+        kind = amd_instruction(operation) or ("mma_v2" if is_mma else "fma")
+        if operation.name == "tt.dot_scaled" and kind == "fma":
+            return None
     start = made.get(id(accumulator))
     zero = start is not None and start.name == "arith.constant"
     sides = [replace(_operand(side), reloaded=_reloaded(side, made)) for side in (a, b)]

@@ -19,6 +19,7 @@ ADDED = (
     "mma_v2_layout", "batched_mma_v2_layout", "wgmma_layout", "chained_wgmma_layout", "fma_layout", "swizzled_layout",
     "TensorMemoryLayout", "tensor_memory_layout", "loaded_layout", "loaded_for_rows_layout",
     "scales_layout", "tile_warps", "row_warps", "mfma_shape", "wmma_layout",
+    "mfma_tf32", "mfma_f8f6f4", "triton_dot", "triton_dot_scaled",
 )  # fmt: skip
 """Every module-level name that a conversion can add."""
 

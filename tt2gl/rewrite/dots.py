@@ -28,7 +28,31 @@ from tt2gl.plan import TCGEN05_MARK, Dot, Store
 from tt2gl.rewrite.build import MARK, bare, call, expression, statement
 from tt2gl.rewrite.creations import with_keywords
 
-_FUNCTIONS = {"fma": "gl.dot_fma", "mma_v2": "mma_v2", "wgmma": "warpgroup_mma"}
+_FUNCTIONS = {
+    "fma": "gl.dot_fma",
+    "mma_v2": "mma_v2",
+    "wgmma": "warpgroup_mma",
+    "mfma_tf32": "mfma_tf32",
+    "mfma_f8f6f4": "mfma_f8f6f4",
+}
+
+MFMA_TF32_SOURCE = '''@gluon.jit
+def mfma_tf32(a, b, acc):
+    """`a b + acc` of 32-bit floats as xf32: by Triton's product, for Gluon's takes them whole."""
+    product = gl.reshape(triton_dot(a, b, acc, input_precision="tf32"), acc.shape)
+    return gl.convert_layout(product, acc.type.layout, assert_trivial=True)
+'''
+"""The function of a converted file that multiplies 32-bit floats as xf32."""
+
+MFMA_F8F6F4_SOURCE = '''@gluon.jit
+def mfma_f8f6f4(a, b, acc):
+    """`a b + acc` of 8-bit floats by the instruction of scaled ones, without scales: by Triton's product."""
+    a_format: gl.constexpr = "e5m2" if a.dtype == gl.float8e5 else "e4m3"
+    b_format: gl.constexpr = "e5m2" if b.dtype == gl.float8e5 else "e4m3"
+    product = gl.reshape(triton_dot_scaled(a, None, a_format, b, None, b_format, acc), acc.shape)
+    return gl.convert_layout(product, acc.type.layout, assert_trivial=True)
+'''
+"""The function of a converted file that multiplies 8-bit floats on CDNA4, where Gluon's would make scales of 1."""
 
 
 def product(
@@ -80,7 +104,7 @@ def argument(node: cst.Call, name: str, place: int) -> cst.BaseExpression | None
 
 def is_statement(dot: Dot) -> bool:
     """Whether a dot's instruction must be a statement of its own."""
-    return dot.instruction not in ("fma", "mma_v2", "mfma", "wmma")
+    return dot.instruction.startswith(("wgmma", "tcgen05"))
 
 
 def transposed(node: cst.BaseExpression, order: Sequence[int]) -> cst.BaseExpression:

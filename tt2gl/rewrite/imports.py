@@ -81,6 +81,10 @@ TMA_COPIES = {
 """What converted code calls copies by TMA, and what Triton does: now, and before 3.8."""
 
 
+TRITON_DOTS = {"triton_dot": "dot", "triton_dot_scaled": "dot_scaled"}
+"""What converted code calls Triton's own products, where Gluon has no word for one."""
+
+
 def _tma_copies(used: Collection[str]) -> str:
     """The imports of the copies by TMA that are used."""
     named = [(name, *known) for name, known in TMA_COPIES.items() if name in used]
@@ -109,6 +113,9 @@ def with_instructions(code: str) -> str:
         if used & set(names)
     ]
     lines = [line for line in lines if line not in code]
+    dots = [f"{name} as {ours}" for ours, name in TRITON_DOTS.items() if ours in used]
+    if dots and (line := f"from triton.language import {', '.join(dots)}\n") not in code:
+        lines.append(line)
     if ASYNC_LOAD in used and _ASYNC_LOAD not in code:
         lines.append(_ASYNC_LOAD)
     if f"def {HOST_TILES}(" in code and _HOST_TILES not in code:

@@ -24,6 +24,9 @@ _BULK = re.compile(
         !ttg\.memdesc<(?P<shape>[\dx]+x)(?P<element>\w+),""",
     re.VERBOSE,
 )
+# What only tells of another layout that it has: converted back, it has not moved.
+_RESHAPED = re.compile(r"(%[\w#]+) = tt\.reshape .*: (tensor<[^,]*)(, .*>) -> (tensor<[^,]*), ")
+_CONVERTED = re.compile(r"ttg\.convert_layout (%[\w#]+)")
 _BITS = re.compile(r"\d+")
 _LOCATION = re.compile(r"^(#loc\d*) = (loc\(.*\))$", re.MULTILINE)
 _FILE = re.compile(r'"(?:[^"]*/)?([^"/]+)\.py":(\d+):\d+')
@@ -35,11 +38,15 @@ class _Conversions:
 
     def __init__(self) -> None:
         self._stored: set[str] = set()
+        self._reshaped: dict[str, str] = {}
 
     def moves(self, line: str) -> bool:
         """Whether a line, given in order, is one; so is a read of what was put into shared memory for that."""
         if found := _CONVERSION.search(line):
-            return found[1] != found[2]
+            value = _CONVERTED.search(line)
+            return found[2] not in (found[1], self._reshaped.get(value[1]) if value is not None else None)
+        if (found := _RESHAPED.search(line)) and found[2] == found[4]:
+            self._reshaped[found[1]] = found[2] + found[3]
         if (found := _STORED.search(line)) or (found := _VIEW.search(line)) and found[2] in self._stored:
             self._stored.add(found[1])
         found = _READ.search(line)

@@ -1,0 +1,32 @@
+"""Which of AMD's instructions a dot becomes, read off Triton's final TTGIR.
+
+A product's precision and its operands' types decide the instruction there, beside the layout of its sum: 32-bit floats
+may be multiplied as xf32, and 8-bit ones on CDNA4 by the instruction that else takes scales, without any.
+"""
+
+from __future__ import annotations
+
+from tt2gl.analysis.facts import Instruction
+from tt2gl.ir.attributes import DialectAttr
+from tt2gl.ir.operations import Operation
+from tt2gl.ir.types import TensorType
+
+_TF32 = 0
+_UNSCALED = 3
+
+
+def amd_instruction(dot: Operation) -> Instruction | None:
+    """How a `tt.dot` or `tt.dot_scaled` is carried out; None where it is by none of AMD's matrix instructions."""
+    kind, first = dot.results[0].type, dot.operands[0].type
+    encoding = kind.encoding if isinstance(kind, TensorType) else None
+    if not isinstance(encoding, DialectAttr) or not isinstance(first, TensorType):
+        return None
+    is_scaled = dot.name == "tt.dot_scaled"
+    if encoding.name == "ttg.amd_wmma":
+        return None if is_scaled else "wmma"
+    if encoding.name != "ttg.amd_mfma":
+        return None
+    if is_scaled:
+        return "mfma_f8f6f4" if len(dot.operands) == _UNSCALED else None
+    is_tf32 = str(first.element) == "f32" and dot.attributes.get("inputPrecision") == _TF32
+    return "mfma_tf32" if is_tf32 else "mfma"
