@@ -317,6 +317,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
+            yield from (f"{dot.instruction}(" for dot in edits.dots.values())
 class Dispatch:
     """A kernel that only calls, by what is known when it is compiled, one of the functions made of its body.
 
