@@ -34,9 +34,10 @@ from bench.selection import all_launches, selected, selecting_parser, size  # no
 from tt2gl.cores import available_cores  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
 from tt2gl.ir.types import element_type  # noqa: E402
-from tt2gl.isolate import Outcome, map_isolated, preload, private_triton, run_isolated, run_spawned  # noqa: E402
+from tt2gl.isolate import Outcome, map_isolated, preload, private_triton, run_isolated  # noqa: E402
 from tt2gl.launches import Launch  # noqa: E402
 from tt2gl.simulate.api import Simulation, TensorOutput  # noqa: E402
+from tt2gl.spawned import run_spawned  # noqa: E402
 from tt2gl.targets import default_target  # noqa: E402
 from tt2gl.verify.device import Participant, run_each  # noqa: E402
 from tt2gl.verify.inputs import Inputs, coarse, make_inputs  # noqa: E402

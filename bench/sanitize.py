@@ -37,9 +37,10 @@ sys.path.insert(0, str(ROOT))
 from bench.run import Case, cases_of_file, environment  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
-from tt2gl.isolate import Outcome, map_isolated, preload, run_isolated, run_spawned  # noqa: E402
+from tt2gl.isolate import Outcome, map_isolated, preload, run_isolated  # noqa: E402
 from tt2gl.launches import Launch  # noqa: E402
 from tt2gl.slicing.slices import Slice  # noqa: E402
+from tt2gl.spawned import run_spawned  # noqa: E402
 from tt2gl.targets import default_target  # noqa: E402
 from tt2gl.verify.device import Participant, run_each  # noqa: E402
 from tt2gl.verify.inputs import make_inputs, unknown_inputs  # noqa: E402

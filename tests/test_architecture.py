@@ -33,7 +33,8 @@ FLOORS = (
     ("jit_functions", "launch_calls", "report.page"),
     ("host", "targets", "report", "simulate"),
     ("files", "config", "results"),
-    ("diagnostics", "formatting", "isolate", "ir", "qualified_names"),
+    ("diagnostics", "formatting", "ir", "ledger", "qualified_names", "spawned"),
+    ("isolate",),
     ("cores",),
 )
 """From the top: a module imports modules of floors below its own, or of its own package."""

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tt2gl.isolate import Outcome, map_isolated, one_line, printed_so_far, run_isolated, run_spawned
+from tt2gl.isolate import Outcome, map_isolated, one_line, printed_so_far, run_isolated
+from tt2gl.spawned import run_spawned
 
 
 def test_returns_the_value() -> None:

@@ -16,16 +16,16 @@ import selectors
 import shutil
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, NoReturn, TypeVar
+from typing import Any, Generic, Literal, NoReturn, Protocol, TypeVar
 
 from tt2gl.cores import available_cores
 
@@ -53,6 +53,29 @@ class Outcome(Generic[T]):
     def ok(self) -> bool:
         """Whether the job returned; `value` is then its result."""
         return self.kind == "ok"
+
+
+class Memory(Protocol):
+    """Outcomes of jobs that were done before, maybe by a process that did not live to the end of its own."""
+
+    def recall(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Outcome[Any] | None:
+        """How this job ended, None where that is not known."""
+
+    def note(self, function: Callable[..., Any], args: tuple[Any, ...], outcome: Outcome[Any]) -> None:
+        """Keep how a job ended."""
+
+
+_memory: ContextVar[Memory | None] = ContextVar("memory", default=None)
+
+
+@contextlib.contextmanager
+def remembering(memory: Memory) -> Iterator[None]:
+    """Jobs of this process that `memory` knows are not done again within the block; it is told of all others."""
+    before = _memory.set(memory)
+    try:
+        yield
+    finally:
+        _memory.reset(before)
 
 
 def preload() -> None:
@@ -95,60 +118,6 @@ def run_isolated(function: Callable[..., T], *args: Any, timeout: float = 60.0) 
     return map_isolated(function, [args], workers=1, timeout=timeout)[0]
 
 
-def run_spawned(
-    function: Callable[..., T], *args: Any, timeout: float = 300.0, under: Sequence[str] = ()
-) -> Outcome[T]:
-    """Call `function(*args)` in a fresh interpreter: for work on a GPU, which a forked child cannot use.
-
-    Costs an interpreter's start; the function must be importable and its arguments picklable. `under` is a command that
-    runs the interpreter, such as a debugger with its options.
-    """
-    folder = Path(tempfile.mkdtemp(prefix="tt2gl-"))
-    try:
-        (folder / "job").write_bytes(pickle.dumps((function, args)))
-        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
-        with (folder / "output").open("wb") as log:
-            process = subprocess.Popen(
-                [*under, sys.executable, "-c", "from tt2gl.isolate import _run_job; _run_job()", str(folder)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={**os.environ, "PYTHONPATH": paths},
-            )
-        try:
-            process.wait(timeout)
-            late = False
-        except subprocess.TimeoutExpired:
-            late = True
-        finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        printed = _tail(folder / "output")
-        if late:
-            return Outcome("timeout", error=f"took longer than {timeout:g} s", detail=printed)
-        if (folder / "result").exists():
-            return _decode((folder / "result").read_bytes(), printed)
-        code = process.returncode
-        return Outcome("crash", error=_describe_death(-code if code < 0 else code << 8, printed), detail=printed)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _run_job() -> None:
-    """The whole of a spawned child: the folder's job in, its result out."""
-    folder = Path(sys.argv[1])
-    message = _encode(_load_and_call, (folder / "job",))
-    (folder / "partial").write_bytes(message)
-    (folder / "partial").rename(folder / "result")
-
-
-def _load_and_call(path: Path) -> Any:
-    function, args = pickle.loads(path.read_bytes())
-    return function(*args)
-
-
 def map_isolated(
     function: Callable[..., T],
     argument_tuples: Sequence[tuple[Any, ...]],
@@ -164,6 +133,7 @@ def map_isolated(
     of the arguments. A KeyboardInterrupt, or an exception of `on_done`, kills all children and is raised again.
     """
     limit = workers or available_cores()
+    memory = _memory.get()
     outcomes: list[Outcome[T] | None] = [None] * len(argument_tuples)
     waiting = list(reversed(range(len(argument_tuples))))
     running: set[_Child] = set()
@@ -172,15 +142,23 @@ def map_isolated(
             while waiting or running:
                 while waiting and len(running) < limit:
                     index = waiting.pop()
+                    known = memory.recall(function, argument_tuples[index]) if memory is not None else None
+                    if known is not None:
+                        outcomes[index] = known
+                        if on_done is not None:
+                            on_done(index, known)
+                        continue
                     with _interrupts_held():
                         child = _Child(index, function, argument_tuples[index], timeout)
                         running.add(child)
                     selector.register(child.pipe, selectors.EVENT_READ, child)
-                for child in _finished(running, selector):
+                for child in _finished(running, selector) if running else ():
                     running.discard(child)
                     selector.unregister(child.pipe)
                     outcome: Outcome[T] = child.end()
                     outcomes[child.index] = outcome
+                    if memory is not None:
+                        memory.note(function, argument_tuples[child.index], outcome)
                     if on_done is not None:
                         on_done(child.index, outcome)
         finally:
@@ -270,13 +248,13 @@ class _Child:
                 os.kill(self.pid, signal.SIGKILL)
             self._status = _wait(self.pid, seconds=None)
         os.close(self.pipe)
-        printed = _tail(self.folder / "output")
+        printed = tail(self.folder / "output")
         shutil.rmtree(self.folder, ignore_errors=True)
         if message is not None:
-            return _decode(message, printed)
+            return decode(message, printed)
         if late:
             return Outcome("timeout", error=f"took longer than {self.timeout:g} s", detail=printed)
-        return Outcome("crash", error=_describe_death(self._status, printed), detail=printed)
+        return Outcome("crash", error=describe_death(self._status, printed), detail=printed)
 
     def _message(self) -> bytes | None:
         return bytes(self._received[_HEADER.size :]) if self._whole() else None
@@ -325,7 +303,7 @@ def _run_in_child(function: Callable[..., Any], args: tuple[Any, ...], write_end
         _redirect_output(folder)
         # What a killed compiler leaves behind goes away with the folder.
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
-        message = _encode(function, args)
+        message = encode(function, args)
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         view = memoryview(_HEADER.pack(len(message)) + message)
@@ -356,14 +334,16 @@ def _redirect_output(folder: Path) -> None:
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="replace", closefd=False)
 
 
-def _encode(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+def encode(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+    """Call a function, and make a message of what comes of it."""
     try:
         return pickle.dumps(("ok", function(*args)))
     except BaseException as error:  # noqa: BLE001 (whatever ends the job is its outcome)
         return pickle.dumps(("error", (one_line(error), traceback.format_exc())))
 
 
-def _decode(message: bytes, printed: str) -> Outcome[Any]:
+def decode(message: bytes, printed: str) -> Outcome[Any]:
+    """The outcome that a message tells of."""
     try:
         kind, value = pickle.loads(message)
     except Exception as error:  # noqa: BLE001 (unpickling runs the constructors of any class)
@@ -374,7 +354,8 @@ def _decode(message: bytes, printed: str) -> Outcome[Any]:
     return Outcome("error", error=line, detail=(trace + printed)[-_DETAIL_CHARACTERS:])
 
 
-def _describe_death(status: int | None, printed: str) -> str:
+def describe_death(status: int | None, printed: str) -> str:
+    """How a process ended that left no message, in one line."""
     if status is None:
         how = "ended without a result"
     elif os.WIFSIGNALED(status):
@@ -392,7 +373,8 @@ def _last_words(printed: str) -> str:
     return (causes or lines or [""])[-1][:500]
 
 
-def _tail(path: Path) -> str:
+def tail(path: Path) -> str:
+    """The end of a text file, or nothing."""
     with contextlib.suppress(OSError), path.open("rb") as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - _DETAIL_CHARACTERS))

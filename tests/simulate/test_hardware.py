@@ -11,7 +11,7 @@ import pytest
 from tests.simulate import hardware
 from tests.simulate.kernels import suite
 from tests.simulate.running import compare, run
-from tt2gl.isolate import run_spawned
+from tt2gl.spawned import run_spawned
 
 JOBS = hardware.jobs()
 

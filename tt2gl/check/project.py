@@ -50,6 +50,7 @@ class Files:
         self.root = root
         self._contents: dict[Path, bytes | None] = {}
         self._digests: dict[Path, str] = {}
+        self._imports: dict[Path, list[Path]] = {}
 
     def content(self, path: Path) -> bytes | None:
         """The bytes of a file, None where it cannot be read."""
@@ -86,7 +87,9 @@ class Files:
         waiting = [path.absolute()]
         while waiting:
             importer = waiting.pop()
-            for other in _imports(self.content(importer), importer, world):
+            if importer not in self._imports:
+                self._imports[importer] = [*_imports(self.content(importer), importer, world)]
+            for other in self._imports[importer]:
                 if other not in found and other != path.absolute() and other.is_relative_to(self.home):
                     found.add(other)
                     waiting.append(other)

@@ -12,12 +12,13 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+from tt2gl.check.project import Files
 from tt2gl.cores import available_cores
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.files import read_if_there, write_text
@@ -43,6 +44,9 @@ from tt2gl.targets import default_target, get_target
 
 T = TypeVar("T")
 Work = TypeVar("Work", ConvertJob, VerifyJob)
+
+Place = tuple[str, PurePosixPath]
+"""A file of the folder for a target: the target first."""
 
 Progress = Callable[[str, int, int], None]
 """Called with the step, how many of its jobs are done, and how many there are."""
@@ -107,11 +111,19 @@ def port(
         crew = _Crew(journal, size, on_progress, cluster)
         outputs = {name: out / name if len(names) > 1 else out for name in names}
         works = [(name, place) for name in names for place in tree.candidates]
-        converted = dict(zip(works, _convert(works, tree, settings, crew), strict=True))
+        compiled = {work for work in works if _conversion_key(work, tree, settings, compiled=True) in journal.entries}
+        converted = dict(zip(works, _convert(works, compiled, tree, settings, crew), strict=True))
         changed: set[Path] = set()
-        for name, folder in outputs.items():
-            changed |= _write(tree, folder, {place: converted[name, place] for place in tree.candidates})
-        reports = _verify(converted, tree, outputs, settings, crew)
+        while True:
+            for name, folder in outputs.items():
+                changed |= _write(tree, folder, {place: converted[name, place] for place in tree.candidates})
+            reports = _verify(converted, tree, outputs, settings, crew)
+            refused = [work for work in works if work not in compiled and any(map(_is_refused, reports[work]))]
+            if not refused:
+                break
+            # A conversion that compiles what it writes falls back to less; most need not, so none does at first.
+            compiled.update(refused)
+            converted |= dict(zip(refused, _convert(refused, compiled, tree, settings, crew), strict=True))
         named = _layouts(converted, tree, outputs, settings, crew) if layouts else {}
     files = []
     for (name, place), found in converted.items():
@@ -171,7 +183,7 @@ class _Crew:
             done += 1
             self._tell(step, done, len(jobs))
 
-        arguments = [(jobs[index],) for index in waiting]
+        arguments = [(replace(jobs[index], ledger=self.journal.ledger(keys[index])),) for index in waiting]
         if waiting and self.cluster is not None:
             self.cluster.map(function, arguments, timeout=timeout, on_done=on_done)
         elif waiting:
@@ -188,10 +200,11 @@ class _Crew:
 
 
 def _convert(
-    works: Sequence[tuple[str, PurePosixPath]], tree: Tree, settings: Settings, crew: _Crew
+    works: Sequence[Place], compiled: Collection[Place], tree: Tree, settings: Settings, crew: _Crew
 ) -> Iterator[Converted]:
-    jobs = [ConvertJob(tree.path(place), name, settings, crew.cores) for name, place in works]
-    keys = [_key("convert", place, name, tree.digest, _conversion_facts(settings)) for name, place in works]
+    """The files converted; those of `compiled` as what does not compile is kept."""
+    jobs = [ConvertJob(tree.path(work[1]), work[0], settings, crew.cores, compiled=work in compiled) for work in works]
+    keys = [_conversion_key(work, tree, settings, compiled=work in compiled) for work in works]
 
     def to_json(job: ConvertJob, outcome: Outcome[Converted]) -> Mapping[str, Any]:
         found = outcome.value or Converted(None, (), (_broken(job, "converted", outcome),))
@@ -222,12 +235,12 @@ def _write(tree: Tree, folder: Path, converted: Mapping[PurePosixPath, Converted
 
 
 def _verify(
-    converted: Mapping[tuple[str, PurePosixPath], Converted],
+    converted: Mapping[Place, Converted],
     tree: Tree,
     outputs: Mapping[str, Path],
     settings: Settings,
     crew: _Crew,
-) -> dict[tuple[str, PurePosixPath], tuple[KernelReport, ...]]:
+) -> dict[Place, tuple[KernelReport, ...]]:
     """The conversions' reports with what verification found of the kernels that were ported."""
     works = [work for work, found in converted.items() if any(each.status == "converted" for each in found.kernels)]
     if settings.run == "gpu":
@@ -235,11 +248,11 @@ def _verify(
     elif settings.simulation.memory_limit:
         share = replace(settings.simulation, memory_limit=max(1, settings.simulation.memory_limit // crew.size))
         settings = replace(settings, simulation=share)
-    digests = {name: _written(outputs[name]) for name in outputs}
+    written = {name: Files(outputs[name].absolute(), settings.root) for name in outputs}
     jobs = [VerifyJob(tree.path(place), outputs[name] / place, name, settings, crew.cores) for name, place in works]
     facts = {**_conversion_facts(settings), "run": settings.run, "simulation": asdict(settings.simulation)}
     facts["simulation"].pop("memory_limit")
-    keys = [_key("verify", place, name, tree.digest + digests[name], facts) for name, place in works]
+    keys = [_key("verify", work, tree.digest + _written(written[work[0]], work[1]), facts) for work in works]
 
     def to_json(job: VerifyJob, outcome: Outcome[tuple[KernelReport, ...]]) -> Mapping[str, Any]:
         broken = [] if outcome.ok else [_broken(job, "verified", outcome).to_json()]
@@ -252,18 +265,18 @@ def _verify(
 
 
 def _layouts(
-    converted: Mapping[tuple[str, PurePosixPath], Converted],
+    converted: Mapping[Place, Converted],
     tree: Tree,
     outputs: Mapping[str, Path],
     settings: Settings,
     crew: _Crew,
-) -> dict[tuple[str, PurePosixPath], tuple[NamedLayout, ...]]:
+) -> dict[Place, tuple[NamedLayout, ...]]:
     """The layouts that ports name; none of a file whose job did not return: nothing else depends on them."""
     works = [work for work, found in converted.items() if any(each.status == "converted" for each in found.kernels)]
-    digests = {name: _written(outputs[name]) for name in outputs}
+    written = {name: Files(outputs[name].absolute(), settings.root) for name in outputs}
     jobs = [VerifyJob(tree.path(place), outputs[name] / place, name, settings, crew.cores) for name, place in works]
     facts = _conversion_facts(settings)
-    keys = [_key("layouts", place, name, tree.digest + digests[name], facts) for name, place in works]
+    keys = [_key("layouts", work, tree.digest + _written(written[work[0]], work[1]), facts) for work in works]
 
     def to_json(job: VerifyJob, outcome: Outcome[tuple[NamedLayout, ...]]) -> Mapping[str, Any]:
         return {"file": str(job.path), "target": job.target, "layouts": layouts_to_json(outcome.value or ())}
@@ -299,19 +312,26 @@ def _conversion_facts(settings: Settings) -> dict[str, Any]:
     return {"launches": launches, "root": str(settings.root), **chosen}
 
 
-def _key(step: str, place: PurePosixPath, target: str, content: str, facts: Mapping[str, Any]) -> str:
+def _conversion_key(work: Place, tree: Tree, settings: Settings, *, compiled: bool) -> str:
+    return _key("convert", work, tree.digest, {**_conversion_facts(settings), "compiled": compiled})
+
+
+def _key(step: str, work: Place, content: str, facts: Mapping[str, Any]) -> str:
     """A digest of all that a job's result depends on."""
+    target, place = work
     versions = {name: value for name, value in header().items() if name != "version"}
     text = json.dumps([step, str(place), target, content, facts, versions], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _written(folder: Path) -> str:
-    """A digest of the Python below a folder."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(f"{path.relative_to(folder).as_posix()}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
+def _written(files: Files, place: PurePosixPath) -> str:
+    """A digest of a port and all that it imports of the tree that it was written in."""
+    path = files.home / place
+    return " ".join(f"{files.name(each)} {files.digest(each)}" for each in (path, *files.imported(path)))
+
+
+def _is_refused(report: KernelReport) -> bool:
+    return report.gluon is not None and not report.gluon.ok
 
 
 def _limit(settings: Settings) -> float:

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.isolate import Outcome, one_line, run_spawned
+from tt2gl.isolate import Outcome, one_line
 from tt2gl.report.document import header
+from tt2gl.spawned import run_spawned
 
 T = TypeVar("T")
 

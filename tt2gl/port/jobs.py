@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -9,7 +11,9 @@ from typing import Any, Literal
 from tt2gl.convert import convert
 from tt2gl.cores import use_cores
 from tt2gl.diagnostics import Diagnostic, DiagnosticError
+from tt2gl.isolate import remembering
 from tt2gl.launches import Launch
+from tt2gl.ledger import Ledger
 from tt2gl.results import KernelReport, NamedLayout
 from tt2gl.verify.api import layouts_of, verify
 from tt2gl.verify.options import SimulationOptions
@@ -33,23 +37,30 @@ class Settings:
 
 @dataclass(frozen=True)
 class ConvertJob:
-    """One file to convert for one target, on so many cores."""
+    """One file to convert for one target, on so many cores.
+
+    `compiled`: the conversion is to keep what does not compile; else that is for who verifies it to say. `ledger` has
+    what was done of the job before, kernel by kernel.
+    """
 
     path: Path
     target: str
     settings: Settings
     cores: int
+    compiled: bool = False
+    ledger: Path | None = None
 
 
 @dataclass(frozen=True)
 class VerifyJob:
-    """One file and its port, for one target, on so many cores."""
+    """One file and its port, for one target, on so many cores; `ledger` as for ConvertJob."""
 
     path: Path
     port: Path
     target: str
     settings: Settings
     cores: int
+    ledger: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -61,20 +72,31 @@ class Converted:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
+@contextmanager
+def at_work(job: ConvertJob | VerifyJob) -> Iterator[Settings]:
+    """Do a job on its cores, and what its ledger has not yet."""
+    use_cores(job.cores)
+    if job.ledger is None:
+        yield job.settings
+        return
+    with remembering(Ledger(job.ledger)):
+        yield job.settings
+
+
 def run_convert(job: ConvertJob) -> Converted:
     """Convert one file. What stops it as a whole becomes a diagnostic of it."""
-    use_cores(job.cores)
-    settings = job.settings
     try:
-        conversion = convert(
-            job.path,
-            target=job.target,
-            launches=settings.launches,
-            root=settings.root,
-            timeout=settings.timeout,
-            only=settings.only,
-            without=settings.without,
-        )
+        with at_work(job) as settings:
+            conversion = convert(
+                job.path,
+                target=job.target,
+                launches=settings.launches,
+                root=settings.root,
+                timeout=settings.timeout,
+                only=settings.only,
+                without=settings.without,
+                compile=job.compiled,
+            )
     except DiagnosticError as error:
         return Converted(None, (), () if error.diagnostic.code == _NOTHING_TO_CONVERT else (error.diagnostic,))
     return Converted(conversion.text, conversion.kernels, conversion.diagnostics)
@@ -82,23 +104,21 @@ def run_convert(job: ConvertJob) -> Converted:
 
 def run_verify(job: VerifyJob) -> tuple[KernelReport, ...]:
     """Compile a file's kernels and their ports, compare, and run both where the settings say so."""
-    use_cores(job.cores)
-    settings = job.settings
-    return verify(
-        job.path,
-        job.port,
-        targets=[job.target],
-        launches=settings.launches,
-        root=settings.root,
-        run=settings.run,
-        simulation=settings.simulation,
-        timeout=settings.timeout,
-    )
+    with at_work(job) as settings:
+        return verify(
+            job.path,
+            job.port,
+            targets=[job.target],
+            launches=settings.launches,
+            root=settings.root,
+            run=settings.run,
+            simulation=settings.simulation,
+            timeout=settings.timeout,
+        )
 
 
 def run_layouts(job: VerifyJob) -> tuple[NamedLayout, ...]:
     """The layouts that a port's kernels name; none where it cannot be read any more."""
-    use_cores(job.cores)
-    settings = job.settings
-    options: dict[str, Any] = {"launches": settings.launches, "root": settings.root, "timeout": settings.timeout}
-    return layouts_of(job.path, job.port, job.target, **options)
+    with at_work(job) as settings:
+        options: dict[str, Any] = {"launches": settings.launches, "root": settings.root, "timeout": settings.timeout}
+        return layouts_of(job.path, job.port, job.target, **options)

@@ -1,7 +1,8 @@
 """Results on disk as they come, a line of JSON each, so that nothing that is done is done again.
 
 A line names its work by a key, a digest of all that the result depends on. What a crash or a full disk cut short is no
-line, and goes when the journal is opened again.
+line, and goes when the journal is opened again. What is done of a file that is not done yet, kernel by kernel, is in a
+ledger of its own in the folder beside the journal, and goes with the file's line.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from enum import Enum
@@ -23,6 +25,9 @@ from tt2gl.results import KernelReport, NamedLayout
 NAME = "tt2gl-port.jsonl"
 """The journal's file, in the output's folder."""
 
+PARTS = "tt2gl-port.parts"
+"""The folder of the ledgers, beside it."""
+
 VERSION = 1
 
 
@@ -31,6 +36,9 @@ class Journal:
 
     def __init__(self, path: Path, *, resume: bool) -> None:
         self._path = path
+        self._parts = path.with_name(PARTS)
+        if not resume:
+            shutil.rmtree(self._parts, ignore_errors=True)
         self.entries: dict[str, Mapping[str, Any]] = {}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,6 +54,12 @@ class Journal:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         os.close(self._descriptor)
+        if error is None:
+            shutil.rmtree(self._parts, ignore_errors=True)
+
+    def ledger(self, key: str) -> Path:
+        """Where a job keeps what it has done, until its result is here."""
+        return self._parts / key
 
     def _read(self) -> int:
         """Take in the lines that are whole; how many bytes they are."""
@@ -68,6 +82,7 @@ class Journal:
             os.fsync(self._descriptor)
         except OSError as error:
             raise self._unwritable(error) from error
+        self.ledger(key).unlink(missing_ok=True)
 
     def _unwritable(self, error: OSError) -> DiagnosticError:
         message = f"The journal cannot be written: {error.strerror or error}."
