@@ -15,7 +15,7 @@ from tt2gl.pipelining.loads import Load, is_masked, needs
 from tt2gl.pipelining.rings import LoopRings
 from tt2gl.plan import RING_MARK, Ring
 
-A = Ring("a", "dtype", ("BLOCK_M", "BLOCK_K"), "a_shared", False, direct="async_copy.buffer_load_to_shared")
+A = Ring("a", "dtype", ("BLOCK_M", "BLOCK_K"), "a_shared", False, direct="async_copy.global_load_to_shared")
 B = Ring("b", "dtype", ("BLOCK_K", "BLOCK_N"), "b_shared", False, direct="async_copy.global_load_to_shared")
 
 

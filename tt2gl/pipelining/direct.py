@@ -25,7 +25,8 @@ from tt2gl.pipelining.trees import Replaced, code
 DIRECT_COPIES = {"gfx950": "async_copy.global_load_to_shared", "gfx1250": "async_copy.global_to_shared"}
 """What copies tiles to LDS without registers, by chip; of `async_copy` of the chip's module of Gluon."""
 
-_BY_OFFSETS = "async_copy.buffer_load_to_shared"
+_BY_OFFSETS = {"async_copy.global_load_to_shared": "async_copy.buffer_load_to_shared"}
+"""What copies by a scalar pointer and offsets, by what does by pointers, where there is such."""
 
 # The hint that a copy of AMD takes.
 _PASSED_ON = "cache_modifier"
@@ -33,7 +34,12 @@ _PASSED_ON = "cache_modifier"
 
 def direct_call(copy: str, load: Load) -> str:
     """What copies a tile of a ring: by a scalar pointer and offsets where the load has those."""
-    return copy if load.offsets is None else _BY_OFFSETS
+    return copy if load.offsets is None else _BY_OFFSETS[copy]
+
+
+def takes_offsets(copy: str) -> bool:
+    """Whether tiles of a ring may be copied by a scalar pointer and offsets."""
+    return copy in _BY_OFFSETS
 
 
 def direct_copy(target: str, load: Load, exists: str) -> list[str]:
