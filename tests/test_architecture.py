@@ -20,6 +20,7 @@ FLOORS = (
     ("convert",),
     ("decision", "observation"),
     ("file_plan", "shared_memory"),
+    ("buffers",),
     ("kernel_state",),
     ("variants",),
     ("analysis", "verify"),

@@ -25,7 +25,7 @@ from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import default_target, get_target
 from tt2gl.verify.compile import CompileJob, compile_many
 
-RULES = ("hoist", "pipeline")
+RULES = ("buffer_ops", "hoist", "pipeline")
 """Optimising rules by name: each can be turned off."""
 
 

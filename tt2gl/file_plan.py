@@ -18,6 +18,7 @@ from tt2gl.analysis.kernel import parsed
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.naming import unused
 from tt2gl.analysis.planner import Planner
+from tt2gl.buffers import buffered
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Kernel
@@ -30,11 +31,12 @@ from tt2gl.matrix_layouts import (
     WGMMA_SOURCE,
     fma_source,
 )
+from tt2gl.padded_layouts import DIRECT_SOURCE, SPACED_SOURCE, STAGGERED_SOURCE
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.plan import HOST_TILES, FilePlan, FunctionPlan, KeptFunction
+from tt2gl.rewrite.dots import MFMA_F8F6F4_SOURCE, MFMA_TF32_SOURCE
 from tt2gl.rewrite.file import KEPT
 from tt2gl.rewrite.flips import FLIPPED_SOURCE, HALVINGS_SOURCE
-from tt2gl.rewrite.dots import MFMA_F8F6F4_SOURCE, MFMA_TF32_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
 from tt2gl.rewrite.sorts import SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
@@ -67,11 +69,17 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         replace(plan, rings_outside=not any(_reaches(kernel, (plan.path, plan.line)) for kernel in inside))
         for plan in functions
     ]
+    if "buffer_ops" in rules and target.buffers:
+        functions = buffered(functions, converted, target)
     if "hoist" in rules:
         functions = [hoisted(plan, _definition(converted, plan)) for plan in functions]
     for kernel in converted:
         own = [plan for plan in functions if _reaches(kernel, (plan.path, plan.line))]
-        applied = {"hoist": any(plan.hoists for plan in own), "pipeline": any(plan.rings for plan in own)}
+        applied = {
+            "buffer_ops": any(plan.edits.buffers for plan in own),
+            "hoist": any(plan.hoists for plan in own),
+            "pipeline": any(plan.rings for plan in own),
+        }
         kernel.rules = tuple(rule for rule, did in applied.items() if did)
     comments = [KeptFunction(kernel.function.line, _comment(kernel.kept)) for kernel in kept if kernel.kept]
     originals = _originals(source, functions, kept)
@@ -169,6 +177,8 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "row_warps": (ROW_WARPS_SOURCE,),
         "mfma_shape": (MFMA_SHAPE_SOURCE,),
         "wmma_layout": (WMMA_SOURCE,),
+        "mfma_tf32": (MFMA_TF32_SOURCE,),
+        "mfma_f8f6f4": (MFMA_F8F6F4_SOURCE,),
         "coalesced_blocks": (coalesced_source(target.warp_size), COALESCED_BLOCKS_SOURCE),
         "paired": (PAIRED_SOURCE,),
         "widened": (WIDENED_SOURCE,),
@@ -177,12 +187,13 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "wgmma_layout": (WGMMA_SOURCE,),
         "chained_wgmma_layout": (CHAINED_WGMMA_SOURCE,),
         "fma_layout": (fma_source(target.warp_size),),
-        "mfma_tf32": (MFMA_TF32_SOURCE,),
-        "mfma_f8f6f4": (MFMA_F8F6F4_SOURCE,),
         "swizzled_layout": (SWIZZLED_SOURCE,),
         "banked_layout": (BANKED_SOURCE,),
         "rotating_layout": (ROTATING_SOURCE,),
         TURNED_TILE: (IN_THREADS_SOURCE, TURNED_TILE_SOURCE),
+        "staggered_layout": (STAGGERED_SOURCE,),
+        "direct_layout": (DIRECT_SOURCE,),
+        "spaced_layout": (SPACED_SOURCE,),
         "tensor_memory_layout": (TENSOR_MEMORY_SOURCE,),
         "loaded_layout": (LOADED_SOURCE,),
         "scales_layout": (SCALES_SOURCE,),

@@ -90,6 +90,23 @@ class Dot:
 
 
 @dataclass(frozen=True)
+class BufferAccess:
+    """A global access by a buffer operation, whose address has become an offset.
+
+    `function`: what is called. `base`: the scalar pointer, by where it stands or by name. `keeps_other`: what stands
+    for masked elements is not zero. `element`: the dtype that a stored value becomes first, as source; empty if it has
+    that; `constant`: it may be one of the compilation. `masked`: there is a mask.
+    """
+
+    function: str
+    base: Position | str
+    keeps_other: bool = True
+    element: str = ""
+    constant: bool = False
+    masked: bool = True
+
+
+@dataclass(frozen=True)
 class Ring:
     """A ring of shared buffers in a function: `dtype`, `dims` and `layout` of a slot as source.
 
@@ -124,6 +141,9 @@ class Edits:
     `tiles`: a `load` or `store` through a tensor descriptor. `views`: a transposition of shared
     memory, by its order. `loads`: the layout that shared memory is read in. `stores`: a value that a dot takes from
     shared memory. `dots`: a product, by the expression that it stands for (a call, or a sum).
+    `buffers`: accesses by buffer operations. `sides`: the side of a sum that stays where the other is a scalar pointer.
+    `narrowed`: the dtype of terms of offsets that have more bits. `begun`: a sum to a scalar pointer in place, of which
+    the other side is all of the offset, by the name that this gets.
     """
 
     creations: Mapping[Position, str] = field(default_factory=dict)
@@ -141,6 +161,10 @@ class Edits:
     reads: Mapping[Position, str] = field(default_factory=dict)
     targets: Mapping[Position, str] = field(default_factory=dict)
     arguments: Mapping[Position, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    buffers: Mapping[Position, BufferAccess] = field(default_factory=dict)
+    sides: Mapping[Position, str] = field(default_factory=dict)
+    narrowed: Mapping[Position, str] = field(default_factory=dict)
+    begun: Mapping[Position, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -257,7 +281,8 @@ class FunctionPlan:
     `copies`: statements that stand several times, each time with other edits. `hoists`: by where the loop starts.
     `wide`: variables of its loops that count in 64 bits. `rings`: what its loads go through, `stages`: how far they run
     ahead of their use; `rings_outside`: they may be made before a loop around the one that uses them. `host_tiles`: a
-    kernel that the host gives tensor descriptors, whose tiles need a layout.
+    kernel that the host gives tensor descriptors, whose tiles need a layout. `notes`: what the function assumes of its
+    arguments, told on its top.
     """
 
     path: str
@@ -276,6 +301,7 @@ class FunctionPlan:
     rings_outside: bool = True
     wide: frozenset[str] = frozenset()
     host_tiles: bool = False
+    notes: tuple[str, ...] = ()
 
     def layouts(self) -> Iterator[str]:
         """Every layout that the function's text spells, and every helper that it calls."""
@@ -291,6 +317,7 @@ class FunctionPlan:
             yield from (*edits.loads.values(), *(store.layout for store in edits.stores.values()))
             yield from (dot.layout for dot in edits.dots.values())
             yield from ("upcast(" for dot in edits.dots.values() if dot.upcasts)
+            yield from (f"{dot.instruction}(" for dot in edits.dots.values())
             yield from (layout for pairs in edits.arguments.values() for _, layout in pairs)
         yield from (f"{ring.stored}(" for ring in self.rings if ring.stored)
         for what in self.edits.indexed.values():
@@ -317,7 +344,6 @@ class Choice:
 
 
 @dataclass(frozen=True)
-            yield from (f"{dot.instruction}(" for dot in edits.dots.values())
 class Dispatch:
     """A kernel that only calls, by what is known when it is compiled, one of the functions made of its body.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import libcst as cst
 
 from tt2gl.plan import HELPED, RING_MARK, Dot, Edits, FunctionPlan, Position, Upcast
+from tt2gl.rewrite.buffer_ops import by_buffer, in_ring, narrowed, one_side
 from tt2gl.rewrite.build import MARK, through
 from tt2gl.rewrite.conversions import conversion_lines, converted
 from tt2gl.rewrite.creations import with_keywords, with_layout
@@ -41,6 +42,8 @@ class Expressions(cst.CSTTransformer):
         self.edits, self.locate, self.qualify, self.renamed = edits, locate, qualify, renamed
         # What is put together at these places is edited then, and not what the author has there.
         self.composed = {upcast.at for dot in edits.dots.values() for upcast in dot.upcasts}
+        # Scalar pointers that accesses by buffer operations start from, as they have become.
+        self.bases: dict[Position, cst.BaseExpression] = {}
         self.pending: list[cst.BaseSmallStatement] = []
         self.before: dict[Position, list[cst.BaseSmallStatement]] = {}
         self.target, self.reads_target = "", False
@@ -96,7 +99,7 @@ class Expressions(cst.CSTTransformer):
                 node = cst.Name(edits.replaced[at])
             elif at in edits.creations:
                 node = with_layout(node, edits.creations[at])
-        node = self._in_memory(original, node, at)
+        node = self._in_memory(original, self._buffered(original, node, at), at)
         if at in edits.converts:
             node = converted(node, edits.converts[at])
         if at in edits.fills:
@@ -106,6 +109,18 @@ class Expressions(cst.CSTTransformer):
             missing, rank = edits.expansions[at]
             node = expanded(node, missing, rank)
         return node
+
+    def _buffered(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
+        """Apply what makes addresses a scalar pointer and offsets."""
+        edits = self.edits
+        if at in edits.buffers and isinstance(node, cst.Call):
+            base = edits.buffers[at].base
+            node = by_buffer(node, edits.buffers[at], cst.Name(base) if isinstance(base, str) else self.bases[base])
+        if edits.buffers:
+            self.bases[at] = node
+        if at in edits.sides and isinstance(original, cst.BinaryOperation):
+            node = one_side(node, edits.sides[at])
+        return narrowed(node, edits.narrowed[at]) if at in edits.narrowed else node
 
     def _in_memory(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
         """Apply what has to do with shared memory and products."""
@@ -121,7 +136,7 @@ class Expressions(cst.CSTTransformer):
             node = through_tile(node, edits.tiles[at])
         if at in edits.staged and isinstance(node, cst.Call):
             ring, layout = edits.staged[at]
-            call = node
+            call = node = in_ring(node) if at in edits.buffers else node
             if ring:
                 node = node.with_changes(func=cst.Name(f"{MARK}{RING_MARK}{ring}"))
             if layout:
@@ -223,6 +238,8 @@ class Expressions(cst.CSTTransformer):
         if at in self.edits.converts:
             reading = converted(reading, self.edits.converts[at])
         written = self.edits.targets.get(at, target.value)
+        if whole is not None and whole in self.edits.begun:
+            return cst.Assign([cst.AssignTarget(cst.Name(self.edits.begun[whole]))], updated_node.value)
         layout = self.edits.converts.get(whole) if whole is not None else None
         if whole is not None and whole in self.edits.dots:
             made: cst.BaseExpression = self._instruction(updated_node.value, self.edits.dots[whole], reading)

@@ -11,6 +11,7 @@ def kernel(x_ptr, BLOCK: gl.constexpr):
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import libcst as cst
@@ -72,11 +73,17 @@ def _appended(
 
 
 def with_declarations(
-    function: cst.FunctionDef, declarations: Sequence[Declaration], conversions: Sequence[Conversion] = ()
+    function: cst.FunctionDef,
+    declarations: Sequence[Declaration],
+    conversions: Sequence[Conversion] = (),
+    notes: Sequence[str] = (),
 ) -> cst.FunctionDef:
-    """The function with its layouts named after its docstring, and its arguments in other layouts after those."""
+    """The function with its layouts named after its docstring, and its arguments in other layouts after those.
+
+    `notes` stand above all of it.
+    """
     if not declarations and not conversions:
-        return function
+        return _noted(function, notes)
     suite = function.body
     if isinstance(suite, cst.SimpleStatementSuite):
         suite = cst.IndentedBlock([cst.SimpleStatementLine(suite.body)])
@@ -95,7 +102,23 @@ def with_declarations(
     if rest and not _starts_blank(rest[0]):
         known = getattr(rest[0], "leading_lines", ())
         rest[0] = rest[0].with_changes(leading_lines=[cst.EmptyLine(indent=False), *known])
-    return function.with_changes(body=suite.with_changes(body=[*body[:start], *lines, *rest]))
+    return _noted(function.with_changes(body=suite.with_changes(body=[*body[:start], *lines, *rest])), notes)
+
+
+def _noted(function: cst.FunctionDef, notes: Sequence[str]) -> cst.FunctionDef:
+    """The function with comments above its first statement after the docstring."""
+    start = 1 if function.get_docstring() is not None else 0
+    suite = function.body
+    if not notes or not isinstance(suite, cst.IndentedBlock) or len(suite.body) <= start:
+        return function
+    first = suite.body[start]
+    known = list(getattr(first, "leading_lines", ()))
+    blank = 1 if known and known[0].comment is None else 0
+    lines = [line for note in notes for line in textwrap.wrap(note, _WIDTH - 4)]
+    told = [cst.EmptyLine(comment=cst.Comment(f"# {line}")) for line in lines]
+    apart = [cst.EmptyLine(indent=False)] if known[blank:] else []
+    noted = first.with_changes(leading_lines=[*known[:blank], *told, *apart, *known[blank:]])
+    return function.with_changes(body=suite.with_changes(body=[*suite.body[:start], noted, *suite.body[start + 1 :]]))
 
 
 def _starts_blank(statement: cst.CSTNode) -> bool:
@@ -116,7 +139,7 @@ def with_signature(function: cst.FunctionDef, plan: FunctionPlan, is_jit: Sequen
     function = with_parameters(function.with_changes(decorators=decorators), plan.parameters)
     if stages is not None:
         function = with_parameters(function, [stages.source], stages.default)
-    return with_declarations(function, plan.declarations, plan.conversions.get(ENTRY, ()))
+    return with_declarations(function, plan.declarations, plan.conversions.get(ENTRY, ()), plan.notes)
 
 
 def with_flags(

@@ -12,6 +12,8 @@ class Target:
 
     `arch` is the compute capability times ten (90) or the LLVM name ("gfx942"); `shared_memory_bytes` is the most
     shared memory (LDS) a kernel can ask for at launch, and `shared_memory_banks` the banks of 4 bytes it is made of.
+    `buffers`: the module of Gluon that has its buffer operations, empty where it has none; `buffer_atomics`: Triton
+    uses the atomic ones too.
     """
 
     name: str
@@ -21,6 +23,8 @@ class Target:
     shared_memory_bytes: int
     description: str
     shared_memory_banks: int = 32
+    buffers: str = ""
+    buffer_atomics: bool = False
 
     @property
     def has_tma(self) -> bool:

@@ -11,4 +11,5 @@ TARGET = Target(
     warp_size=32,
     shared_memory_bytes=64 * 1024,
     description="RDNA3 (RX 7900)",
+    buffers="gl.amd.cdna3",
 )

@@ -11,4 +11,6 @@ TARGET = Target(
     warp_size=32,
     shared_memory_bytes=64 * 1024,
     description="RDNA4 (RX 9070)",
+    buffers="gl.amd.cdna3",
+    buffer_atomics=True,
 )

@@ -12,4 +12,5 @@ TARGET = Target(
     shared_memory_bytes=320 * 1024,
     description="gfx1250 (MI450)",
     shared_memory_banks=64,
+    buffers="gl.amd.gfx1250",
 )

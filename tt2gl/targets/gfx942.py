@@ -11,4 +11,6 @@ TARGET = Target(
     warp_size=64,
     shared_memory_bytes=64 * 1024,
     description="CDNA3 (MI300)",
+    buffers="gl.amd.cdna3",
+    buffer_atomics=True,
 )

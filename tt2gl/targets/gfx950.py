@@ -12,4 +12,6 @@ TARGET = Target(
     shared_memory_bytes=160 * 1024,
     description="CDNA4 (MI350)",
     shared_memory_banks=64,
+    buffers="gl.amd.cdna4",
+    buffer_atomics=True,
 )

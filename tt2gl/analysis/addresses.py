@@ -1,0 +1,193 @@
+"""Addresses taken apart: a scalar pointer, and the tensor that is added to it.
+
+x_ptr + row * stride + cols[None, :]     base `x_ptr + row * stride`, offset `cols[None, :]`
+ptrs += BLOCK                            `ptrs` is an offset from the pointer that all its definitions start from
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Literal
+
+from tt2gl.analysis.facts import ConstFact, TensorFact
+from tt2gl.analysis.offset_ranges import Body, Definition, only_adds_dims
+from tt2gl.analysis.statics import position_of
+from tt2gl.plan import Position
+
+Side = Literal["left", "right"]
+
+
+@dataclass(frozen=True)
+class Term:
+    """What is added to a pointer, or taken away from it."""
+
+    node: ast.expr
+    negative: bool = False
+
+
+@dataclass(frozen=True)
+class Address:
+    """A tensor of pointers: the scalar pointer or the variable that it starts from, and what is added to that.
+
+    `dropped`: the sum at which the scalar pointer is left out, by the side that stays.
+    """
+
+    start: ast.expr
+    is_variable: bool
+    terms: tuple[Term, ...] = ()
+    dropped: tuple[Position, Side] | None = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The parameters, each of a kernel, that a scalar pointer comes from; `exact`: it is what the host gave."""
+
+    parameters: frozenset[tuple[str, str]]
+    exact: bool
+
+
+NOWHERE = Origin(frozenset(), False)
+
+
+def pointer_kinds(body: Body, node: ast.expr) -> set[str]:
+    """What an expression is under the launches that reach it: `scalar` pointer, `tensor` of pointers, or `other`."""
+    return {
+        ("tensor" if fact.shape else "scalar") if isinstance(fact, TensorFact) and fact.is_pointer else "other"
+        for fact in body.said(node)
+    }
+
+
+def address(body: Body, node: ast.expr) -> Address | None:
+    """A tensor of pointers taken apart; None where it is none under every launch, or made in another way."""
+    if pointer_kinds(body, node) != {"tensor"}:
+        return None
+    match node:
+        case ast.Name():
+            return Address(node, True)
+        case ast.Subscript(value=inner) if only_adds_dims(node):
+            return address(body, inner)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            pointer, other, stays = _sides(body, left, right)
+            if pointer is None or isinstance(op, ast.Sub) and pointer is not left:
+                return None
+            if pointer_kinds(body, pointer) == {"scalar"} and isinstance(op, ast.Add):
+                return Address(pointer, False, (Term(other),), (position_of(node), stays))
+            inside = address(body, pointer)
+            if inside is not None:
+                terms = (*inside.terms, Term(other, isinstance(op, ast.Sub)))
+                return Address(inside.start, inside.is_variable, terms, inside.dropped)
+    return None
+
+
+def _sides(body: Body, left: ast.expr, right: ast.expr) -> tuple[ast.expr | None, ast.expr, Side]:
+    """The side of a sum that is a pointer, the other one, and where that stands."""
+    if "other" not in pointer_kinds(body, left):
+        return left, right, "right"
+    if "other" not in pointer_kinds(body, right):
+        return right, left, "left"
+    return None, right, "right"
+
+
+def scalar_parts(body: Body, base: ast.expr) -> tuple[ast.Name, tuple[Position, Side] | None, list[Term]] | None:
+    """The name that a scalar pointer starts from, the sum at which it could be left out, and what is added to it."""
+    if isinstance(base, ast.Name):
+        return base, None, []
+    if not isinstance(base, ast.BinOp) or not isinstance(base.op, ast.Add):
+        return None
+    pointer, other, stays = _sides(body, base.left, base.right)
+    inside = scalar_parts(body, pointer) if pointer is not None else None
+    if inside is None:
+        return None
+    name, dropped, terms = inside
+    return name, dropped or (position_of(base), stays), [*terms, Term(other)]
+
+
+def origin(body: Body, node: ast.expr, seen: frozenset[tuple[int, str]] = frozenset()) -> Origin:
+    """Where a scalar pointer comes from; no parameters where that is unknown."""
+    match node:
+        case ast.Name(id=name):
+            return _named_origin(body, name, seen)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            pointer, _, _ = _sides(body, left, right)
+            if pointer is not None:
+                return Origin(origin(body, pointer, seen).parameters, False)
+        case ast.IfExp(body=first, orelse=second):
+            return _joined([origin(body, first, seen), origin(body, second, seen)])
+    return NOWHERE
+
+
+def _named_origin(body: Body, name: str, seen: frozenset[tuple[int, str]]) -> Origin:
+    key = (id(body), name)
+    if key in seen:
+        return NOWHERE
+    seen = seen | {key}
+    found: list[Origin] = []
+    if name in body.arguments:
+        found.append(_parameter_origin(body, name, seen))
+    for definition in scalar_definitions(body, name):
+        match definition.statement:
+            case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
+                made = origin(body, value, seen)
+                # `x_ptr = x_ptr + n` starts from what `x_ptr` was.
+                again = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(value))
+                found.append(Origin(found[0].parameters, False) if again and found else made)
+            case ast.AugAssign(op=ast.Add() | ast.Sub()) if found:
+                found.append(Origin(found[0].parameters, False))
+            case _:
+                return NOWHERE
+    return _joined(found)
+
+
+def _parameter_origin(body: Body, name: str, seen: frozenset[tuple[int, str]]) -> Origin:
+    if body.is_kernel:
+        return Origin(frozenset([(body.kernel, name)]), True)
+    found: list[Origin] = []
+    for caller, call in body.callers:
+        argument = body.argument_of(name, call)
+        if argument is not None and all(isinstance(fact, ConstFact) for fact in caller.said(argument)):
+            continue  # None, where the helper does not use it
+        found.append(NOWHERE if argument is None else origin(caller, argument, seen))
+    return _joined(found)
+
+
+def _joined(found: list[Origin]) -> Origin:
+    if not found or any(not each.parameters for each in found):
+        return NOWHERE
+    parameters = frozenset(parameter for each in found for parameter in each.parameters)
+    return Origin(parameters, all(each.exact for each in found))
+
+
+def makes_tensor(body: Body, statement: ast.AST) -> bool:
+    """Whether a statement gives its name a tensor of pointers."""
+    match statement:
+        case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
+            return "tensor" in pointer_kinds(body, value)
+        case ast.AugAssign(target=target):
+            # What was said of the target is what it has become.
+            return "tensor" in pointer_kinds(body, target)
+    return False
+
+
+def begins_tensor(body: Body, statement: ast.AST) -> bool:
+    """Whether a statement adds a tensor to its name in place, which is a scalar pointer before."""
+    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
+        return False
+    name = statement.target.id
+    making = [each.statement for each in body.definitions.get(name, ()) if makes_tensor(body, each.statement)]
+    first = min(making, key=lambda made: getattr(made, "lineno", 0), default=None)
+    return first is statement and (name in body.arguments or len(making) < len(body.definitions[name]))
+
+
+def scalar_definitions(body: Body, name: str) -> list[Definition]:
+    """The definitions of a name that make no tensor of pointers of it."""
+    return [each for each in body.definitions.get(name, ()) if not makes_tensor(body, each.statement)]
+
+
+def stays_the_same(body: Body, name: str, since: int) -> bool:
+    """Whether a scalar pointer has one value from a line on: it is assigned at the top of its function, before that."""
+    top = set(map(id, body.tree.body))
+    return all(
+        id(definition.statement) in top and (getattr(definition.statement, "end_lineno", 0) or 0) < since
+        for definition in scalar_definitions(body, name)
+    )

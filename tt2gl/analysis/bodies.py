@@ -1,0 +1,89 @@
+"""The functions of converted kernels as `offset_ranges` reads them: trees, facts of all launches, calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tt2gl.analysis.facts import FunctionFacts, LaunchFacts
+from tt2gl.analysis.graph import FunctionKey
+from tt2gl.analysis.offset_ranges import Body, Interval
+from tt2gl.analysis.stated_ranges import assumed_ranges
+from tt2gl.analysis.statics import position_of
+from tt2gl.launches import Launch
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A kernel: its name, its slice's trees by file, and its launches with what was said under each."""
+
+    name: str
+    trees: Mapping[str, ast.Module]
+    seen: Sequence[tuple[Launch, LaunchFacts]]
+
+
+def bodies_of(kernels: Sequence[Reached]) -> dict[FunctionKey, Body]:
+    """Every function that the kernels reach, by file and line."""
+    made: dict[FunctionKey, Body] = {}
+    for kernel in kernels:
+        for _, facts in kernel.seen:
+            for name, said in facts.functions.items():
+                key = (said.path, said.line)
+                if key not in made and (tree := _definition(kernel.trees, key)) is not None:
+                    made[key] = Body(tree, [], kernel.name, is_kernel=name == facts.entry)
+                if key in made:
+                    made[key].facts.append(said)
+    for kernel in kernels:
+        for _, facts in kernel.seen:
+            _link(made, facts)
+        for _, facts in kernel.seen[:1]:
+            entry = facts.functions[facts.entry]
+            key = (entry.path, entry.line)
+            if key in made:
+                made[key].assumed.update(_not_negative(kernel.seen))
+                made[key].parameters.update(assumed_ranges(made[key]))
+                # An address counts from where its tensor begins.
+                made[key].parameters.update(_starts(kernel.seen))
+    return made
+
+
+def _definition(trees: Mapping[str, ast.Module], key: FunctionKey) -> ast.FunctionDef | None:
+    found = ast.walk(trees[key[0]]) if key[0] in trees else ()
+    return next((node for node in found if isinstance(node, ast.FunctionDef) and node.lineno == key[1]), None)
+
+
+def _link(made: Mapping[FunctionKey, Body], facts: LaunchFacts) -> None:
+    """Note the calls between functions under one launch."""
+    for said in facts.functions.values():
+        caller = made.get((said.path, said.line))
+        if caller is None:
+            continue
+        for call, callee in _calls(caller, said, facts):
+            body = made.get((callee.path, callee.line))
+            if body is not None:
+                caller.callees.setdefault(position_of(call), []).append(body)
+                if not any(known is call for _, known in body.callers):
+                    body.callers.append((caller, call))
+
+
+def _calls(caller: Body, said: FunctionFacts, facts: LaunchFacts) -> Iterator[tuple[ast.Call, FunctionFacts]]:
+    for node in ast.walk(caller.tree):
+        if isinstance(node, ast.Call) and (name := said.callees.get(position_of(node))) in facts.functions:
+            yield node, facts.functions[name]
+
+
+def _starts(seen: Sequence[tuple[Launch, LaunchFacts]]) -> dict[str, Interval]:
+    kinds = [item for launch, _ in seen for item in launch.signature.items()]
+    return {name: Interval(0, 0) for name, kind in kinds if kind.startswith("*")}
+
+
+def _not_negative(seen: Sequence[tuple[Launch, LaunchFacts]]) -> dict[str, Interval]:
+    """The integers among a kernel's parameters that no launch gives a negative value."""
+    launches = [launch for launch, _ in seen]
+    values = [{**launch.constexprs, **(launch.args or {})} for launch in launches]
+    return {
+        name: Interval(low=0)
+        for name in launches[0].signature
+        if all(isinstance(each.get(name), int) and each[name] >= 0 for each in values)
+    }

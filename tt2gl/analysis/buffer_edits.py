@@ -1,0 +1,115 @@
+"""Rule `buffer_ops`: what was found of a function's accesses, as edits of its plan.
+
+Variables that held tensors of pointers hold offsets then, and are called so.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+
+from tt2gl.analysis.naming import listed, unused
+from tt2gl.plan import BufferAccess, Edits, FunctionPlan, Position
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An access that stays plain, and why."""
+
+    position: Position
+    reason: str
+
+
+@dataclass
+class Found:
+    """What becomes of a function's accesses.
+
+    `tensors`, `counts`: parameters that are assumed to end below 2 GiB, and not to be negative.
+    """
+
+    accesses: dict[Position, BufferAccess] = field(default_factory=dict)
+    sides: dict[Position, str] = field(default_factory=dict)
+    narrowed: dict[Position, str] = field(default_factory=dict)
+    reads: dict[Position, str] = field(default_factory=dict)
+    targets: dict[Position, str] = field(default_factory=dict)
+    begun: dict[Position, str] = field(default_factory=dict)
+    refused: list[Refused] = field(default_factory=list)
+    tensors: set[tuple[str, str]] = field(default_factory=set)
+    counts: set[tuple[str, str]] = field(default_factory=set)
+
+
+def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> FunctionPlan:
+    """The plan with buffer operations, and what they assume."""
+    if not found.accesses:
+        return plan
+    taken = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {each.arg for each in _arguments(tree)}
+    labels = _Labels(taken | {declaration.name for declaration in plan.declarations})
+
+    def apply(edits: Edits) -> Edits:
+        return replace(
+            edits,
+            reads={**edits.reads, **{at: labels.offset(edits.reads.get(at, name)) for at, name in found.reads.items()}},
+            targets={
+                **edits.targets,
+                **{at: labels.offset(edits.targets.get(at, name)) for at, name in found.targets.items()},
+            },
+            buffers=found.accesses,
+            sides=found.sides,
+            narrowed=found.narrowed,
+            begun={at: labels.offset(name) for at, name in found.begun.items()},
+        )
+
+    copies = {statement: tuple(apply(each) for each in several) for statement, several in plan.copies.items()}
+    edits = apply(plan.edits)
+    conversions = {
+        statement: tuple(
+            replace(step, source=labels.known.get(step.source, step.source), target=labels.of(step.target, step.source))
+            for step in steps
+        )
+        for statement, steps in plan.conversions.items()
+    }
+    return replace(plan, edits=edits, copies=copies, conversions=conversions, notes=tuple(_notes(found)))
+
+
+def _arguments(tree: ast.FunctionDef) -> list[ast.arg]:
+    return [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
+
+
+def _notes(found: Found) -> Iterator[str]:
+    """What is assumed, in words."""
+    if found.tensors:
+        counts = f"; {_named(found.counts)} not negative" if found.counts else ""
+        yield f"buffer operations, as under the launches: less than 2 GiB from {_named(found.tensors)} on{counts}"
+
+
+def _named(parameters: Collection[tuple[str, str]]) -> str:
+    return listed(sorted({name for _, name in parameters}))
+
+
+class _Labels:
+    """The names of variables that hold offsets, by what they are called as pointers."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken, self.known = taken, dict[str, str]()
+
+    def offset(self, name: str) -> str:
+        """The name of a variable's offsets."""
+        if name not in self.known:
+            made = name
+            for pointers in ("_ptrs", "_pointers", "_ptr", "ptrs"):
+                if pointers in name:
+                    made = name.replace(pointers, "_offsets" if pointers.startswith("_") else "offsets", 1)
+                    break
+            else:
+                made = f"{name}_offsets"
+            self.known[name] = unused(made, self.taken)
+            self.taken.add(self.known[name])
+        return self.known[name]
+
+    def of(self, target: str, source: str) -> str:
+        """The name of what offsets are converted to; any other's stays."""
+        return self.offset(target) if source in self.known else target
+
+
+__all__ = ["Found", "Refused", "with_buffers"]

@@ -1,0 +1,382 @@
+"""Rule `buffer_ops`: global accesses on AMD by a scalar base and 32-bit offsets.
+
+A buffer operation takes one pointer for all lanes and adds an unsigned offset below 2 GiB to it; a lane that is masked
+off costs no branch, and reads zero. So an access becomes one where it starts from a scalar pointer and
+
+- the offset's interval (`offset_ranges`) lies below 2 GiB, whatever the tensor; or
+- the launches say that the tensor ends below 2 GiB, and the offset counts from its start, or from a pointer that has
+  not been moved down, with an offset that is not negative. In 32 bits it is then exact, whatever its parts have.
+
+    x = gl.load(x_ptr + row * stride + cols, mask=cols < n, other=0.0)                    # before
+    x = gl.amd.cdna3.buffer_load(x_ptr + row * stride, cols, mask=cols < n)               # after
+
+Variables that hold tensors of pointers hold offsets then. What is assumed stands in a comment; an access that stays
+plain is told (TTG340), with what broke the proof.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tt2gl.analysis.addresses import (
+    Address,
+    Term,
+    address,
+    begins_tensor,
+    makes_tensor,
+    origin,
+    pointer_kinds,
+    scalar_parts,
+)
+from tt2gl.analysis.buffer_edits import Found, Refused
+from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
+from tt2gl.analysis.naming import listed
+from tt2gl.analysis.offset_ranges import Body, Interval, Reader
+from tt2gl.analysis.pointer_variables import Variables, pointer_variables
+from tt2gl.analysis.stated_ranges import constraints_of
+from tt2gl.analysis.statics import position_of
+from tt2gl.plan import BufferAccess, Position
+
+BUFFER_BYTES = 2**31 - 2
+"""What a buffer can have at most, as Triton describes it to the hardware."""
+
+_ATOMICS: Mapping[str, frozenset[str]] = {
+    "atomic_add": frozenset({"fp32", "fp64", "uint32", "uint64"}),
+    "atomic_and": frozenset({"int32", "int64"}),
+    "atomic_or": frozenset({"int32", "int64"}),
+    "atomic_xor": frozenset({"int32", "int64"}),
+    "atomic_max": frozenset({"int32", "int64", "uint32", "uint64"}),
+    "atomic_min": frozenset({"int32", "int64", "uint32", "uint64"}),
+}
+"""The atomics that Gluon has on buffers, and the types it has them for."""
+
+_ARGUMENTS = {
+    "load": (
+        "pointer",
+        "mask",
+        "other",
+        "boundary_check",
+        "padding_option",
+        "cache_modifier",
+        "eviction_policy",
+        "volatile",
+    ),
+    "store": ("pointer", "value", "mask", "boundary_check", "cache_modifier", "eviction_policy"),
+    **dict.fromkeys(_ATOMICS, ("pointer", "val", "mask", "sem", "scope")),
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What launches say of the kernels' tensors: bytes by kernel and parameter, None where one says nothing.
+
+    `guarded`: what they do not say is checked where the kernel is launched.
+    """
+
+    bytes: Mapping[tuple[str, str], int | None] = field(default_factory=dict)
+    guarded: bool = False
+
+    def refused(self, parameters: Collection[tuple[str, str]]) -> str:
+        """Why tensors cannot be taken to end below 2 GiB; empty where they can."""
+        for kernel, name in sorted(parameters):
+            size = self.bytes.get((kernel, name))
+            if size is None and not self.guarded:
+                return f"no launch says how large the tensor of {name} is"
+            if size is not None and size > BUFFER_BYTES:
+                return f"the tensor of {name} has {size} bytes under some launch, 2 GiB or more"
+        return ""
+
+
+@dataclass(frozen=True)
+class _Site:
+    call: ast.Call
+    kind: str
+    pointer: ast.expr
+    given: Mapping[str, ast.expr]
+    address: Address
+
+
+@dataclass(frozen=True)
+class _Proof:
+    """How an access was proven: by what assumptions, and whether scalars stay with the base."""
+
+    whole: bool
+    tensors: frozenset[tuple[str, str]] = frozenset()
+    counts: frozenset[tuple[str, str]] = frozenset()
+
+
+class BufferOps:
+    """Decides for one function, under all launches that reach it."""
+
+    def __init__(self, body: Body, sizes: Sizes, module: str, has_atomics: bool, staged: Collection[Position]) -> None:
+        self.body, self.sizes, self.module = body, sizes, module
+        self.has_atomics, self.staged = has_atomics, staged
+        self.found = Found()
+        self.sites: list[_Site] = []
+
+    def decide(self) -> Found:
+        """Every access of the function."""
+        for node in ast.walk(self.body.tree):
+            if isinstance(node, ast.Call) and position_of(node) not in self.staged:
+                self._read(node)
+        variables = self._variables()
+        for site in self.sites:
+            proof = self._proven(site, variables)
+            if isinstance(proof, str):
+                self.found.refused.append(Refused(position_of(site.call), proof))
+            else:
+                self._accept(site, proof, variables)
+        for name, (_, values) in variables.items():
+            self._carry(name, values)
+        return self.found
+
+    def _read(self, call: ast.Call) -> None:
+        """Note an access to global memory by a tensor of pointers, or why it cannot be by a buffer."""
+        kind = self.body.callee(call.func)
+        names = _ARGUMENTS.get(kind)
+        if names is None or any(isinstance(argument, ast.Starred) for argument in call.args):
+            return
+        given = dict(zip(names, call.args, strict=False))
+        given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        pointer = given.get("pointer")
+        if pointer is None or pointer_kinds(self.body, pointer) != {"tensor"}:
+            return
+        why = self._unlike_any_buffer(kind, given)
+        parts = address(self.body, pointer)
+        if not why and parts is None:
+            why = f"`{ast.unparse(pointer)}` does not start from a scalar pointer"
+        if why or parts is None:
+            self.found.refused.append(Refused(position_of(call), why))
+        else:
+            self.sites.append(_Site(call, kind, pointer, given, parts))
+
+    def _unlike_any_buffer(self, kind: str, given: Mapping[str, ast.expr]) -> str:
+        """What an access does that no buffer operation does; empty if nothing."""
+        elements = {
+            name.removeprefix("pointer<").partition(",")[0].rstrip(">") for name in self._dtypes(given["pointer"])
+        }
+        if "int1" in elements:
+            return "truth values are not read as they lie in memory"
+        if kind in _ATOMICS and not (self.has_atomics and elements <= _ATOMICS[kind]):
+            return f"there is no `{kind}` on buffers for {listed(sorted(elements))} here"
+        if self._constant(given.get("volatile")) not in (None, False):
+            return "it is volatile"
+        if self._constant(given.get("mask")) not in (None, True, "runtime"):
+            return "its mask is known when it is compiled"
+        if kind in _ATOMICS and self._constant(given.get("scope")) == "sys":
+            return "its scope is the whole system"
+        return ""
+
+    def _dtypes(self, node: ast.expr) -> set[str]:
+        return {fact.dtype for fact in self.body.said(node) if isinstance(fact, TensorFact)}
+
+    def _constant(self, node: ast.expr | None) -> object:
+        """A constant of the compilation, if an argument is one under every launch."""
+        if node is None:
+            return None
+        values = [fact.value if isinstance(fact, ConstFact) else "runtime" for fact in self.body.said(node)]
+        if not values and isinstance(node, ast.Constant):
+            return node.value
+        return values[0] if values and all(value == values[0] for value in values) else "runtime"
+
+    def _variables(self) -> Variables:
+        """The variables of pointers that can hold offsets: those all of whose accesses are proven."""
+        addresses = [site.address for site in self.sites]
+        names: set[str] | None = None
+        while True:
+            known = pointer_variables(self.body, addresses, names)
+            kept = {name for name in known if self._accessible(name, known)}
+            if kept == known.keys():
+                return known
+            names = kept
+
+    def _accessible(self, name: str, variables: Variables) -> bool:
+        """Whether all accesses by a variable are proven."""
+        own = [site for site in self.sites if isinstance(site.address.start, ast.Name) and site.address.is_variable]
+        return all(
+            not isinstance(self._proven(site, variables), str)
+            for site in own
+            if ast.unparse(site.address.start) == name
+        )
+
+    def _proven(self, site: _Site, variables: Variables) -> _Proof | str:
+        """Why an access can be by a buffer, or what broke the proof."""
+        start = site.address.start
+        if site.address.is_variable:
+            assert isinstance(start, ast.Name)
+            if start.id not in variables:
+                return f"`{start.id}` is not an offset from one scalar pointer throughout"
+            base: ast.expr = ast.Name(variables[start.id][0], ast.Load())
+        else:
+            base = start
+        zero = base if site.address.is_variable else None
+        from_base = self._reading(site, zero)
+        offset = self._sum(site, from_base)
+        size = max((fact.bits for fact in self.body.said(site.pointer) if isinstance(fact, TensorFact)), default=8) // 8
+        if offset.low >= 0 and offset.high <= BUFFER_BYTES // max(size, 1) - 1:
+            return _Proof(whole=False)
+        source = origin(self.body, base)
+        if not source.parameters:
+            return f"`{ast.unparse(base)}` is no parameter, and " + self._worst(site, from_base)
+        if refusal := self.sizes.refused(source.parameters):
+            return f"{refusal}, and " + self._worst(site, from_base)
+        parts = scalar_parts(self.body, base)
+        if source.exact:
+            return _Proof(whole=True, tensors=source.parameters)
+        if parts is not None and not site.address.is_variable:
+            strict = self._reading(site, None)
+            if self._sum(site, strict).low >= 0 and strict.value(base).low >= 0:
+                return _Proof(whole=False, tensors=source.parameters)
+            if origin(self.body, parts[0]).exact:
+                return _Proof(whole=True, tensors=source.parameters)
+        needed = self._relied(site, zero, base)
+        if needed is not None:
+            return _Proof(whole=False, tensors=source.parameters, counts=needed)
+        assuming = self._reading(site, zero, self._assumable())
+        return self._worst(site, assuming, base)
+
+    def _assumable(self) -> frozenset[tuple[str, str]]:
+        """The parameters that launches say something of, of every kernel that reaches the function."""
+        found: dict[int, Body] = {}
+        stack = [self.body]
+        while stack:
+            body = stack.pop()
+            if id(body) not in found:
+                found[id(body)] = body
+                stack.extend(caller for caller, _ in body.callers)
+        return frozenset((body.kernel, name) for body in found.values() for name in body.assumed)
+
+    def _relied(self, site: _Site, zero: ast.expr | None, base: ast.expr) -> frozenset[tuple[str, str]] | None:
+        """The fewest parameters that must not be negative for offset and base not to be; None where that is no help."""
+
+        def holds(assumed: frozenset[tuple[str, str]]) -> bool:
+            moved = Reader(self.body, assumed).value(base)
+            return moved.low >= 0 and self._sum(site, self._reading(site, zero, assumed)).low >= 0
+
+        needed = self._assumable()
+        if not holds(needed):
+            return None
+        for parameter in sorted(needed):
+            if holds(needed - {parameter}):
+                needed -= {parameter}
+        return needed
+
+    def _reading(self, site: _Site, base: ast.expr | None, assume: Collection[tuple[str, str]] = ()) -> Reader:
+        """A reader of what an access adds to its scalar pointer, where its mask holds."""
+        reader = Reader(self.body, assume, constraints_of(site.given.get("mask"), self.body))
+        if isinstance(base, ast.Name):
+            reader.known[id(self.body), base.id] = Interval(0, 0)
+        return reader
+
+    def _sum(self, site: _Site, reader: Reader) -> Interval:
+        """What is added to the scalar pointer of an access."""
+        start = site.address.start
+        if site.address.is_variable:
+            # A name that is a scalar pointer first and then a tensor has no interval of its own.
+            same = (id(self.body), ast.unparse(start)) in reader.known
+            return Interval() if same else reader.value(site.pointer)
+        made = Interval(0, 0)
+        for term in site.address.terms:
+            made = made.plus(_signed(term, reader))
+        return made
+
+    def _worst(self, site: _Site, reader: Reader, base: ast.expr | None = None) -> str:
+        """The term of an offset that breaks the proof, in words."""
+        for term in (*site.address.terms, *([Term(base)] if base is not None else [])):
+            if _signed(term, reader).low < 0:
+                return f"`{ast.unparse(term.node)}` may be {'positive' if term.negative else 'negative'}"
+        for term in site.address.terms:
+            if reader.value(term.node).high > 2**24:
+                return f"`{ast.unparse(term.node)}` may be as large as {_shown(reader.value(term.node))}"
+        return f"`{ast.unparse(site.pointer)}` may reach beyond 2 GiB"
+
+    def _accept(self, site: _Site, proof: _Proof, variables: Variables) -> None:
+        found, start = self.found, site.address.start
+        found.tensors |= proof.tensors
+        found.counts |= proof.counts
+        base: Position | str = position_of(start)
+        if site.address.is_variable:
+            assert isinstance(start, ast.Name)
+            base = variables[start.id][0]
+        elif site.address.dropped is not None:
+            place, stays = site.address.dropped
+            parts = scalar_parts(self.body, start)
+            if proof.whole and parts is not None and parts[1] is not None:
+                base, (place, stays) = parts[0].id, parts[1]
+                self._narrow(parts[2])
+            found.sides[place] = stays
+        self._narrow(site.address.terms)
+        found.accesses[position_of(site.call)] = BufferAccess(
+            f"{self.module}.buffer_{site.kind}",
+            base,
+            keeps_other=self._matters(site.given.get("other")),
+            element=self._element(site, variables),
+            constant=any(isinstance(fact, ConstFact) for fact in self._value_facts(site)),
+            masked=self._constant(site.given.get("mask")) not in (None, True),
+        )
+
+    def _value_facts(self, site: _Site) -> list[Fact]:
+        """What was said of the value that an access stores."""
+        value = site.given.get("value") or site.given.get("val")
+        return [] if value is None else self.body.said(value)
+
+    def _matters(self, other: ast.expr | None) -> bool:
+        """Whether what stands for masked elements is anything but zero, which they are anyway."""
+        value = self._constant(other)
+        return other is not None and not (isinstance(value, (int, float)) and value == 0) and value is not None
+
+    def _element(self, site: _Site, variables: Variables) -> str:
+        """The dtype, as source, that a stored value is to be made of first; empty where it has that already."""
+        facts = self._value_facts(site)
+        elements = {name.removeprefix("pointer<").partition(",")[0].rstrip(">") for name in self._dtypes(site.pointer)}
+        if all(isinstance(fact, TensorFact) and fact.shape and {fact.dtype} == elements for fact in facts):
+            return ""
+        start = site.address.start
+        if site.address.is_variable:
+            assert isinstance(start, ast.Name)
+            return f"{variables[start.id][0]}.dtype.element_ty"
+        parts = scalar_parts(self.body, start)
+        return f"{parts[0].id if parts is not None else f'({ast.unparse(start)})'}.dtype.element_ty"
+
+    def _narrow(self, terms: Sequence[Term]) -> None:
+        """Have terms in 32 bits that are not."""
+        for term in terms:
+            if self._dtypes(term.node) - {"int32"}:
+                self.found.narrowed[position_of(term.node)] = "gl.int32"
+
+    def _carry(self, name: str, values: Sequence[ast.expr]) -> None:
+        """A variable of pointers becomes one of offsets."""
+        found, body = self.found, self.body
+        for made in filter(None, (address(body, value) for value in values)):
+            parts = None if made.is_variable else scalar_parts(body, made.start)
+            if parts is not None and made.dropped is not None:
+                place, stays = parts[1] or made.dropped
+                found.sides[place] = stays
+                self._narrow(parts[2])
+            self._narrow(made.terms)
+        for definition in body.definitions[name]:
+            match definition.statement:
+                case ast.AugAssign(target=target, value=value) as summed:
+                    self._narrow([Term(value)])
+                    if begins_tensor(body, summed):
+                        found.begun[position_of(summed)] = name
+                    else:
+                        found.targets[position_of(target)] = found.reads[position_of(target)] = name
+                case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) as made_of:
+                    if makes_tensor(body, made_of):
+                        found.targets[position_of(target)] = name
+        for node in ast.walk(body.tree):
+            named = isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+            if named and isinstance(node, ast.Name) and pointer_kinds(body, node) == {"tensor"}:
+                found.reads[position_of(node)] = name
+
+
+def _signed(term: Term, reader: Reader) -> Interval:
+    value = reader.value(term.node)
+    return value.negated() if term.negative else value
+
+
+def _shown(interval: Interval) -> str:
+    return "anything" if interval.high == float("inf") else str(int(interval.high))

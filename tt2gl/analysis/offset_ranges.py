@@ -1,0 +1,400 @@
+"""Between which integers an index expression lies: intervals over the author's names, masks and program ids.
+
+The value of a pointer is its distance, in elements, from the argument that it starts from, so that an address and its
+offset are read by one rule. Integers are those of mathematics within the range of their type: the author's index
+arithmetic is taken not to overflow, as Triton takes it. What is not understood may be anything of its type.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+
+from tt2gl.analysis.facts import ConstFact, Fact, FunctionFact, FunctionFacts, TensorFact
+from tt2gl.analysis.statics import position_of
+from tt2gl.plan import Position
+
+Number = int | float
+"""An end of an interval: an integer, or an infinity."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The integers from `low` to `high`."""
+
+    low: Number = -math.inf
+    high: Number = math.inf
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has nothing: what is not reached, or not yet."""
+        return self.low > self.high
+
+    def union(self, other: Interval) -> Interval:
+        """The smallest interval around both."""
+        return Interval(min(self.low, other.low), max(self.high, other.high))
+
+    def within(self, other: Interval) -> Interval:
+        """What both have; this one where they share nothing, which is then never reached."""
+        made = Interval(max(self.low, other.low), min(self.high, other.high))
+        return made if made.low <= made.high else self
+
+    def plus(self, other: Interval) -> Interval:
+        """The interval of sums."""
+        if self.empty or other.empty:
+            return NOTHING
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def negated(self) -> Interval:
+        """The interval of opposites."""
+        return Interval(-self.high, -self.low)
+
+    def times(self, other: Interval) -> Interval:
+        """The interval of products; zero times infinity is zero."""
+        if self.empty or other.empty:
+            return NOTHING
+        ends = [0 if 0 in (a, b) else a * b for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Interval(min(ends), max(ends))
+
+
+ANY = Interval()
+NOTHING = Interval(math.inf, -math.inf)
+COUNT = Interval(0, 2**31 - 1)
+"""What a program id can be, and a parameter of 32 bits that is not negative."""
+
+_TYPES = {
+    **{f"int{bits}": Interval(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": Interval(0, 2**bits - 1) for bits in (8, 16, 32, 64)},
+    "int1": Interval(0, 1),
+}
+_SAME = {
+    "expand_dims", "broadcast_to", "broadcast", "reshape", "view", "trans", "permute", "ravel", "cast", "to",
+    "multiple_of", "max_contiguous", "max_constancy", "max", "min", "flip", "gather",
+}  # fmt: skip
+
+
+Maker: TypeAlias = "Callable[[Reader], Interval]"
+"""Reads what a definition gives its name."""
+
+
+@dataclass
+class Body:
+    """A function under the launches that reach it: its tree, what was said of it, and who calls it.
+
+    `parameters`: what is known of the kernel's own; `assumed`: what the launches say of them besides. `callers`: calls
+    of a helper, with the body that each stands in; `callees`: the helpers that a call reaches. `kernel`: the name of
+    one that it is, or is reached by.
+    """
+
+    tree: ast.FunctionDef
+    facts: list[FunctionFacts]
+    kernel: str = ""
+    parameters: dict[str, Interval] = field(default_factory=dict)
+    assumed: dict[str, Interval] = field(default_factory=dict)
+    callers: list[tuple[Body, ast.Call]] = field(default_factory=list)
+    callees: dict[Position, list[Body]] = field(default_factory=dict)
+    is_kernel: bool = True
+
+    def __post_init__(self) -> None:
+        self.definitions = _definitions(self.tree)
+        self.arguments = [each.arg for each in (*self.tree.args.posonlyargs, *self.tree.args.args)]
+        self.arguments += [each.arg for each in self.tree.args.kwonlyargs]
+
+    def said(self, node: ast.expr) -> list[Fact]:
+        """What was said of an expression under each launch that reaches it."""
+        at = position_of(node)
+        return [facts.expressions[at] for facts in self.facts if at in facts.expressions]
+
+    def callee(self, node: ast.expr) -> str:
+        """The function of Triton's that an expression names, without its module; empty for any other."""
+        names = {fact.name for fact in self.said(node) if isinstance(fact, FunctionFact) and fact.path is None}
+        name = names.pop() if len(names) == 1 else ""
+        return name.rpartition(".")[2] if name.startswith("triton.language.") else ""
+
+    def called(self, node: ast.Call) -> list[Body]:
+        """The jit functions that a call reaches."""
+        return list({id(body): body for body in self.callees.get(position_of(node), ())}.values())
+
+    def argument_of(self, name: str, call: ast.Call) -> ast.expr | None:
+        """What a call gives to one of this function's parameters."""
+        for keyword in call.keywords:
+            if keyword.arg == name:
+                return keyword.value
+        place = self.arguments.index(name)
+        given = call.args[place] if place < len(call.args) else None
+        return None if isinstance(given, ast.Starred) else given
+
+
+@dataclass(frozen=True)
+class Definition:
+    """How a name gets a value: `make` says what of, by the rules of a reader."""
+
+    statement: ast.AST
+    make: Maker
+
+
+@dataclass
+class Reader:
+    """Reads intervals in a body. `constraints`: what a mask says of expressions, by their text.
+
+    `assume`: parameters, each of a kernel, that are taken to be as under the launches.
+    """
+
+    body: Body
+    assume: Collection[tuple[str, str]] = ()
+    constraints: Mapping[str, Interval] = field(default_factory=dict)
+    known: dict[tuple[int, str], Interval] = field(default_factory=dict)
+
+    def value(self, node: ast.expr) -> Interval:
+        """The interval of an expression."""
+        facts = self.body.said(node)
+        constants = [fact.value for fact in facts if isinstance(fact, ConstFact)]
+        if facts and len(constants) == len(facts) and all(isinstance(value, int) for value in constants):
+            return Interval(min(constants), max(constants))
+        made = self._made(node)
+        types = [_TYPES.get(fact.dtype, ANY) for fact in facts if isinstance(fact, TensorFact) and not fact.is_pointer]
+        for kind in types[:1]:
+            made = made.within(_union([kind, *types[1:]]))
+        limit = self.constraints.get(plain_text(node))
+        return made if limit is None else made.within(limit)
+
+    def _made(self, node: ast.expr) -> Interval:
+        match node:
+            case ast.Constant(value=int() as number):
+                return Interval(int(number), int(number))
+            case ast.Name(id=name):
+                return self.named(name)
+            case ast.BinOp(left=left, op=op, right=right):
+                made = _combined(op, self.value(left), self.value(right))
+                return made.within(Interval(low=0)) if self._counts_down(node) else made
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.value(operand).negated()
+            case ast.IfExp(body=first, orelse=second):
+                return self.value(first).union(self.value(second))
+            case ast.Compare():
+                return Interval(0, 1)
+            case ast.Subscript(value=inner) if only_adds_dims(node):
+                return self.value(inner)
+            case ast.Call():
+                return self._call(node)
+        return ANY
+
+    def _call(self, node: ast.Call) -> Interval:
+        if bodies := self.body.called(node):
+            return _union([self._returned(body, None) for body in bodies])
+        name = self.body.callee(node.func)
+        places = list(node.args)
+        if isinstance(node.func, ast.Attribute) and any(isinstance(each, TensorFact) for each in self._receiver(node)):
+            name, places = node.func.attr, [node.func.value, *places]
+        elif isinstance(node.func, ast.Name) and not name and node.func.id in ("min", "max"):
+            name = f"{node.func.id}imum"
+        given = [self.value(place) for place in places if not isinstance(place, ast.Starred)]
+        match name:
+            case "program_id":
+                return COUNT
+            case "num_programs":
+                return Interval(1, COUNT.high)
+            case "arange" if len(given) == 2:
+                return Interval(given[0].low, given[1].high - 1)
+            case "zeros" | "zeros_like":
+                return Interval(0, 0)
+            case "full" if len(given) > 1:
+                return given[1]
+            case "where" if len(given) == 3:
+                return given[1].union(given[2])
+            case "minimum" if len(given) == 2:
+                return Interval(min(given[0].low, given[1].low), min(given[0].high, given[1].high))
+            case "maximum" if len(given) == 2:
+                return Interval(max(given[0].low, given[1].low), max(given[0].high, given[1].high))
+            case "cdiv" if len(given) == 2 and given[0].low >= 0 and given[1].low >= 1:
+                return Interval(0, given[0].high)
+            case _ if name in _SAME and given:
+                return given[0]
+        return ANY
+
+    def _counts_down(self, node: ast.BinOp) -> bool:
+        """Whether it is `n - 1 - i`, of the variable of a loop up to `n`."""
+        if not isinstance(node.op, ast.Sub) or not isinstance(node.right, ast.Name):
+            return False
+        made = [each.statement for each in self.body.definitions.get(node.right.id, ())]
+        if len(made) != 1 or not isinstance(made[0], ast.For) or not isinstance(made[0].iter, ast.Call):
+            return False
+        given = made[0].iter.args
+        stop = given[0] if len(given) == 1 else given[1] if len(given) == 2 else None
+        if stop is None or ast.unparse(node.left) != f"{ast.unparse(stop)} - 1":
+            return False
+        names = [part.id for part in ast.walk(stop) if isinstance(part, ast.Name)]
+        return all(len(self.body.definitions.get(name, ())) + (name in self.body.arguments) <= 1 for name in names)
+
+    def _receiver(self, node: ast.Call) -> list[Fact]:
+        """What was said of the value whose method a call may be of."""
+        return self.body.said(node.func.value) if isinstance(node.func, ast.Attribute) else []
+
+    def _returned(self, body: Body, place: int | None) -> Interval:
+        """What a helper returns; of a tuple, the element at a place."""
+        key = (id(body), f"return {place}")
+        if key in self.known:
+            return self.known[key]
+        self.known[key] = ANY
+        inner = Reader(body, self.assume, {}, self.known)
+        values = [node.value for node in ast.walk(body.tree) if isinstance(node, ast.Return)]
+        found: list[Interval] = []
+        for value in values:
+            if place is not None:
+                value = value.elts[place] if isinstance(value, ast.Tuple) and place < len(value.elts) else None
+            found.append(ANY if value is None else inner.value(value))
+        self.known[key] = _union(found)
+        return self.known[key]
+
+    def element(self, node: ast.expr, place: int) -> Interval:
+        """An element of what an expression unpacks to."""
+        if isinstance(node, ast.Tuple):
+            return self.value(node.elts[place]) if place < len(node.elts) else ANY
+        if isinstance(node, ast.Call):
+            if bodies := self.body.called(node):
+                return _union([self._returned(body, place) for body in bodies])
+            if self.body.callee(node.func) == "swizzle2d":
+                return COUNT
+        return ANY
+
+    def named(self, name: str) -> Interval:
+        """A name's interval, whatever statement gave it its value; loops widen it until it holds."""
+        key = (id(self.body), name)
+        if key in self.known:
+            return self.known[key]
+        makers = self.body.definitions.get(name, [])
+        start = [self._parameter(name)] if name in self.body.arguments else []
+        if not makers:
+            return start[0] if start else ANY
+        inside = Reader(self.body, self.assume, {}, dict(self.known))
+        current = start[0] if start else NOTHING
+        for turn in range(4):
+            inside.known = {**self.known, key: current}
+            made = _union([current, *(maker.make(inside) for maker in makers)])
+            if made == current:
+                break
+            if turn:
+                made = Interval(
+                    current.low if made.low >= current.low else -math.inf,
+                    current.high if made.high <= current.high else math.inf,
+                )
+            current = made
+        self.known[key] = current
+        return current
+
+    def _parameter(self, name: str) -> Interval:
+        body = self.body
+        if body.is_kernel:
+            known = body.parameters.get(name, ANY)
+            return known.within(body.assumed.get(name, ANY)) if (body.kernel, name) in self.assume else known
+        found: list[Interval] = []
+        for caller, call in body.callers:
+            argument = body.argument_of(name, call)
+            outer = Reader(caller, self.assume, {}, self.known)
+            found.append(ANY if argument is None else outer.value(argument))
+        return _union(found) if found else ANY
+
+
+def _union(intervals: Sequence[Interval]) -> Interval:
+    made = intervals[0] if intervals else ANY
+    for other in intervals[1:]:
+        made = made.union(other)
+    return made
+
+
+def _combined(op: ast.operator, left: Interval, right: Interval) -> Interval:
+    if left.empty or right.empty:
+        return NOTHING
+    match op:
+        case ast.Add():
+            return left.plus(right)
+        case ast.Sub():
+            return left.plus(right.negated())
+        case ast.Mult():
+            return left.times(right)
+        case ast.FloorDiv() if left.low >= 0 and right.low >= 1:
+            low = 0 if math.isinf(right.high) else left.low // right.high
+            return Interval(low, left.high if math.isinf(left.high) else left.high // right.low)
+        case ast.Mod() if left.low >= 0 and right.low >= 1:
+            return Interval(0, min(left.high, right.high - 1))
+        case ast.BitAnd() if left.low >= 0 or right.low >= 0:
+            return Interval(0, min(each.high for each in (left, right) if each.low >= 0))
+        case ast.BitOr() | ast.BitXor() if left.low >= 0 and right.low >= 0:
+            top = max(left.high, right.high)
+            return Interval(0, top if math.isinf(top) else 2 ** int(top).bit_length() - 1)
+        case ast.LShift() if left.low >= 0 and 0 <= right.low <= right.high < 64:
+            return left.times(Interval(2 ** int(right.low), 2 ** int(right.high)))
+        case ast.RShift() if left.low >= 0 and right.low >= 0:
+            return Interval(0, left.high)
+    return ANY
+
+
+def only_adds_dims(node: ast.Subscript) -> bool:
+    """Whether an index is of colons and None alone: `x[:, None]`."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return all(isinstance(part, ast.Slice) or isinstance(part, ast.Constant) and part.value is None for part in parts)
+
+
+def plain_text(node: ast.expr) -> str:
+    """An expression's text, however its dimensions are arranged."""
+    while isinstance(node, ast.Subscript) and only_adds_dims(node):
+        node = node.value
+    return ast.unparse(node)
+
+
+def _definitions(tree: ast.FunctionDef) -> dict[str, list[Definition]]:
+    """Every way that each name of a function gets a value."""
+    found: dict[str, list[Definition]] = {}
+    for node in ast.walk(tree):
+        for name, make in _bound(node):
+            found.setdefault(name, []).append(Definition(node, make))
+    return found
+
+
+def _bound(node: ast.AST) -> Iterator[tuple[str, Maker]]:
+    """The names that a statement gives values to, and how those are read."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield from _targets(target, value)
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, partial(Reader.value, node=value)
+        case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
+            yield name, partial(_added, name=name, op=op, value=value)
+        case ast.For(target=ast.Name(id=name), iter=ast.Call() as call):
+            yield name, partial(_counted, call=call)
+        case ast.For(target=target) | ast.NamedExpr(target=target):
+            for part in ast.walk(target):
+                if isinstance(part, ast.Name):
+                    yield part.id, _anything
+
+
+def _targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Maker]]:
+    if isinstance(target, ast.Name):
+        yield target.id, partial(Reader.value, node=value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for place, part in enumerate(target.elts):
+            if isinstance(part, ast.Name):
+                yield part.id, partial(Reader.element, node=value, place=place)
+
+
+def _added(reader: Reader, name: str, op: ast.operator, value: ast.expr) -> Interval:
+    return _combined(op, reader.named(name), reader.value(value))
+
+
+def _anything(_: Reader) -> Interval:
+    return ANY
+
+
+def _counted(reader: Reader, call: ast.Call) -> Interval:
+    """The variable of a loop over a range that counts up."""
+    given = [reader.value(argument) for argument in call.args]
+    start, stop = (Interval(0, 0), given[0]) if len(given) == 1 else given[:2] if len(given) > 1 else (ANY, ANY)
+    step = given[2] if len(given) > 2 else Interval(1, 1)
+    if start.empty or stop.empty or step.empty:
+        return NOTHING
+    return ANY if step.low < 1 else Interval(start.low, max(stop.high - 1, start.low))

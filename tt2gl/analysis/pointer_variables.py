@@ -1,0 +1,104 @@
+"""Variables that hold tensors of pointers, and could hold offsets from one scalar pointer.
+
+    a_ptrs = a_ptr + offs_m[:, None] * stride + offs_k[None, :]
+    for k in range(0, K, BLOCK):
+        a = tl.load(a_ptrs)
+        a_ptrs += BLOCK
+
+`a_ptrs` can: all its definitions start from `a_ptr`, which stays the same, and it is read in addresses alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeAlias
+
+from tt2gl.analysis.addresses import (
+    Address,
+    address,
+    begins_tensor,
+    makes_tensor,
+    pointer_kinds,
+    scalar_parts,
+    stays_the_same,
+)
+from tt2gl.analysis.offset_ranges import Body
+
+Variables: TypeAlias = Mapping[str, tuple[str, list[ast.expr]]]
+"""Variables by name: the scalar pointer that each starts from, and the values that it is given."""
+
+
+def pointer_variables(body: Body, accesses: Iterable[Address], among: Collection[str] | None) -> Variables:
+    """The variables of a function that could hold offsets, of those in `among` (None: of all)."""
+    names = {
+        name
+        for name, definitions in body.definitions.items()
+        if (among is None or name in among) and any(makes_tensor(body, each.statement) for each in definitions)
+    }
+    accesses = list(accesses)
+    while True:
+        known = {name: found for name in sorted(names) if (found := _defined(body, name, names)) is not None}
+        kept = {name: found for name, found in known.items() if _only_in_addresses(body, name, known, accesses)}
+        if kept.keys() == names:
+            return kept
+        names = set(kept)
+
+
+def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[ast.expr]] | None:
+    """The one scalar pointer that all definitions of a variable start from, and their values."""
+    starts: set[str] = set()
+    values: list[ast.expr] = []
+    lines: list[int] = []
+    for definition in body.definitions[name]:
+        match definition.statement:
+            case statement if not makes_tensor(body, statement):
+                starts.add(name)  # the scalar pointer that it is made of, or another use of the name
+            case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
+                values.append(value)
+                lines.append(value.lineno)
+            case ast.AugAssign(op=ast.Add()) as begun if begins_tensor(body, begun):
+                starts.add(name)
+                lines.append(begun.lineno)
+            case ast.AugAssign(target=target, op=ast.Add() | ast.Sub()) if pointer_kinds(body, target) == {"tensor"}:
+                pass
+            case _:
+                return None
+    for value in values:
+        start = _start(body, value, name, names)
+        if start is None:
+            return None
+        starts |= start
+    base = starts.pop() if len(starts) == 1 else None
+    return (base, values) if base is not None and lines and stays_the_same(body, base, min(lines)) else None
+
+
+def _start(body: Body, value: ast.expr, name: str, names: Collection[str]) -> set[str] | None:
+    """The scalar pointer that a value starts from; none where it is made of the variable itself."""
+    made = address(body, value)
+    if made is None:
+        return None
+    if not made.is_variable:
+        parts = scalar_parts(body, made.start)
+        return {parts[0].id} if parts is not None else None
+    assert isinstance(made.start, ast.Name)
+    other = made.start.id
+    if other == name:
+        return set()
+    inner = _defined(body, other, set(names) - {name}) if other in names else None
+    return {inner[0]} if inner is not None else None
+
+
+def _only_in_addresses(body: Body, name: str, known: Variables, accesses: Iterable[Address]) -> bool:
+    """Whether a variable is read in addresses only: of accesses, and of variables that can hold offsets."""
+    values = [value for _, made in known.values() for value in made]
+    starts = [*accesses, *filter(None, (address(body, value) for value in values))]
+    expected = {id(made.start) for made in starts if made.is_variable}
+    return all(
+        id(node) in expected or pointer_kinds(body, node) == {"scalar"}
+        for node in ast.walk(body.tree)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    )
+
+
+__all__ = ["Variables", "pointer_variables"]

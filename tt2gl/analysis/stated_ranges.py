@@ -1,0 +1,69 @@
+"""What masks and `tl.assume` state of index expressions."""
+
+from __future__ import annotations
+
+import ast
+
+from tt2gl.analysis.offset_ranges import ANY, Body, Interval, Reader, only_adds_dims, plain_text
+
+
+def constraints_of(mask: ast.expr | None, body: Body) -> dict[str, Interval]:
+    """What holds of expressions where a mask does, of names that have one definition."""
+    found: dict[str, Interval] = {}
+
+    def once(name: str) -> bool:
+        return len(body.definitions.get(name, ())) + (name in body.arguments) == 1
+
+    def visit(node: ast.expr) -> None:
+        match node:
+            case ast.BinOp(op=ast.BitAnd(), left=left, right=right):
+                visit(left)
+                visit(right)
+            case ast.Subscript(value=inner) if only_adds_dims(node):
+                visit(inner)
+            case ast.Name(id=name) if once(name):
+                match [each.statement for each in body.definitions.get(name, ())]:
+                    case [ast.Assign(targets=[ast.Name()], value=value)]:
+                        visit(value)
+            case ast.Compare(left=left, ops=ops, comparators=right):
+                sides = [left, *right]
+                for place, op in enumerate(ops):
+                    compared(sides[place], op, sides[place + 1])
+
+    def compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> None:
+        names = {part.id for side in (left, right) for part in ast.walk(side) if isinstance(part, ast.Name)}
+        if not all(once(name) for name in names if name in body.definitions):
+            return
+        reader = Reader(body)
+        low, high = reader.value(right), reader.value(left)
+        match op:
+            case ast.GtE() | ast.Gt():
+                strict = isinstance(op, ast.Gt)
+                note(left, Interval(low=low.low + strict))
+                note(right, Interval(high=high.high - strict))
+            case ast.Lt() | ast.LtE():
+                strict = isinstance(op, ast.Lt)
+                note(left, Interval(high=low.high - strict))
+                note(right, Interval(low=high.low + strict))
+            case ast.Eq():
+                note(left, low)
+
+    def note(node: ast.expr, interval: Interval) -> None:
+        key = plain_text(node)
+        found[key] = found.get(key, ANY).within(interval)
+
+    if mask is not None:
+        visit(mask)
+    return found
+
+
+def assumed_ranges(body: Body) -> dict[str, Interval]:
+    """The ranges of a kernel's parameters that its `tl.assume` states."""
+    stated: dict[str, Interval] = {}
+    # What is assumed in a branch need not hold outside of it.
+    for node in (each.value for each in body.tree.body if isinstance(each, ast.Expr)):
+        if isinstance(node, ast.Call) and node.args and body.callee(node.func) == "assume":
+            for name, interval in constraints_of(node.args[0], body).items():
+                if name in body.arguments and name not in body.definitions:
+                    stated[name] = stated.get(name, ANY).within(interval)
+    return stated

@@ -1,0 +1,79 @@
+"""Buffer operations in the plans of a file: what its kernels and their launches say, asked of `analysis.buffer_ops`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tt2gl.analysis.bodies import Reached, bodies_of
+from tt2gl.analysis.buffer_edits import Refused, with_buffers
+from tt2gl.analysis.buffer_ops import BufferOps, Sizes
+from tt2gl.analysis.kernel import parsed
+from tt2gl.diagnostics import Diagnostic, Severity
+from tt2gl.kernel_state import Kernel
+from tt2gl.launches import TensorArg
+from tt2gl.pipelining.direct import takes_offsets
+from tt2gl.plan import FunctionPlan, Position
+from tt2gl.targets import Target
+from tt2gl.verify.compile import tensor_bytes
+
+_HINT = "A plain access is right for any size; see the page of this code."
+
+
+def buffered(plans: Sequence[FunctionPlan], kernels: Sequence[Kernel], target: Target) -> list[FunctionPlan]:
+    """The plans with buffer operations where they are proven to be right; the kernels are told where they are not."""
+    reached = [
+        Reached(
+            kernel.function.name,
+            parsed(kernel.slice),
+            [*((kernel.launches[index], facts) for index, facts in kernel.facts.items()), *kernel.turned],
+        )
+        for kernel in kernels
+        if kernel.slice is not None
+    ]
+    bodies, sizes = bodies_of(reached), Sizes(_sizes(kernels))
+    made: list[FunctionPlan] = []
+    for plan in plans:
+        body = bodies.get((plan.path, plan.line))
+        if body is None:
+            made.append(plan)
+            continue
+        found = BufferOps(body, sizes, target.buffers, target.buffer_atomics, _in_rings(plan)).decide()
+        made.append(with_buffers(plan, found, body.tree))
+        for kernel in kernels:
+            if any(
+                (f.path, f.line) == (plan.path, plan.line) for s in kernel.facts.values() for f in s.functions.values()
+            ):
+                _tell(kernel, plan, found.refused)
+    return made
+
+
+def _sizes(kernels: Sequence[Kernel]) -> Mapping[tuple[str, str], int | None]:
+    """The bytes of the largest tensor that launches give to each parameter, None where one does not say."""
+    made: dict[tuple[str, str], int | None] = {}
+    for kernel in kernels:
+        for launch in kernel.launches:
+            for name, kind in launch.signature.items():
+                if kind.startswith("*"):
+                    key, given = (kernel.function.name, name), (launch.args or {}).get(name)
+                    size = tensor_bytes(given) if isinstance(given, TensorArg) else None
+                    known = made.get(key, 0)
+                    made[key] = None if size is None or known is None else max(size, known)
+    return made
+
+
+def _in_rings(plan: FunctionPlan) -> set[Position]:
+    """The loads that go through shared memory ahead of their use, other than by copies that take offsets."""
+    every = [plan.edits, *(copy for copies in plan.copies.values() for copy in copies)]
+    by_offsets = {ring.name for ring in plan.rings if takes_offsets(ring.direct)}
+    return {position for edits in every for position, (ring, _) in edits.staged.items() if ring not in by_offsets}
+
+
+def _tell(kernel: Kernel, plan: FunctionPlan, refused: Sequence[Refused]) -> None:
+    """Say which accesses stay plain, and why."""
+    own = Path(plan.path).resolve() == Path(kernel.function.path).resolve()
+    for each in refused:
+        at = (str(kernel.function.path) if own else plan.path, *each.position[:2])
+        told = Diagnostic("TTG340", Severity.NOTE, *at, f"This access is by no buffer operation: {each.reason}.", _HINT)
+        if told not in kernel.diagnostics:
+            kernel.diagnostics.append(told)

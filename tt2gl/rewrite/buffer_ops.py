@@ -1,0 +1,90 @@
+"""Rule `buffer_ops`: an access by a buffer operation takes a scalar pointer and offsets of 32 bits.
+
+x = tl.load(x_ptr + cols.to(tl.int64), mask=cols < n, other=0.0)                          # before
+tl.store(y_ptr + cols, x + 1, mask=cols < n)
+
+x = gl.amd.cdna3.buffer_load(x_ptr, cols.to(gl.int64).to(gl.int32), mask=cols < n)        # after
+gl.amd.cdna3.buffer_store(gl.cast(x + 1, y_ptr.dtype.element_ty), y_ptr, cols, mask=cols < n)
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tt2gl.plan import BufferAccess
+from tt2gl.rewrite.build import bare, expression
+from tt2gl.rewrite.dots import argument
+
+_RUN_TIME = (cst.Call, cst.Subscript)
+
+
+def one_side(node: cst.BaseExpression, stays: str) -> cst.BaseExpression:
+    """A sum without the scalar pointer on its other side; what stays keeps the sum's parentheses."""
+    if not isinstance(node, cst.BinaryOperation):
+        return node
+    kept = node.left if stays == "left" else node.right
+    return kept if kept.lpar or not node.lpar else kept.with_changes(lpar=node.lpar, rpar=node.rpar)
+
+
+def narrowed(node: cst.BaseExpression, dtype: str) -> cst.BaseExpression:
+    """A term of an offset in as many bits as that has."""
+    return _cast(node, dtype, isinstance(node, _RUN_TIME))
+
+
+def _cast(node: cst.BaseExpression, dtype: str, method: bool) -> cst.BaseExpression:
+    """A value of another dtype; what may be a constant of the compilation has no methods."""
+    if method and (isinstance(node, (*_RUN_TIME, cst.Name, cst.Attribute)) or node.lpar):
+        return cst.Call(cst.Attribute(node, cst.Name("to")), [cst.Arg(expression(dtype))])
+    return cst.Call(expression("gl.cast"), [cst.Arg(bare(node)), cst.Arg(expression(dtype))])
+
+
+def by_buffer(node: cst.Call, access: BufferAccess, base: cst.BaseExpression) -> cst.Call:
+    """A load, store or atomic by a buffer operation; its address is an offset already."""
+    offset = argument(node, "pointer", 0)
+    assert offset is not None
+    arguments: list[tuple[str, cst.BaseExpression]] = [("", base), ("", offset)]
+    kind = access.function.rpartition(".buffer_")[2]
+    if kind == "load":
+        given = [("mask", "mask", 1), ("other", "other", 2), ("cache", "cache_modifier", 5)]
+    elif kind == "store":
+        arguments.insert(0, ("", _stored(node, "value", access)))
+        given = [("mask", "mask", 2), ("cache", "cache_modifier", 4)]
+    else:
+        arguments.append(("", _stored(node, "val", access)))
+        given = [("mask", "mask", 2), ("sem", "sem", 3), ("scope", "scope", 4)]
+    for name, authors, place in given:
+        value = argument(node, authors, place)
+        left_out = name == "mask" and not access.masked or name == "other" and not access.keeps_other
+        if value is not None and not left_out and not (isinstance(value, cst.Name) and value.value == "None"):
+            arguments.append((name, value))
+    return node.with_changes(func=expression(access.function), args=_spaced(node, arguments))
+
+
+def in_ring(node: cst.Call) -> cst.Call:
+    """A load by a buffer operation whose tile goes through a ring: its pipeline asks for offsets and hints by name."""
+    pointer, offsets, *others = node.args
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    made = [offsets.with_changes(keyword=cst.Name("offsets"), equal=equal)]
+    for each in others:
+        is_hint = each.keyword is not None and each.keyword.value == "cache"
+        made.append(each.with_changes(keyword=cst.Name("cache_modifier")) if is_hint else each)
+    return node.with_changes(args=[pointer, *made])
+
+
+def _stored(node: cst.Call, name: str, access: BufferAccess) -> cst.BaseExpression:
+    value = argument(node, name, 1)
+    assert value is not None
+    return _cast(value, access.element, not access.constant) if access.element else value
+
+
+def _spaced(node: cst.Call, arguments: list[tuple[str, cst.BaseExpression]]) -> list[cst.Arg]:
+    """Arguments, those with a name by it, broken as the author broke the call's."""
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    commas = [each.comma for each in node.args[:-1] if isinstance(each.comma, cst.Comma)]
+    comma = commas[0] if commas else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    last = node.args[-1].comma if node.args else cst.MaybeSentinel.DEFAULT
+    made = [
+        cst.Arg(bare(value), keyword=cst.Name(name), equal=equal) if name else cst.Arg(bare(value))
+        for name, value in arguments
+    ]
+    return [*(each.with_changes(comma=comma) for each in made[:-1]), made[-1].with_changes(comma=last)]
