@@ -38,7 +38,7 @@ def matmul(buffers: int) -> suite.Case:
     [
         (None, None, "", []),
         (None, None, "more", ["mask=more"]),
-        ("m", None, "", ["mask=m", "other=0"]),
+        ("m", None, "", ["mask=m", "other=0.0"]),
         ("m", "o", "more", ["o", "mask=m & more"]),
     ],
 )

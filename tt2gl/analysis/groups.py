@@ -56,6 +56,13 @@ def _laid_out(ring: RingFact) -> str:
     return str(ring.layout.name) if ring.in_place else f"{ring.layout.name} loaded"
 
 
+def _copied_directly(facts: LaunchFacts) -> Traits:
+    """How tiles lie that waves copy to LDS, one after the other: loads of other places may share their rings."""
+    rings = facts.lowered.rings
+    said = ", ".join(_laid_out(rings[chain]) for chain in sorted(rings) if rings[chain].direct)
+    return {(): said} if said else {}
+
+
 def _how(dot: DotFact) -> str:
     places = ("memory" if operand.in_memory else "registers" for operand in (dot.a, dot.b))
     return " ".join((dot.instruction, *places))
@@ -70,7 +77,7 @@ def grouped(facts: Sequence[LaunchFacts]) -> list[list[int]]:
     """Launches by index, in groups that one text can serve; the fastest instructions first."""
     made: list[tuple[Traits, list[int]]] = []
     for index, launch in enumerate(facts):
-        own = traits(launch)
+        own = {**traits(launch), **_copied_directly(launch)}
         known = next((group for group in made if alike(group[0], own)), None)
         if known is None:
             made.append((own, [index]))

@@ -53,7 +53,7 @@ def direct_copy(target: str, load: Load, exists: str) -> list[str]:
     if exists or load.mask is not None:
         arguments.append(f"mask={conjunction(load.mask, exists) if exists else load.mask}")
     if load.mask is not None and load.offsets is None:
-        arguments.append("other=0")
+        arguments.append("other=0.0")
     return [*arguments, *(f"{option}={value}" for option, value in load.options if option == _PASSED_ON)]
 
 
