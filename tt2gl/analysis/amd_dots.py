@@ -11,6 +11,8 @@ from tt2gl.ir.attributes import DialectAttr
 from tt2gl.ir.operations import Operation
 from tt2gl.ir.types import TensorType
 
+_PRODUCTS = ("ttg.amd_mfma", "ttg.amd_wmma")
+_STORES = {"tt.store": 1, "amdg.buffer_store": 0, "amdgpu.buffer_store": 0}
 _TF32 = 0
 _UNSCALED = 3
 
@@ -22,11 +24,20 @@ def amd_instruction(dot: Operation) -> Instruction | None:
     if not isinstance(encoding, DialectAttr) or not isinstance(first, TensorType):
         return None
     is_scaled = dot.name == "tt.dot_scaled"
+    if encoding.name not in _PRODUCTS:
+        return None
     if encoding.name == "ttg.amd_wmma":
         return None if is_scaled else "wmma"
-    if encoding.name != "ttg.amd_mfma":
-        return None
     if is_scaled:
         return "mfma_f8f6f4" if len(dot.operands) == _UNSCALED else None
     is_tf32 = str(first.element) == "f32" and dot.attributes.get("inputPrecision") == _TF32
     return "mfma_tf32" if is_tf32 else "mfma"
+
+
+def stored_layout(store: Operation) -> DialectAttr | None:
+    """The layout of a value that is stored as a product leaves it, or nearly; None for other operations and values."""
+    place = _STORES.get(store.name)
+    kind = store.operands[place].type if place is not None else None
+    encoding = kind.encoding if isinstance(kind, TensorType) else None
+    known = isinstance(encoding, DialectAttr) and encoding.name in _PRODUCTS
+    return encoding if known else None

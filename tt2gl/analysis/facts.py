@@ -161,7 +161,7 @@ class Lowered:
 
     `specialised`: the loops, by file, line and column, of which Triton gives each part (copies, products, the rest) to
     warps of its own. `inferred`: whether a reshape, transposition or split has the layout that follows from that of
-    its operand, a product.
+    its operand, a product. `stores`: the layout of a stored value that has a product's, or one that is made of it.
     """
 
     dots: dict[CallChain, DotFact] = field(default_factory=dict)
@@ -169,6 +169,7 @@ class Lowered:
     descriptors: dict[CallChain, DescriptorFact] = field(default_factory=dict)
     specialised: tuple[tuple[str, int, int], ...] = ()
     inferred: dict[CallChain, bool] = field(default_factory=dict)
+    stores: dict[CallChain, DialectAttr] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

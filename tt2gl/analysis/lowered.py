@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tt2gl.analysis.amd_dots import amd_instruction
+from tt2gl.analysis.amd_dots import amd_instruction, stored_layout
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
 from tt2gl.analysis.tma_facts import TMA_LOAD, descriptor_fact, taken_in_place, tma_ring
@@ -39,6 +39,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     rings: dict[CallChain, RingFact] = {}
     descriptors: dict[CallChain, DescriptorFact] = {}
     inferred: dict[CallChain, bool] = {}
+    stores: dict[CallChain, DialectAttr] = {}
     in_place = taken_in_place(module, made)
     chip = _chip(module)
     for operation in module.kernel.walk():
@@ -57,10 +58,12 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
             rings.setdefault(_chain(operation.location, author_file), ring)
         elif (descriptor := descriptor_fact(operation)) is not None:
             descriptors.setdefault(_chain(operation.location, author_file), descriptor)
+        elif (stored := stored_layout(operation)) is not None:
+            stores.setdefault(_chain(operation.location, author_file), stored)
         elif operation.name in _RESHAPES and (encoding := _layout(operation.results[0].type)) is not None:
             chain = _chain(operation.location, author_file)
             inferred[chain] = encoding.name == "ttg.linear" and inferred.get(chain, True)
-    return Lowered(dots, rings, descriptors, inferred=inferred)
+    return Lowered(dots, rings, descriptors, inferred=inferred, stores=stores)
 
 
 def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:

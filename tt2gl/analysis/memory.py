@@ -70,6 +70,7 @@ class _Candidate:
     accesses: dict[int, Access]
     shapes: dict[int, tuple[int, ...]]
     anchored: dict[int, bool]
+    products: set[int]
 
 
 class Classes:
@@ -81,6 +82,9 @@ class Classes:
         self.by_chain: dict[CallChain, LayoutClass] = {}
         self.anchored: set[CallChain] = set()
         for candidate in self._candidates():
+            if 2 * len(candidate.products) > len(candidate.shapes):
+                # Stored as it comes from a product, it takes that's layout.
+                continue
             made = self._class_for(candidate)
             self.by_chain[candidate.chain] = made
             if 2 * sum(candidate.anchored.values()) >= len(candidate.anchored):
@@ -111,8 +115,10 @@ class Classes:
                     continue
                 known = found.get(node.chain)
                 if known is None:
-                    known = found[node.chain] = _Candidate(node.chain, (), node.pointer, {}, {}, {})
+                    known = found[node.chain] = _Candidate(node.chain, (), node.pointer, {}, {}, {}, set())
                 known.shapes[index] = node.shape
+                if node.chain in scene.facts.lowered.stores:
+                    known.products.add(index)
                 known.anchored[index] = node.elements >= scene.threads
                 if (access := scene.facts.accesses.get(node.chain)) is not None:
                     known.accesses[index] = access

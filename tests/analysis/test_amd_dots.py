@@ -1,0 +1,67 @@
+"""AMD's instructions are read off operations, and which values are stored as a product leaves them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt2gl.analysis.amd_dots import amd_instruction, stored_layout
+from tt2gl.analysis.lowered import lowered_facts
+from tt2gl.ir.operations import Operation
+from tt2gl.ir.parser import parse_module
+
+TEXT = """
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#mfma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 4], isTransposed = true}>
+#wmma = #ttg.amd_wmma<{version = 2, isTranspose = true, ctaLayout = {warp = [[0, 1], [1, 0]]}}>
+"builtin.module"() ({
+  "tt.func"() <{function_type = () -> (), sym_name = "k", sym_visibility = "public"}> ({
+    %a, %b, %c, %p = "x.make"() : () -> (tensor<64x64xIN, #LAYOUT>, tensor<64x64xIN, #LAYOUT>,
+        tensor<64x64xf32, #LAYOUT>, tensor<64x64x!tt.ptr<f32>, #LAYOUT>)
+    %d = "NAME"(OPERANDS) <{inputPrecision = PRECISION : i32}> : (TYPES) -> tensor<64x64xf32, #LAYOUT>
+    "tt.store"(%p, %d) : (tensor<64x64x!tt.ptr<f32>, #LAYOUT>, tensor<64x64xf32, #LAYOUT>) -> ()
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+
+
+def operations(layout: str, element: str = "f16", name: str = "tt.dot", precision: int = 2, scales: int = 0) -> str:
+    given = ", ".join(["%a", "%b", "%c", *["%a"] * scales])
+    tile = f"tensor<64x64x{element}, #LAYOUT>"
+    types = ", ".join([tile, tile, "tensor<64x64xf32, #LAYOUT>", *[tile] * scales])
+    text = TEXT.replace("OPERANDS", given).replace("TYPES", types).replace("NAME", name)
+    return text.replace("PRECISION", str(precision)).replace("IN, ", f"{element}, ").replace("#LAYOUT", f"#{layout}")
+
+
+def first(text: str, name: str) -> Operation:
+    return next(each for each in parse_module(text).kernel.walk() if each.name == name)
+
+
+@pytest.mark.parametrize(
+    ("layout", "element", "precision", "expected"),
+    [
+        ("blocked", "f32", 0, None),
+        ("mfma", "f16", 0, "mfma"),
+        ("mfma", "f32", 2, "mfma"),
+        ("mfma", "f32", 0, "mfma_tf32"),
+        ("wmma", "bf16", 2, "wmma"),
+    ],
+)
+def test_the_instruction_of_a_dot(layout: str, element: str, precision: int, expected: str | None) -> None:
+    assert amd_instruction(first(operations(layout, element, precision=precision), "tt.dot")) == expected
+
+
+def test_bytes_without_scales_are_multiplied_by_the_instruction_of_scaled_ones() -> None:
+    name = "tt.dot_scaled"
+    assert amd_instruction(first(operations("mfma", "f8E5M2", name), name)) == "mfma_f8f6f4"
+    assert amd_instruction(first(operations("blocked", "f8E5M2", name), name)) is None
+
+
+def test_what_is_stored_as_it_comes_from_a_product_is_told() -> None:
+    assert stored_layout(first(operations("blocked"), "tt.store")) is None
+    found = stored_layout(first(operations("mfma"), "tt.store"))
+    assert found is not None
+    assert found.name == "ttg.amd_mfma"
+    facts = lowered_facts(parse_module(operations("wmma")), lambda file: file)
+    assert [layout.name for layout in facts.stores.values()] == ["ttg.amd_wmma"]
+    assert [fact.instruction for fact in facts.dots.values()] == ["wmma"]
