@@ -26,7 +26,8 @@ def buffered(plans: Sequence[FunctionPlan], kernels: Sequence[Kernel], target: T
         Reached(
             kernel.function.name,
             parsed(kernel.slice),
-            [*((kernel.launches[index], facts) for index, facts in kernel.facts.items()), *kernel.turned],
+            kernel.launches,
+            [*kernel.facts.values(), *(facts for _, facts in kernel.turned)],
         )
         for kernel in kernels
         if kernel.slice is not None
@@ -65,7 +66,7 @@ def _sizes(kernels: Sequence[Kernel]) -> Mapping[tuple[str, str], int | None]:
 def _in_rings(plan: FunctionPlan) -> set[Position]:
     """The loads that go through shared memory ahead of their use, other than by copies that take offsets."""
     every = [plan.edits, *(copy for copies in plan.copies.values() for copy in copies)]
-    by_offsets = {ring.name for ring in plan.rings if takes_offsets(ring.direct)}
+    by_offsets = {ring.name for ring in plan.rings if ring.registers or takes_offsets(ring.direct)}
     return {position for edits in every for position, (ring, _) in edits.staged.items() if ring not in by_offsets}
 
 

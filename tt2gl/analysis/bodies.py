@@ -16,18 +16,19 @@ from tt2gl.launches import Launch
 
 @dataclass(frozen=True)
 class Reached:
-    """A kernel: its name, its slice's trees by file, and its launches with what was said under each."""
+    """A kernel: its name, its slice's trees by file, its launches, and what was said under those and their likes."""
 
     name: str
     trees: Mapping[str, ast.Module]
-    seen: Sequence[tuple[Launch, LaunchFacts]]
+    launches: Sequence[Launch]
+    seen: Sequence[LaunchFacts]
 
 
 def bodies_of(kernels: Sequence[Reached]) -> dict[FunctionKey, Body]:
     """Every function that the kernels reach, by file and line."""
     made: dict[FunctionKey, Body] = {}
     for kernel in kernels:
-        for _, facts in kernel.seen:
+        for facts in kernel.seen:
             for name, said in facts.functions.items():
                 key = (said.path, said.line)
                 if key not in made and (tree := _definition(kernel.trees, key)) is not None:
@@ -35,16 +36,16 @@ def bodies_of(kernels: Sequence[Reached]) -> dict[FunctionKey, Body]:
                 if key in made:
                     made[key].facts.append(said)
     for kernel in kernels:
-        for _, facts in kernel.seen:
+        for facts in kernel.seen:
             _link(made, facts)
-        for _, facts in kernel.seen[:1]:
+        for facts in kernel.seen[:1]:
             entry = facts.functions[facts.entry]
             key = (entry.path, entry.line)
             if key in made:
-                made[key].assumed.update(_not_negative(kernel.seen))
+                made[key].assumed.update(_not_negative(kernel.launches))
                 made[key].parameters.update(assumed_ranges(made[key]))
                 # An address counts from where its tensor begins.
-                made[key].parameters.update(_starts(kernel.seen))
+                made[key].parameters.update(_starts(kernel.launches))
     return made
 
 
@@ -73,14 +74,13 @@ def _calls(caller: Body, said: FunctionFacts, facts: LaunchFacts) -> Iterator[tu
             yield node, facts.functions[name]
 
 
-def _starts(seen: Sequence[tuple[Launch, LaunchFacts]]) -> dict[str, Interval]:
-    kinds = [item for launch, _ in seen for item in launch.signature.items()]
+def _starts(launches: Sequence[Launch]) -> dict[str, Interval]:
+    kinds = [item for launch in launches for item in launch.signature.items()]
     return {name: Interval(0, 0) for name, kind in kinds if kind.startswith("*")}
 
 
-def _not_negative(seen: Sequence[tuple[Launch, LaunchFacts]]) -> dict[str, Interval]:
+def _not_negative(launches: Sequence[Launch]) -> dict[str, Interval]:
     """The integers among a kernel's parameters that no launch gives a negative value."""
-    launches = [launch for launch, _ in seen]
     values = [{**launch.constexprs, **(launch.args or {})} for launch in launches]
     return {
         name: Interval(low=0)
