@@ -6,13 +6,13 @@ Names are matched by what they resolve to, never by spelling, so that `import tr
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
 
 from tt2gl.host.triton_names import DecoratorKind, Dialect, decorator_kind
 from tt2gl.qualified_names import QualifiedNames, children
@@ -134,14 +134,24 @@ def _definitions(node: cst.CSTNode, *, nested: bool = False) -> Iterator[tuple[c
             yield from _definitions(child, nested=nested or isinstance(child, (cst.FunctionDef, cst.ClassDef)))
 
 
-def jit_functions(path: Path, wrapper: MetadataWrapper, names: QualifiedNames) -> Iterator[JitFunction]:
-    """Every jit function of a file, in order of the text."""
-    definitions = [*_definitions(wrapper.module)]
+def _places(node: ast.AST) -> Iterator[tuple[int, int]]:
+    """Line and column of every function definition, in the order of `_definitions`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield child.lineno, child.col_offset
+        if not isinstance(child, ast.expr):
+            yield from _places(child)
+
+
+def jit_functions(path: Path, text: str, module: cst.Module, names: QualifiedNames) -> Iterator[JitFunction]:
+    """Every jit function of a file, in order of the text. Raises SyntaxError where this Python cannot read it."""
+    definitions = [*_definitions(module)]
     if not any(node.decorators for node, _ in definitions):
         return
-    resolver = _resolver(wrapper.module, names)
-    positions = wrapper.resolve(PositionProvider)
-    for node, nested in definitions:
+    resolver = _resolver(module, names)
+    # Python's own parser knows places at once, where LibCST writes the whole file to find one.
+    places = [*_places(ast.parse(text))]
+    for (node, nested), (line, column) in zip(definitions, places, strict=True):
         kinds = [resolver.kind(decorator.decorator) for decorator in node.decorators]
         dialects = [dialect for kind, dialect in kinds if kind == "jit"]
         if not dialects:
@@ -150,16 +160,13 @@ def jit_functions(path: Path, wrapper: MetadataWrapper, names: QualifiedNames) -
             Decorator("other" if kind == "constexpr" else kind, decorator)
             for (kind, _), decorator in zip(kinds, node.decorators, strict=True)
         )
-        # The position of a FunctionDef is that of its first decorator; that of its name is on the line of `def`.
-        name_start = positions[node.name].start
-        column = name_start.column - len("def" + node.whitespace_after_def.value)
         yield JitFunction(
             name=node.name.value,
             path=path,
-            line=name_start.line,
+            line=line,
             column=column,
             dialect=dialects[0],
-            parameters=tuple(_parameters(node.params, wrapper.module, resolver)),
+            parameters=tuple(_parameters(node.params, module, resolver)),
             decorators=decorators,
             node=node,
             nested=nested,

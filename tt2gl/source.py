@@ -63,7 +63,8 @@ def read_source(path: Path | str, text: str | None = None) -> SourceFile:
     if text is None:
         text = _read_text(path)
     try:
-        module = cst.parse_module(text.removeprefix("\ufeff"))
+        parsed = text.removeprefix("\ufeff")
+        module = cst.parse_module(parsed)
     except cst.ParserSyntaxError as error:
         raise _syntax_error(path, text, error.raw_line, error.raw_column, error.message) from None
     except (RecursionError, ValueError) as error:
@@ -71,8 +72,10 @@ def read_source(path: Path | str, text: str | None = None) -> SourceFile:
     try:
         wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
         names = QualifiedNames(wrapper.module)
-        functions = tuple(jit_functions(path, wrapper, names))
-    except RecursionError:
+        functions = tuple(jit_functions(path, parsed, module, names))
+    except SyntaxError as error:
+        raise _syntax_error(path, text, error.lineno or 0, error.offset or 0, error.msg) from None
+    except (RecursionError, MemoryError):
         raise _bad(path, "The file is nested too deeply to be parsed.") from None
     return SourceFile(path, text, wrapper.module, wrapper, names, functions)
 

@@ -26,14 +26,19 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tt2gl.plan import RING_MARK
+from tt2gl.qualified_names import walk
 from tt2gl.rewrite.build import MARK
 from tt2gl.rewrite.dots import names_in
 
 _ALLOCATE = ("gl", "allocate_shared_memory")
+_PRODUCT = "mma_v2"
 
 
 def settled(function: cst.FunctionDef) -> cst.FunctionDef:
     """A function in which no value goes through shared memory twice for operands of one kind."""
+    named = {node.value.removeprefix(MARK) for node in walk(function) if isinstance(node, cst.Name)}
+    if not named & {_ALLOCATE[1], _PRODUCT}:
+        return function
     blocks = _Blocks(set(names_in(function)))
     made = function.visit(blocks)
     assert isinstance(made, cst.FunctionDef)
@@ -186,7 +191,7 @@ class _Conversions(cst.CSTVisitor):
 
 
 def _is_product(node: cst.Call) -> bool:
-    return isinstance(node.func, cst.Name) and node.func.value.removeprefix(MARK) == "mma_v2"
+    return isinstance(node.func, cst.Name) and node.func.value.removeprefix(MARK) == _PRODUCT
 
 
 def _for_registers(name: str, below: Sequence[cst.BaseStatement]) -> bool:

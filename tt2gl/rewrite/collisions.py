@@ -11,12 +11,13 @@ from collections.abc import Collection, Mapping
 
 import libcst as cst
 
+from tt2gl.qualified_names import walk
 from tt2gl.rewrite.build import MARK
 
 
 def collisions(module: cst.Module, added: Collection[str]) -> dict[str, str]:
     """New names for those of `added` that the author's file uses for something of its own."""
-    used = {node.value for node in _names(module)}
+    used = {node.value for node in walk(module) if isinstance(node, cst.Name)}
     renamed: dict[str, str] = {}
     for name in added:
         number = 2
@@ -25,17 +26,6 @@ def collisions(module: cst.Module, added: Collection[str]) -> dict[str, str]:
         if name in used:
             renamed[name] = f"{name}_{number}"
     return renamed
-
-
-def _names(module: cst.Module) -> list[cst.Name]:
-    found: list[cst.Name] = []
-
-    class Collector(cst.CSTVisitor):
-        def visit_Name(self, node: cst.Name) -> None:
-            found.append(node)
-
-    module.visit(Collector())
-    return found
 
 
 class Unmarked(cst.CSTTransformer):

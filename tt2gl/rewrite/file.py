@@ -10,6 +10,7 @@ from libcst.metadata import PositionProvider
 
 from tt2gl.jit_functions import JitFunction
 from tt2gl.plan import Dispatch, FilePlan, FunctionPlan, Position
+from tt2gl.qualified_names import walk
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.build import MARK, statement
 from tt2gl.rewrite.collisions import Unmarked, collisions
@@ -40,7 +41,9 @@ def rewrite(source: SourceFile, plan: FilePlan) -> str:
         names = collisions(author, [*editor.added_modules(), *ours])
         unmarked = Unmarked(names)
         helpers = [_function(helper.visit(unmarked)) for helper in helpers]
-        module = with_gluon(module.visit(unmarked), helpers, first, names)
+        theirs = {id(each) for each in author.body}
+        body = [each if id(each) in theirs else _statement(each.visit(unmarked)) for each in module.body]
+        module = with_gluon(module.with_changes(body=body), helpers, first, names)
     # LibCST drops a byte order mark from the code, and the author may need it.
     mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
     return mark + module.code.removeprefix(BYTE_ORDER_MARK)
@@ -61,6 +64,7 @@ class _FileEditor(cst.CSTTransformer):
         self.comments = {kept.line: kept.comment for kept in plan.kept}
         self.names = {function.line: function.name for function in source.functions}
         self.edited: list[cst.CSTNode] = []
+        self.around = _around([function.node for function in source.functions if function.nested], source.module)
 
     def locate(self, node: cst.CSTNode) -> Position | None:
         """A node's position as the plan has it: columns in UTF-8 bytes."""
@@ -87,10 +91,14 @@ class _FileEditor(cst.CSTTransformer):
         known = self.source.names.every
         return [name for name, module in IMPORTED.items() if module not in known]
 
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
+        """There is nothing to edit in it."""
+        return False
+
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        """A converted function is edited whole, in `leave_FunctionDef`."""
+        """A converted function is edited whole, in `leave_FunctionDef`; of others those in it are."""
         function = self.by_node.get(id(node))
-        return function is None or function.line not in self.plans
+        return id(node) in self.around and (function is None or function.line not in self.plans)
 
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
@@ -161,13 +169,23 @@ def _is_reason(comment: cst.Comment) -> bool:
 
 def _new_helpers(author: cst.Module, helpers: Sequence[cst.FunctionDef]) -> list[cst.FunctionDef]:
     """The helpers that the file does not have, word for word, from an earlier conversion."""
-    there = {author.code_for_node(node.with_changes(leading_lines=[])) for node in author.body if _is_function(node)}
+    names = {helper.name.value.removeprefix(MARK) for helper in helpers}
+    own = [node for node in author.body if isinstance(node, cst.FunctionDef) and node.name.value in names]
+    there = {author.code_for_node(node.with_changes(leading_lines=[])) for node in own}
     plain = Unmarked({})
     return [helper for helper in helpers if author.code_for_node(_function(helper.visit(plain))) not in there]
 
 
-def _is_function(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.FunctionDef)
+def _around(functions: Sequence[cst.FunctionDef], module: cst.Module) -> set[int]:
+    """The identities of the functions that hold one of these."""
+    own = {id(function) for function in functions}
+    every = [node for node in walk(module) if isinstance(node, cst.FunctionDef)] if own else []
+    return {id(node) for node in every if any(id(inner) in own for inner in walk(node.body))}
+
+
+def _statement(node: object) -> cst.BaseStatement:
+    assert isinstance(node, cst.BaseStatement)
+    return node
 
 
 def _function(node: object) -> cst.FunctionDef:

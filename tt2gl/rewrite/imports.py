@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import libcst as cst
 
 from tt2gl.plan import ASYNC_LOAD, HOST_TILES, TMA_LOAD, TMA_STORE
+from tt2gl.qualified_names import walk
 
 IMPORTED = {"gluon": "triton.experimental.gluon", "gl": "triton.experimental.gluon.language"}
 """The names that converted code uses, and the modules they stand for."""
@@ -163,17 +164,7 @@ def with_gluon(
 
 def top_level_index(module: cst.Module, contains: Callable[[cst.CSTNode], bool]) -> int:
     """The first top-level statement with a node inside that `contains` accepts."""
-
-    class Finder(cst.CSTVisitor):
-        found = False
-
-        def on_visit(self, node: cst.CSTNode) -> bool:
-            self.found = self.found or contains(node)
-            return not self.found
-
     for place, statement in enumerate(module.body):
-        finder = Finder()
-        statement.visit(finder)
-        if finder.found:
+        if any(contains(node) for node in walk(statement)):
             return place
     return len(module.body)
