@@ -496,3 +496,66 @@ def test_names_of_slots_say_which_ring_where_depths_differ() -> None:
 def test_one_tile_needs_no_counter() -> None:
     made = written("for k in range(n):\n    acc += _tt2gl_ring_a(p + k).load(x)\n", rings("1", in_memory=False))
     assert "slot" not in made
+
+
+# ------------------------------------------------------------------------------------------------ through registers
+
+
+def through_registers(stored: str = "") -> LoopRings:
+    a = Ring("a", "gl.float16", ("BLOCK",), "shared", in_memory=False, registers=True, stored=stored)
+    return LoopRings("kernel", 2, (a,), "STAGES - 1")
+
+
+def test_masked_tiles_come_to_registers_before_the_last_are_read() -> None:
+    made = written("for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k, mask=k < m).load(at)\n", through_registers())
+    loop = made[made.index("    more = ") :]
+    order = ["a_next = gl.load(a_ptr + ahead, mask=(ahead < m) & more)", "a_buf.index(slot).load(at)"]
+    order += ["a_buf.index(slot).store(a_next)", "slot = gl.where("]
+    assert [loop.index(each) for each in order] == sorted(loop.index(each) for each in order)
+    assert "async_copy" not in made
+    assert "drain" not in made
+
+
+def test_loads_without_a_mask_get_none_as_the_last_iterations_are_apart() -> None:
+    body = "for k in range(0, n, step):\n    # next\n    a = _tt2gl_ring_a(a_ptr + k).load(at)\n    acc += a\n"
+    made = written(body, through_registers("turned"))
+    assert "drain = gl.maximum(gl.cdiv(n, step) - (STAGES - 1), 0) * step\n" in made
+    assert "for k in range(0, drain, step):\n" in made
+    assert "    a_next = gl.load(a_ptr + ahead)\n" in made
+    assert "    a_buf.index(slot).store(turned(a_next))\n" in made
+    last = made[made.index("for k in range(drain, n, step):\n") :]
+    assert "a = a_buf.index(slot).load(at)\n    acc += a\n    slot = " in last
+    assert "gl.load" not in last
+    assert "# next" not in last
+
+
+def test_a_loop_that_counts_down_has_masks_instead() -> None:
+    made = written("for k in range(n, 0, -1):\n    a = _tt2gl_ring_a(a_ptr + k)\n", through_registers())
+    assert "mask=more)" in made
+    assert "drain" not in made
+
+
+def test_stores_stand_under_the_flags_of_their_loads() -> None:
+    body = """\
+        for k in range(n):
+            if FLAG:
+                a = _tt2gl_ring_a(a_ptr + k, mask=k < m)
+            elif BLOCK:
+                a = _tt2gl_ring_a(a_ptr + 2 * k, mask=k < m)
+        """
+    made = written(body, through_registers())
+    store = "a_buf.index(slot).store(a_next)"
+    assert f"    if FLAG:\n        {store}\n    elif BLOCK:\n        {store}\n" in made.replace(
+        "    # and take the places of those that have been read\n", ""
+    )
+
+
+def test_a_buffer_is_loaded_from_by_offsets_with_the_mask_of_an_iteration_ahead() -> None:
+    body = """\
+        for k in range(n):
+            page = gl.amd.cdna3.buffer_load(b_ptr, k)
+            a = _tt2gl_ring_a(a_ptr, by=gl.amd.cdna3.buffer_load, offsets=page + k, mask=k < m, cache_modifier=".cg")
+        """
+    made = written(body, through_registers())
+    assert 'a_next = gl.amd.cdna3.buffer_load(a_ptr, page_next + ahead, mask=(ahead < m) & more, cache=".cg")' in made
+    assert "page_next = gl.amd.cdna3.buffer_load(b_ptr, after, mask=more_after)" in made

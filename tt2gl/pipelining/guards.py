@@ -12,7 +12,12 @@ from tt2gl.pipelining.trees import Renamed, code
 
 def is_load(node: cst.CSTNode) -> bool:
     """Whether a node is a load to registers."""
-    return isinstance(node, cst.Call) and code(node.func) in ("gl.load", "tl.load")
+    return isinstance(node, cst.Call) and (code(node.func) in ("gl.load", "tl.load") or is_buffer_load(node))
+
+
+def is_buffer_load(node: cst.Call) -> bool:
+    """Whether a load is by a buffer operation: of offsets beside the pointer, its mask by name."""
+    return code(node.func).endswith(".buffer_load")
 
 
 class Guarded(Renamed):
@@ -28,7 +33,7 @@ class Guarded(Renamed):
             return updated_node
         arguments = list(updated_node.args)
         places = [index for index, each in enumerate(arguments) if each.keyword and each.keyword.value == "mask"]
-        if not places and len(arguments) > 1 and arguments[1].keyword is None:
+        if not places and len(arguments) > 1 and arguments[1].keyword is None and not is_buffer_load(updated_node):
             places = [1]
         if places:
             old = arguments[places[0]]

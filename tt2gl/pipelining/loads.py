@@ -10,6 +10,9 @@ import libcst as cst
 from tt2gl.pipelining.trees import code
 from tt2gl.plan import RING_MARK
 
+LOADS = ("load", "buffer_load")
+"""What loads to registers are called."""
+
 # Arguments of a load that its copy takes too.
 _PASSED_ON = ("cache_modifier", "eviction_policy", "volatile")
 

@@ -20,6 +20,7 @@ import libcst as cst
 
 from tt2gl.pipelining.flow import NONE, Names, blocks, writes
 from tt2gl.pipelining.guards import Guarded, Loads
+from tt2gl.pipelining.loads import LOADS
 from tt2gl.pipelining.slices import Slice, statements_for
 from tt2gl.pipelining.static import called
 from tt2gl.pipelining.trees import Uncommented, alone, bare, code, comments, edited, lines_of, statement, under
@@ -133,7 +134,7 @@ def _loads(node: ast.stmt) -> list[ast.Call]:
     """The loads of a simple statement, none where one is inside another."""
     if list(blocks(node)):
         return []
-    found = [each for each in ast.walk(node) if isinstance(each, ast.Call) and called(each) == "load"]
+    found = [each for each in ast.walk(node) if isinstance(each, ast.Call) and called(each) in LOADS]
     nested = any(inner in found for load in found for inner in ast.walk(load) if inner is not load)
     return [] if nested else found
 
@@ -149,7 +150,7 @@ def _named(node: ast.stmt) -> str:
 def _given(node: ast.stmt) -> str:
     """The name that a statement gives a load, if it does nothing else."""
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if called(call) == "load":
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if called(call) in LOADS:
             return name
     return ""
 

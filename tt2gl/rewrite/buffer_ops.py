@@ -1,10 +1,10 @@
 """Rule `buffer_ops`: an access by a buffer operation takes a scalar pointer and offsets of 32 bits.
 
-x = tl.load(x_ptr + cols.to(tl.int64), mask=cols < n, other=0.0)                          # before
-tl.store(y_ptr + cols, x + 1, mask=cols < n)
+x = tl.load(x_ptr + row * n + cols.to(tl.int64), mask=cols < n, other=0.0)                                    # before
+x = gl.amd.cdna3.buffer_load(x_ptr + row * n, cols.to(gl.int64).to(gl.int32), mask=cols < n)                  # after
 
-x = gl.amd.cdna3.buffer_load(x_ptr, cols.to(gl.int64).to(gl.int32), mask=cols < n)        # after
-gl.amd.cdna3.buffer_store(gl.cast(x + 1, y_ptr.dtype.element_ty), y_ptr, cols, mask=cols < n)
+tl.store(x_ptr + cols, x + 1, mask=cols < n)                                                                  # before
+gl.amd.cdna3.buffer_store(gl.cast(x + 1, x_ptr.dtype.element_ty), x_ptr, cols, mask=cols < n)                 # after
 """
 
 from __future__ import annotations
@@ -61,10 +61,14 @@ def by_buffer(node: cst.Call, access: BufferAccess, base: cst.BaseExpression) ->
 
 
 def in_ring(node: cst.Call) -> cst.Call:
-    """A load by a buffer operation whose tile goes through a ring: its pipeline asks for offsets and hints by name."""
+    """A load by a buffer operation whose tile goes through a ring: its pipeline asks for offsets and hints by name.
+
+    Which operation it is `by` is told too, for tiles that come to registers.
+    """
     pointer, offsets, *others = node.args
     equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    made = [offsets.with_changes(keyword=cst.Name("offsets"), equal=equal)]
+    made = [cst.Arg(node.func, keyword=cst.Name("by"), equal=equal, comma=pointer.comma)]
+    made.append(offsets.with_changes(keyword=cst.Name("offsets"), equal=equal))
     for each in others:
         is_hint = each.keyword is not None and each.keyword.value == "cache"
         made.append(each.with_changes(keyword=cst.Name("cache_modifier")) if is_hint else each)
