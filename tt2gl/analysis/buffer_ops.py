@@ -208,7 +208,7 @@ class BufferOps:
             assert isinstance(start, ast.Name)
             if start.id not in variables:
                 return f"`{start.id}` is not an offset from one scalar pointer throughout"
-            base: ast.expr = ast.Name(variables[start.id][0], ast.Load())
+            base: ast.expr = ast.copy_location(ast.Name(variables[start.id][0], ast.Load()), start)
         else:
             base = start
         zero = base if site.address.is_variable else None
