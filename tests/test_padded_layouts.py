@@ -23,6 +23,7 @@ from tt2gl.padded_layouts import (
     spaced,
     staggered,
 )
+from tt2gl.tensor_memory_layouts import Bases, Linear
 
 # As Triton 3.9 prints what it makes of matmuls for gfx950: shape, order, bits, dimension of K, rows of one
 # instruction, padding, and the rows that are written side by side, one of each wave's, and by later turns.
@@ -30,6 +31,16 @@ A_32 = (((128, 32), (1, 0), 16, 1, 8, 32), 8, [[4, 0], [8, 0], [16, 0], [32, 0],
 B_128 = (((32, 128), (1, 0), 16, 0, 8, 32), 32, [[4, 0], [8, 0], [1, 0], [2, 0], [16, 0]])
 A_64 = (((128, 64), (1, 0), 16, 1, 8, 32), 8, [[64, 0], [32, 0], [16, 0], [1, 0], [2, 0], [4, 0], [8, 0]])
 B_TURNED = (((32, 64), (0, 1), 16, 0, 8, 32), 8, [[0, 4], [0, 8], [0, 16], [0, 32], [0, 1], [0, 2]])
+
+
+def without_last(dim: int, layout: Linear) -> Linear:
+    assert (dim, layout.shape[2:]) == (2, (1,))
+
+    def flat(part: Bases) -> Bases:
+        assert all(basis[2:] == (0,) for basis in part)
+        return tuple(basis[:2] for basis in part)
+
+    return Linear(flat(layout.registers), flat(layout.lanes), flat(layout.warps), (), layout.shape[:2])
 
 
 def with_padding(num_warps: int, *helpers: str) -> dict[str, Any]:
@@ -48,6 +59,7 @@ def with_padding(num_warps: int, *helpers: str) -> dict[str, Any]:
 
     padded.with_identity_for = identity  # type: ignore[attr-defined]
     made["gl"].PaddedSharedLayout = padded
+    made["gl"].SliceLayout = without_last
     return made
 
 

@@ -148,13 +148,17 @@ def direct(shared: Padded, width: int, num_warps: int) -> Linear:
 
 DIRECT_SOURCE = '''@gluon.constexpr_function
 def direct_layout(shared, width, num_warps):
-    """Who copies what directly to LDS: the lanes of a wave write side by side what lies there side by side."""
+    """Who copies what directly to LDS: the lanes of a wave write side by side what lies there side by side.
+
+    A slice, as copies took no other layout of threads but blocked ones before Triton 3.8.
+    """
     own = width.bit_length() - 1
     warps = own + num_warps.bit_length() + 5
     bases = shared.offset_bases
     idle = [[0] * len(shared.shape)] * max(warps - len(bases), 0)
-    kept, lanes = bases[:own] + bases[warps:], bases[own : own + 6]
-    return gl.DistributedLinearLayout(kept, lanes, bases[own + 6 : warps] + idle, [], shared.shape)
+    parts = [bases[:own] + bases[warps:], bases[own : own + 6], bases[own + 6 : warps] + idle]
+    kept, lanes, warps = [[basis + [0] for basis in part] for part in parts]
+    return gl.SliceLayout(2, gl.DistributedLinearLayout(kept, lanes, warps, [], shared.shape + [1]))
 '''
 """`direct` as a Gluon helper."""
 
