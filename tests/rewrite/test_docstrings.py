@@ -13,7 +13,7 @@ import libcst as cst
 import pytest
 
 import tt2gl.rewrite
-from tt2gl.plan import Choice, Declaration, Dispatch, FilePlan, FunctionPlan, Hoist
+from tt2gl.plan import BufferAccess, Choice, Declaration, Dispatch, FilePlan, FunctionPlan, Hoist
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_gluon
@@ -21,8 +21,22 @@ from tt2gl.source import read_source
 
 Rewritten = Callable[..., str]
 
+LOAD = "tl.load(x_ptr + row * n + cols.to(tl.int64), mask=cols < n, other=0.0)"
+STORE = "tl.store(x_ptr + cols, x + 1, mask=cols < n)"
+
 EDITS: dict[str, list[dict[str, Any]]] = {
     "names": [{}],
+    "buffer_ops": [
+        {
+            "buffers": {LOAD: BufferAccess("gl.amd.cdna3.buffer_load", (7, 16, 7, 31), keeps_other=False)},
+            "sides": {"x_ptr + row * n + cols.to(tl.int64)": "right"},
+            "narrowed": {"cols.to(tl.int64)": "gl.int32"},
+        },
+        {
+            "buffers": {STORE: BufferAccess("gl.amd.cdna3.buffer_store", "x_ptr", element="x_ptr.dtype.element_ty")},
+            "sides": {"x_ptr + cols": "right"},
+        },
+    ],
     "creations": [{"creations": {"tl.arange(0, BLOCK)": "row_layout"}}],
     "conversions": [{"converts": {"y": "out_layout"}}],
     "expansions": [{"expansions": {"w": (1, 1)}}],
