@@ -62,10 +62,14 @@ def test_what_a_launch_adds_keeps_later_ones_apart() -> None:
     assert grouped([facts("wgmma", dot=1), facts("wgmma", dot=2), facts("mma_v2", dot=2)]) == [[0, 1], [2]]
 
 
-@pytest.mark.parametrize(("layout", "groups"), [("b", [[0], [1]]), ("a", [[0, 1]])])
-def test_loads_of_two_branches_share_rings_that_waves_copy_to(layout: str, groups: list[list[int]]) -> None:
+@pytest.mark.parametrize(
+    ("layout", "chip", "groups"),
+    [("b", "gfx950", [[0], [1]]), ("a", "", [[0], [1]]), ("a", "gfx950", [[0, 1]])],
+)
+def test_loads_of_two_branches_share_rings_of_lds(layout: str, chip: str, groups: list[list[int]]) -> None:
     order = (("order", (1, 0)),)
-    rings = [RingFact(3, (32, 32), DialectAttr(name, order), direct="gfx950") for name in ("a", layout)]
+    made = (("a", "gfx950"), (layout, chip))
+    rings = [RingFact(3, (32, 32), DialectAttr(name, order), registers=not d, direct=d) for name, d in made]
     launches = [LaunchFacts("kernel", {}, {}, Lowered({}, {at(line): rings[line]})) for line in (0, 1)]
     assert grouped(launches) == groups
 

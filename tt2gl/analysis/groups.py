@@ -56,10 +56,10 @@ def _laid_out(ring: RingFact) -> str:
     return str(ring.layout.name) if ring.in_place else f"{ring.layout.name} loaded"
 
 
-def _copied_directly(facts: LaunchFacts) -> Traits:
-    """How tiles lie that waves copy to LDS, one after the other: loads of other places may share their rings."""
+def _in_lds(facts: LaunchFacts) -> Traits:
+    """How tiles come to AMD's rings, one after the other: loads of other places may share them."""
     rings = facts.lowered.rings
-    said = ", ".join(_laid_out(rings[chain]) for chain in sorted(rings) if rings[chain].direct)
+    said = ", ".join(_laid_out(rings[at]) for at in sorted(rings) if rings[at].direct or rings[at].registers)
     return {(): said} if said else {}
 
 
@@ -77,7 +77,7 @@ def grouped(facts: Sequence[LaunchFacts]) -> list[list[int]]:
     """Launches by index, in groups that one text can serve; the fastest instructions first."""
     made: list[tuple[Traits, list[int]]] = []
     for index, launch in enumerate(facts):
-        own = {**traits(launch), **_copied_directly(launch)}
+        own = {**traits(launch), **_in_lds(launch)}
         known = next((group for group in made if alike(group[0], own)), None)
         if known is None:
             made.append((own, [index]))
