@@ -87,9 +87,10 @@ def attention_kernel(
             mask=(keys_v[:, None] < n) & (start_n < end))
         async_copy.commit_group()
 
-    slot = 0
-    free_slot = NUM_STAGES - 1
+    slot = -1
+    free_slot = NUM_STAGES - 2
     for start_n in range(0, end, BLOCK_N):
+        slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
         more = start_n < end - (NUM_STAGES - 1) * BLOCK_N
         keys_scores = start_n + offs_n_scores
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
@@ -115,6 +116,7 @@ def attention_kernel(
         # runs on into the next iteration
         acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
         m_i = m_new
+        free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
         ahead = start_n + (NUM_STAGES - 1) * BLOCK_N
         keys = ahead + offs_n
         keys_v = ahead + offs_n_v
@@ -127,8 +129,6 @@ def attention_kernel(
             v_ptr + head + keys_v[:, None] * stride_n + offs_d_v[None, :],
             mask=(keys_v[:, None] < n) & more)
         async_copy.commit_group()
-        slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
-        free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
     acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
     async_copy.wait_group(0)
 

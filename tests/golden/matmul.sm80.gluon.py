@@ -111,11 +111,12 @@ def matmul_kernel(
     b_buf = gl.allocate_shared_memory(b_ptr.dtype.element_ty, [NUM_STAGES - 1, BLOCK_K, BLOCK_N], b_shared)
     steps = gl.cdiv(K, BLOCK_K)
     for k in gl.static_range(NUM_STAGES - 1):
+        if k > 0:
+            a_ptrs += BLOCK_K
+            b_ptrs += BLOCK_K * stride_bk
         async_load(a_buf.index(k), a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps))
         async_load(b_buf.index(k), b_ptrs, mask=in_n & (offs_k_b[:, None] < K - k * BLOCK_K) & (k < steps))
         async_copy.commit_group()
-        a_ptrs += BLOCK_K
-        b_ptrs += BLOCK_K * stride_bk
 
     slot = 0
     for k in range(0, steps):
@@ -126,12 +127,12 @@ def matmul_kernel(
         a = a_buf.index(slot).load(lhs_layout)
         b = b_buf.index(slot).load(rhs_layout)
         acc = mma_v2(a, b, acc)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * stride_bk
         ahead = k + NUM_STAGES - 1
         async_load(a_buf.index(slot), a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more)
         async_load(b_buf.index(slot), b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more)
         async_copy.commit_group()
-        a_ptrs += BLOCK_K
-        b_ptrs += BLOCK_K * stride_bk
         slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
     async_copy.wait_group(0)
 

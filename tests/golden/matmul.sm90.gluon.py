@@ -91,9 +91,10 @@ def matmul_kernel(
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
 
-    slot = 0
-    free_slot = NUM_STAGES - 1
+    slot = -1
+    free_slot = NUM_STAGES - 2
     for k in range(0, steps):
+        slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
         more = k < steps - (NUM_STAGES - 1)
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
@@ -104,14 +105,13 @@ def matmul_kernel(
         acc = warpgroup_mma(a, b, acc, is_async=True)
         # runs on, while the iteration before is done: its tiles may be overwritten
         acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
+        free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
         ahead = k + NUM_STAGES - 1
         async_load(a_buf.index(free_slot), a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more)
         async_load(b_buf.index(free_slot), b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more)
         async_copy.commit_group()
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
-        slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
-        free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
     acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
     async_copy.wait_group(0)
 

@@ -111,9 +111,10 @@ def matmul_kernel_wgmma(
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
 
-    slot = 0
-    free_slot = NUM_STAGES - 1
+    slot = -1
+    free_slot = NUM_STAGES - 2
     for k in range(0, steps):
+        slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
         more = k < steps - (NUM_STAGES - 1)
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
@@ -123,6 +124,7 @@ def matmul_kernel_wgmma(
         acc = warpgroup_mma(a, b, acc, is_async=True)
         # runs on, while the iteration before is done: its tiles may be overwritten
         acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
+        free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
         ahead = k + NUM_STAGES - 1
         # the last step may be a short one
         left = K - ahead * BLOCK_K
@@ -131,8 +133,6 @@ def matmul_kernel_wgmma(
         async_copy.commit_group()
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
-        slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
-        free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
     acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
     async_copy.wait_group(0)
 
@@ -190,12 +190,13 @@ def matmul_kernel_mma_v2(
     b_buf = gl.allocate_shared_memory(b_ptr.dtype.element_ty, [NUM_STAGES - 1, BLOCK_K, BLOCK_N], b_shared)
     steps = gl.cdiv(K, BLOCK_K)
     for k in gl.static_range(NUM_STAGES - 1):
+        if k > 0:
+            a_ptrs += BLOCK_K
+            b_ptrs += BLOCK_K * stride_bk
         left = K - k * BLOCK_K
         async_load(a_buf.index(k), a_ptrs, mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & (k < steps))
         async_load(b_buf.index(k), b_ptrs, mask=(offs_k_b[:, None] < left) & (offs_n[None, :] < N) & (k < steps))
         async_copy.commit_group()
-        a_ptrs += BLOCK_K
-        b_ptrs += BLOCK_K * stride_bk
 
     slot = 0
     for k in range(0, steps):
@@ -205,14 +206,14 @@ def matmul_kernel_mma_v2(
         a = a_buf.index(slot).load(lhs_layout)
         b = b_buf.index(slot).load(rhs_layout)
         acc = mma_v2(a, b, acc)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * stride_bk
         ahead = k + NUM_STAGES - 1
         # the last step may be a short one
         left = K - ahead * BLOCK_K
         async_load(a_buf.index(slot), a_ptrs, mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & more)
         async_load(b_buf.index(slot), b_ptrs, mask=(offs_k_b[:, None] < left) & (offs_n[None, :] < N) & more)
         async_copy.commit_group()
-        a_ptrs += BLOCK_K
-        b_ptrs += BLOCK_K * stride_bk
         slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
     async_copy.wait_group(0)
 

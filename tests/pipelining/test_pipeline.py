@@ -137,6 +137,40 @@ def test_a_loop_whose_tiles_go_to_registers() -> None:
     assert "fence" not in made
 
 
+def test_slots_are_counted_where_they_are_used_if_a_product_runs_on() -> None:
+    body = """\
+    for k in range(n):
+        acc = warpgroup_mma(_tt2gl_ring_a(a_ptr + k), {operand}, {added})
+        a_ptr += BLOCK
+    """
+    waited = written(body.format(operand="_tt2gl_ring_b(b_ptr + k)", added="zeros"))
+    assert "\nslot = 0\nfree_slot = STAGES - 1\n" in waited
+    made = written(body.format(operand="_tt2gl_ring_b(b_ptr + k)", added="acc"))
+    assert made[made.index("slot = ") :] == textwrap.dedent(
+        """\
+        slot = -1
+        free_slot = STAGES - 2
+        for k in range(n):
+            slot = gl.where(slot + 1 == STAGES, 0, slot + 1)
+            more = k < n - (STAGES - 1)
+            # at most the copies of the next STAGES - 2 iterations are under way: this one's tiles are there
+            async_copy.wait_group(STAGES - 2)
+            fence_async_shared()
+            acc = warpgroup_mma(a_buf.index(slot), b_buf.index(slot), acc, is_async=True)
+            # runs on, while the iteration before is done: its tiles may be overwritten
+            acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
+            free_slot = gl.where(free_slot + 1 == STAGES, 0, free_slot + 1)
+            ahead = k + STAGES - 1
+            copy(a_buf.index(free_slot), a_ptr + ahead, mask=more)
+            copy(b_buf.index(free_slot), b_ptr + ahead, mask=more)
+            async_copy.commit_group()
+            a_ptr += BLOCK
+        acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
+        async_copy.wait_group(0)
+        """
+    )
+
+
 def test_a_depth_that_is_a_number_is_folded() -> None:
     made = written("for k in range(n):\n    acc += _tt2gl_ring_a(a_ptr + k).load(x)\n", rings("1", in_memory=False))
     assert "# a ring of one tile; loads run one iteration ahead\n" in made

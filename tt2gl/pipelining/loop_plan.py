@@ -59,6 +59,12 @@ class LoopPlan:
         return comes_early(self.rings)
 
     @property
+    def read_at_once(self) -> bool:
+        """Whether threads copy all tiles, and each is out of its slot before the slot is filled again."""
+        plain = not self.early and not self.barriers and self.lookups is None
+        return plain and all(self.slot(ring) == self.free_slot(ring) for ring in self.rings)
+
+    @property
     def direct(self) -> bool:
         """Whether some tiles are copied directly to LDS."""
         return any(ring.direct for ring in self.rings)

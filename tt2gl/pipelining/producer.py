@@ -10,6 +10,7 @@ from typing import Literal
 import libcst as cst
 from libcst import matchers
 
+from tt2gl.pipelining.advances import after_first, stepping
 from tt2gl.pipelining.branches import branched, joined
 from tt2gl.pipelining.direct import direct_call, direct_copy
 from tt2gl.pipelining.flow import reads
@@ -72,7 +73,12 @@ class Producer:
         if not plan.copied:
             return made
         last = max(index for index, line in enumerate(made) if any(call in code(line) for call in self.copies))
-        return [*made[: last + 1], statement("async_copy.commit_group()"), *made[last + 1 :]]
+        head, steps = [*made[: last + 1], statement("async_copy.commit_group()")], made[last + 1 :]
+        if plan.read_at_once and stepping(steps, head, self.variable):
+            if self.place == "prologue":
+                steps = [] if plan.spec.ahead.known == 1 else after_first(steps, plan.stage)
+            return [*steps, *head]
+        return [*head, *steps]
 
     def coming(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
         """What is looked up for the iteration after the last whose copies are started."""

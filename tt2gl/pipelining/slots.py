@@ -28,13 +28,16 @@ class Slots:
     phase: str = ""
     follows: bool = False
 
-    def started(self, ahead: Amount | None) -> Lines:
-        """The counters before the first iteration; loads run `ahead`, None where that is for the loop to say."""
+    def started(self, ahead: Amount | None, *, at_use: bool = False) -> Lines:
+        """The counters before the first iteration; loads run `ahead`, None where that is for the loop to say.
+
+        `at_use`: an iteration counts where it uses them, not at its end.
+        """
         made: Lines = []
         if self.depth.known != 1:
-            made.append(statement(f"{self.here} = 0"))
+            made.append(statement(f"{self.here} = {-1 if at_use else 0}"))
         if self.free != self.here and ahead is not None:
-            made.append(statement(f"{self.free} = {ahead.source}"))
+            made.append(statement(f"{self.free} = {(ahead.plus(-1) if at_use else ahead).source}"))
         if self.phase:
             made.append(statement(f"{self.phase} = 0"))
         return made
@@ -46,6 +49,14 @@ class Slots:
     def filled(self) -> Lines:
         """The slot that the prologue fills next, by the same counter."""
         return [] if self.depth.known == 1 else [self._next(self.free)]
+
+    def read_next(self) -> Lines:
+        """The slot of this iteration's tiles, from that of the last one's."""
+        return [] if self.depth.known == 1 else [self._next(self.here)]
+
+    def filled_next(self) -> Lines:
+        """The slot that this iteration fills, from the one that the last filled, where it is not the one it reads."""
+        return [] if self.free == self.here else [self._next(self.free)]
 
     def advanced(self) -> Lines:
         """The counters of the next iteration."""

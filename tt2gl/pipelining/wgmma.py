@@ -47,6 +47,13 @@ def launched_asynchronously(function: cst.FunctionDef, synchronous: Names) -> cs
     return made
 
 
+def runs_on(loop: cst.For, synchronous: Names) -> bool:
+    """Whether some product of a loop runs on into the next iteration."""
+    tree = ast.parse(cst.Module([loop]).code).body[0]
+    assert isinstance(tree, ast.For)
+    return _Loop(tree, loop, synchronous).any_running()
+
+
 @dataclass(frozen=True)
 class _Product:
     """`name = warpgroup_mma(a, b, c)`, the `index`-th statement of a body."""
@@ -69,9 +76,7 @@ class _Loop:
 
     def lines(self) -> Lines:
         """The loop, and the wait after it."""
-        for product in self._products():
-            (self.running if self._may_run_on(product) else self.waited).append(product)
-        if not self.running:
+        if not self.any_running():
             return [self.node]
         body: Lines = []
         index = 0
@@ -84,6 +89,12 @@ class _Loop:
         inner = indented(self.node.body)
         names = [product.name for product in self.running]
         return [self.node.with_changes(body=inner.with_changes(body=body)), _wait(0, names)]
+
+    def any_running(self) -> bool:
+        """Tell apart the products that run on and those that are waited for; whether there are any of the former."""
+        for product in self._products():
+            (self.running if self._may_run_on(product) else self.waited).append(product)
+        return bool(self.running)
 
     def _products(self) -> list[_Product]:
         found, alone = [], _alone(self.loop, self.node)

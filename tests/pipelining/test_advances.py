@@ -1,0 +1,80 @@
+"""Pointers that step before the copies that read them: first those that do so after them, or in another way."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tt2gl.pipeline import LoopRings, Ring, pipelined
+
+HEAD = "@gluon.jit\ndef kernel(a_ptr, b_ptr, n, x, BLOCK: gl.constexpr, STAGES: gl.constexpr):\n"
+
+
+def written(body: str, buffers: str = "STAGES - 1", *, in_memory: bool = False) -> str:
+    """A loop over `k` after the pass; one whose tiles come to registers, unless it is said otherwise."""
+    ring = Ring("a", "gl.float16", ("BLOCK",), "shared", in_memory)
+    loop = "for k in range(n):\n" + textwrap.indent(textwrap.dedent(body), "    ")
+    text = HEAD + textwrap.indent(loop, "    ")
+    made = pipelined(text, [LoopRings("kernel", 2, (ring,), buffers)], "copy")
+    return textwrap.dedent(made.removeprefix(HEAD))
+
+
+READ = "acc += _tt2gl_ring_a(a_ptr + offset).load(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "step"),
+    [
+        # What it adds is another amount an iteration later.
+        (f"{READ}offset += k\n", "offset += "),
+        ("y = gl.load(b_ptr + k)\nacc += _tt2gl_ring_a(a_ptr + offset + y).load(x)\noffset += y\n", "offset += y"),
+        (f"{READ}stride += x\noffset += stride\n", "offset += stride"),
+        # It is no step.
+        (f"{READ}offset = f(offset)\n", "offset = f(offset)"),
+        (f"{READ}if x > 1:\n    offset += BLOCK\n", "    offset += BLOCK"),
+        # It is done twice.
+        (f"offset += BLOCK\n{READ}offset += BLOCK\n", "offset += BLOCK"),
+    ],
+)
+def test_what_is_left_behind_the_copies(body: str, step: str) -> None:
+    after = written(body).split("async_copy.commit_group()\n")
+    assert len(after) == 3
+    assert all(step in part for part in after[1:])
+
+
+def test_tiles_that_products_read_where_they_lie() -> None:
+    made = written("acc = f(_tt2gl_ring_a(a_ptr))\na_ptr += BLOCK\n", "STAGES", in_memory=True)
+    assert made.count("async_copy.commit_group()\n    a_ptr += BLOCK\n") == 2
+
+
+def test_steps_come_first() -> None:
+    made = written("acc += _tt2gl_ring_a(a_ptr, mask=k < x).load(x)\n# onwards\na_ptr += BLOCK\n")
+    assert made[made.index("for k") :] == textwrap.dedent(
+        """\
+        for k in gl.static_range(STAGES - 1):
+            if k > 0:
+                a_ptr += BLOCK
+            copy(a_buf.index(k), a_ptr, mask=(k < x) & (k < n))
+            async_copy.commit_group()
+
+        slot = 0
+        for k in range(n):
+            more = k < n - (STAGES - 1)
+            # at most the copies of the next STAGES - 2 iterations are under way: this one's tiles are there
+            async_copy.wait_group(STAGES - 2)
+            acc += a_buf.index(slot).load(x)
+            # onwards
+            a_ptr += BLOCK
+            ahead = k + STAGES - 1
+            copy(a_buf.index(slot), a_ptr, mask=(ahead < x) & more)
+            async_copy.commit_group()
+            slot = gl.where(slot + 1 == STAGES - 1, 0, slot + 1)
+        async_copy.wait_group(0)
+        """
+    )
+
+
+def test_a_prologue_of_one_iteration_has_no_steps() -> None:
+    made = written("acc += _tt2gl_ring_a(a_ptr).load(x)\na_ptr += BLOCK\n", "1")
+    assert made.count("a_ptr += BLOCK") == 1
