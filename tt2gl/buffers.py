@@ -33,19 +33,23 @@ def buffered(plans: Sequence[FunctionPlan], kernels: Sequence[Kernel], target: T
         if kernel.slice is not None
     ]
     bodies, sizes = bodies_of(reached), Sizes(_sizes(kernels))
+    planned = {(plan.path, plan.line) for plan in plans}
+    files = {plan.path for plan in plans}
+    # Helpers that need no layouts may have accesses all the same.
+    helpers = [FunctionPlan(*key, False) for key in bodies if key[0] in files and key not in planned]
     made: list[FunctionPlan] = []
-    for plan in plans:
-        body = bodies.get((plan.path, plan.line))
-        if body is None:
-            made.append(plan)
-            continue
-        found = BufferOps(body, sizes, target.buffers, target.buffer_atomics, _in_rings(plan)).decide()
-        made.append(with_buffers(plan, found, body.tree))
-        for kernel in kernels:
-            if any(
-                (f.path, f.line) == (plan.path, plan.line) for s in kernel.facts.values() for f in s.functions.values()
-            ):
+    for plan in (*plans, *helpers):
+        key = (plan.path, plan.line)
+        found = None
+        if key in bodies:
+            in_rings = _in_rings(plan)
+            found = BufferOps(bodies[key], sizes, target.buffers, target.buffer_atomics, in_rings).decide()
+            for kernel in kernels:
                 _tell(kernel, plan, found.refused)
+        if found is not None and found.accesses:
+            made.append(with_buffers(plan, found, bodies[key].tree))
+        elif key in planned:
+            made.append(plan)
     return made
 
 
@@ -71,7 +75,10 @@ def _in_rings(plan: FunctionPlan) -> set[Position]:
 
 
 def _tell(kernel: Kernel, plan: FunctionPlan, refused: Sequence[Refused]) -> None:
-    """Say which accesses stay plain, and why."""
+    """Say to a kernel that reaches a function which accesses stay plain, and why."""
+    reached = {(facts.path, facts.line) for seen in kernel.facts.values() for facts in seen.functions.values()}
+    if (plan.path, plan.line) not in reached:
+        return
     own = Path(plan.path).resolve() == Path(kernel.function.path).resolve()
     for each in refused:
         at = (str(kernel.function.path) if own else plan.path, *each.position[:2])

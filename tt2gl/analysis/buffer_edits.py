@@ -41,8 +41,6 @@ class Found:
 
 def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> FunctionPlan:
     """The plan with buffer operations, and what they assume."""
-    if not found.accesses:
-        return plan
     taken = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {each.arg for each in _arguments(tree)}
     labels = _Labels(taken | {declaration.name for declaration in plan.declarations})
 

@@ -1,0 +1,213 @@
+"""Rule `buffer_ops`: which accesses become buffer operations, by which offsets, and what keeps the others plain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tt2gl.launches import Launch, TensorArg
+from tt2gl.results import Conversion
+
+Convert = Callable[..., Conversion]
+MakeLaunch = Callable[..., Launch]
+
+TYPES = "x_ptr=*fp16 y_ptr=*fp32 i_ptr=*i64 n=i32 stride=i32"
+ENOUGH = 2**30 - 1
+"""Elements of two bytes that a buffer has at most."""
+
+KERNEL = """
+@triton.jit
+def kernel(x_ptr, y_ptr, i_ptr, n, stride, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    {}
+    tl.store(y_ptr + cols, x)
+"""
+
+
+def told(made: Conversion) -> list[str]:
+    """Why accesses stay plain."""
+    return [d.message.partition(": ")[2].rstrip(".") for d in made.kernels[0].diagnostics if d.code == "TTG340"]
+
+
+@pytest.fixture
+def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion]:
+    """Statements before the last one of a kernel, converted for a tensor of so many elements."""
+
+    def apply(statements: str, elements: int | None = 4096, stride: int = 8, **options: Any) -> Conversion:
+        text = KERNEL.format(statements.strip("\n").replace("\n", "\n    "))
+        given = None
+        if elements is not None:
+            small = TensorArg("float32", (1024,), (1,))
+            x = TensorArg("float16", (elements,), (1,))
+            given = {"x_ptr": x, "y_ptr": small, "i_ptr": small, "n": 500, "stride": stride}
+        return conversion(text, replace(launch(TYPES, BLOCK=1024), args=given), **{"target": "gfx942", **options})
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("statements", "elements", "reason"),
+    [
+        pytest.param("x = tl.load(x_ptr + row * n + cols * n)", None, "no launch says how large", id="no size"),
+        pytest.param("x = tl.load(x_ptr + cols * n)", ENOUGH + 1, "has 2147483648 bytes under", id="too large"),
+        pytest.param("x_ptr += row * n\nx = tl.load(x_ptr + cols - n)", 4096, "`n` may be positive", id="negative"),
+        pytest.param(
+            "x_ptr -= row\nx = tl.load(x_ptr + cols * n)", 4096, "`x_ptr` may be negative", id="moved down"
+        ),
+        pytest.param(
+            "x_ptr += row\nx = tl.load(x_ptr + tl.load(i_ptr + cols))",
+            4096,
+            "`tl.load(i_ptr + cols)` may be negative",
+            id="an index",
+        ),
+        pytest.param("x = tl.load(x_ptr + cols, volatile=True)", 4096, "it is volatile", id="volatile"),
+        pytest.param(
+            "p = tl.load(i_ptr).to(tl.pointer_type(tl.float16))\nx = tl.load(p + cols * n)",
+            4096,
+            "`p` is no parameter",
+            id="loaded pointer",
+        ),
+        pytest.param(
+            "ptrs = x_ptr + cols\nif n > 3:\n    ptrs = y_ptr.to(tl.pointer_type(tl.float16)) + cols\nx = tl.load(ptrs)",
+            4096,
+            "`ptrs` is not an offset from one scalar pointer throughout",
+            id="two pointers",
+        ),
+    ],
+)  # fmt: skip
+def test_what_stays_plain(
+    buffers: Callable[..., Conversion], statements: str, elements: int | None, reason: str
+) -> None:
+    made = buffers(statements, elements, compile=False)
+    assert [message for message in told(made) if reason in message], told(made)
+    assert "buffer_load(x_ptr" not in made.text
+
+
+def test_other_makers_gpus_have_none(buffers: Callable[..., Conversion]) -> None:
+    made = buffers("x = tl.load(x_ptr + cols)", target="sm90", compile=False)
+    assert ".buffer_" not in made.text
+    assert told(made) == []
+
+
+def test_the_rule_can_be_turned_off(buffers: Callable[..., Conversion]) -> None:
+    assert "buffer_" not in buffers("x = tl.load(x_ptr + cols)", without=("buffer_ops",), compile=False).text
+
+
+@pytest.mark.parametrize(
+    ("statements", "lines"),
+    [
+        pytest.param(
+            "x = tl.load(x_ptr + row * stride + cols, mask=cols < n, other=0.0)",
+            ["x = gl.amd.cdna3.buffer_load(x_ptr + row * stride, cols, mask=cols < n)"],
+            id="scalars stay with the base",
+        ),
+        pytest.param(
+            "x = tl.load(x_ptr + row * stride + cols, mask=cols < n, other=1.0)",
+            ["x = gl.amd.cdna3.buffer_load(x_ptr + row * stride, cols, mask=cols < n, other=1.0)"],
+            id="other",
+        ),
+        pytest.param(
+            "x = tl.load(x_ptr + row.to(tl.int64) * stride + cols * n)",
+            [
+                "# buffer operations, as under the launches: less than 2 GiB from x_ptr on",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, gl.cast(row.to(gl.int64) * stride, gl.int32) + cols * n)",
+            ],
+            id="all from the start of the tensor",
+        ),
+        pytest.param(
+            "x = tl.load(x_ptr + tl.load(i_ptr + cols))",
+            [
+                "# buffer operations, as under the launches: less than 2 GiB from x_ptr on",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, gl.amd.cdna3.buffer_load(i_ptr, cols).to(gl.int32))",
+            ],
+            id="an index from memory",
+        ),
+        pytest.param(
+            "x_ptr += row * stride\nx = tl.load(x_ptr + cols * n)",
+            [
+                "# buffer operations, as under the launches: less than 2 GiB from x_ptr on; n and stride not negative",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, cols * n)",
+            ],
+            id="a pointer that has moved up",
+        ),
+        pytest.param(
+            "tl.assume(n >= 0)\ntl.assume(stride >= 0)\nx_ptr += row * stride\nx = tl.load(x_ptr + cols * n)",
+            ["# buffer operations, as under the launches: less than 2 GiB from x_ptr on"],
+            id="assumed by the author",
+        ),
+        pytest.param(
+            """
+ptrs = x_ptr + row * stride + cols
+x = tl.zeros([BLOCK], tl.float32)
+for k in range(0, n, BLOCK):
+    x += tl.load(ptrs, mask=cols < n - k, other=0)
+    ptrs += BLOCK
+""",
+            [
+                "offsets = row * stride + cols",
+                "x += gl.amd.cdna3.buffer_load(x_ptr, offsets, mask=cols < n - k)",
+                "offsets += BLOCK",
+            ],
+            id="a pointer that a loop carries",
+        ),
+        pytest.param(
+            "x_ptr += row * stride + cols\nx = tl.load(x_ptr)",
+            ["x_offsets = row * stride + cols", "x = gl.amd.cdna3.buffer_load(x_ptr, x_offsets)"],
+            id="a parameter that becomes a tensor",
+        ),
+    ],
+)
+def test_what_becomes_a_buffer_operation(buffers: Callable[..., Conversion], statements: str, lines: list[str]) -> None:
+    made = buffers(statements)
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    assert told(made) == []
+    written = [line.strip() for line in made.text.splitlines()]
+    assert [line for line in lines if line not in written] == [], made.text
+
+
+def test_at_the_size_where_32_bits_are_just_enough_offsets_are_used(buffers: Callable[..., Conversion]) -> None:
+    assert "buffer_load(x_ptr" in buffers("x = tl.load(x_ptr + cols * n)", ENOUGH, compile=False).text
+
+
+@pytest.mark.parametrize(("stride", "is_buffer"), [(8, True), (-8, False)])
+def test_no_launch_may_give_a_negative_stride(buffers: Callable[..., Conversion], stride: int, is_buffer: bool) -> None:
+    made = buffers("x_ptr += row * stride\nx = tl.load(x_ptr + cols * n)", stride=stride, compile=False)
+    assert ("buffer_load(x_ptr" in made.text) == is_buffer
+    assert bool(told(made)) != is_buffer
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1250", "gfx1100", "gfx1201"])
+def test_every_chip_compiles_them(buffers: Callable[..., Conversion], target: str) -> None:
+    statements = "x = tl.load(x_ptr + cols, mask=cols < n, other=2.0)\ntl.atomic_add(y_ptr + cols, x.to(tl.float32))"
+    made = buffers(statements, target=target)
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    assert "buffer_load(x_ptr, cols, mask=cols < n, other=2.0)" in made.text
+    # Triton's own compiler makes no atomics of gfx1100 and gfx1250 buffer operations.
+    assert ("buffer_atomic_add(" in made.text) == (target not in ("gfx1100", "gfx1250"))
+
+
+HELPERS = """
+@triton.jit
+def read(ptr, offs):
+    return tl.load(ptr + offs)
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, i_ptr, n, stride, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    tl.store(y_ptr + cols, read(x_ptr, cols * n){})
+"""
+
+
+@pytest.mark.parametrize(("more", "is_buffer"), [("", True), (" + read(i_ptr + n, cols - n)", False)])
+def test_a_helper_is_asked_for_all_its_callers(
+    conversion: Convert, launch: MakeLaunch, more: str, is_buffer: bool
+) -> None:
+    tensor = TensorArg("float16", (4096,), (1,))
+    given = dict[str, Any](x_ptr=tensor, y_ptr=tensor, i_ptr=tensor, n=3, stride=1)
+    made = conversion(HELPERS.format(more), replace(launch(TYPES, BLOCK=1024), args=given), target="gfx942")
+    assert ("buffer_load(ptr, offs)" in made.text) == is_buffer, made.text
