@@ -141,6 +141,13 @@ def build_ttgir(source: Any, backend: Any, gpu: Any, options: Any) -> Any:
     return module
 
 
+def without_direct_copies() -> None:
+    """Have Triton's pipeliner bring all tiles to registers first on AMD, from here on: for a child process."""
+    from triton import knobs
+
+    knobs.amd.use_async_copy = False
+
+
 def generic_text(module: Any) -> str:
     """A module as MLIR's generic text with locations, for `tt2gl.ir.parser.parse_module`.
 

@@ -25,7 +25,7 @@ from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import default_target, get_target
 from tt2gl.verify.compile import CompileJob, compile_many
 
-RULES = ("buffer_ops", "hoist", "pipeline")
+RULES = ("buffer_ops", "direct_to_lds", "hoist", "pipeline")
 """Optimising rules by name: each can be turned off."""
 
 
@@ -49,8 +49,8 @@ def convert(
     of which working file. Raises DiagnosticError for a file that cannot be
     read (TTG001 to TTG003) or has no Triton kernel (TTG004), an unknown target or rule, and launches that do not fit.
     """
-    asked = Asked(get_target(target) if target else default_target(), launches, root, timeout)
     rules = _chosen_rules(path, only, without)
+    asked = Asked(get_target(target) if target else default_target(), launches, root, timeout, "direct_to_lds" in rules)
     author = read_source(path)
     helpers: set[tuple[str, int]] = set()
     calls = Calls()

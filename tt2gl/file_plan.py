@@ -77,6 +77,7 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         own = [plan for plan in functions if _reaches(kernel, (plan.path, plan.line))]
         applied = {
             "buffer_ops": any(plan.edits.buffers for plan in own),
+            "direct_to_lds": any(ring.direct for plan in own for ring in plan.rings),
             "hoist": any(plan.hoists for plan in own),
             "pipeline": any(plan.rings for plan in own),
         }

@@ -18,6 +18,7 @@ from tt2gl.kernel_state import Calls, Kernel
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.lowering.lowered_source import LoweredSource, with_inlined
 from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile
 from tt2gl.targets import Target
 
@@ -26,13 +27,18 @@ from tt2gl.targets import Target
 class Asked:
     """What a conversion is asked for: `launches` None to infer them, `root` what their files are relative to.
 
-    `timeout` is in seconds, a kernel and launch.
+    `timeout` is in seconds, a kernel and launch. `direct_to_lds`: whether the rule of that name is on.
     """
 
     target: Target
     launches: Sequence[Launch] | None
     root: Path | None
     timeout: float
+    direct_to_lds: bool = True
+
+    def job(self, kernel: Slice | None, launch: Launch) -> tuple[Slice | None, Launch, str, bool]:
+        """What `observe_job` takes."""
+        return kernel, launch, self.target.name, self.direct_to_lds
 
 
 def observed(known: LoweredSource, asked: Asked) -> list[Kernel]:
@@ -95,9 +101,8 @@ def explore(kernels: Sequence[Kernel], asked: Asked) -> None:
                 jobs.extend((kernel, facts, launch) for launch in found if launch not in known)
             every_launch = [kernel.launches[index] for index in kernel.facts]
             jobs.extend((kernel, [], launch) for launch in misaligned(every_launch, every))
-    outcomes = map_isolated(
-        observe_job, [(kernel.slice, launch, asked.target.name) for kernel, _, launch in jobs], timeout=asked.timeout
-    )
+    arguments = [asked.job(kernel.slice, launch) for kernel, _, launch in jobs]
+    outcomes = map_isolated(observe_job, arguments, timeout=asked.timeout)
     for (kernel, facts, launch), outcome in zip(jobs, outcomes, strict=True):
         if outcome.value is not None and not facts:
             kernel.witnesses.append((launch, outcome.value))
@@ -135,7 +140,7 @@ def _observe(kernels: Sequence[Kernel], asked: Asked) -> None:
         for index in range(len(kernel.launches))
     ]
     preload()
-    arguments = [(kernel.slice, kernel.launches[index], asked.target.name) for kernel, index in jobs]
+    arguments = [asked.job(kernel.slice, kernel.launches[index]) for kernel, index in jobs]
     outcomes = map_isolated(observe_job, arguments, timeout=asked.timeout)
     for (kernel, index), outcome in zip(jobs, outcomes, strict=True):
         if outcome.value is not None:

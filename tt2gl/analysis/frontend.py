@@ -32,7 +32,15 @@ from tt2gl.analysis.facts import (
 )
 from tt2gl.analysis.lowered import lowered_facts
 from tt2gl.analysis.whole_loops import WholeLoops, is_specialised
-from tt2gl.compiler import backend_for, build_ir, build_ttgir, generic_text, options_for, source_for
+from tt2gl.compiler import (
+    backend_for,
+    build_ir,
+    build_ttgir,
+    generic_text,
+    options_for,
+    source_for,
+    without_direct_copies,
+)
 from tt2gl.ir.parser import parse_module
 from tt2gl.launches import Launch
 from tt2gl.lowering.scaled_dots import unturned
@@ -48,11 +56,16 @@ _BLOCKED = re.compile(
 )
 
 
-def observe(kernel: Slice, launch: Launch, target: str, directory: Path) -> LaunchFacts:
+def observe(
+    kernel: Slice, launch: Launch, target: str, directory: Path, *, direct_to_lds: bool = True
+) -> LaunchFacts:
     """Facts of `kernel` under `launch`; `directory` receives the sliced modules.
 
+    With `direct_to_lds`, AMD's waves copy tiles to LDS where Triton has them do so; else all come to registers.
     Raises Triton's `CompilationError` where the original does not compile.
     """
+    if not direct_to_lds:
+        without_direct_copies()
     fn = load_slice(kernel, directory)
     backend, gpu = backend_for(get_target(target))
     options = options_for(backend, launch, num_stages=1)

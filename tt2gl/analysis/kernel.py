@@ -21,13 +21,13 @@ from tt2gl.slicing.slices import Slice
 from tt2gl.targets import Target
 
 
-def observe_job(kernel: Slice, launch: Launch, target: str) -> LaunchFacts:
+def observe_job(kernel: Slice, launch: Launch, target: str, direct_to_lds: bool) -> LaunchFacts:
     """Facts of one launch; for a child process."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="facts-") as directory:
         try:
-            return observe(kernel, launch, target, Path(directory))
+            return observe(kernel, launch, target, Path(directory), direct_to_lds=direct_to_lds)
         except Exception as error:
             raise CompileError(explain(error, kernel)) from error
 

@@ -162,8 +162,8 @@ class Propagation(Anchors):
                 slot, dtype = self.cores.ring(node, self.graph), self.graph.element_type(node)
                 # Where it is masked out there is another value, by a mask in the layout of the access.
                 read = self.access_root(node) if node.replaced else term
-                filled = {"registers": use.registers, "stored": use.stored, "direct": use.direct}
-                self.decisions.staged[spot] = read, RingWant(use.name, slot, dtype, use.in_memory, **filled)
+                filled = (use.registers, use.stored, use.direct)
+                self.decisions.staged[spot] = read, RingWant(use.name, slot, dtype, use.in_memory, False, *filled)
                 self._convert(node, read, term, spot)
             case "dot":
                 self._convert(node, self.products.dot(node, spot), term, spot)
