@@ -155,3 +155,28 @@ def test_kernels_that_give_a_helper_different_things_have_texts_that_compile(
     both = [launch(POINTERS, M=64), replace(launch(POINTERS, M=64), kernel="other")]
     assert port(f"{text}\n\n{other}", *both)
     assert port(CALLED.format("x", "x", "x * 2"), both[0])
+
+
+FLAGGED = """
+    @triton.jit
+    def kernel(a, b, c, d, n, SUMMED: tl.constexpr):
+        i = tl.arange(0, 64)
+        o = i[:, None] * 64 + i[None, :]
+        s = tl.zeros([64, 64], tl.float32)
+        t = tl.zeros([64, 64], tl.float32)
+        for k in range(n):
+            x = tl.load(a + k * 4096 + o)
+            y = tl.load(b + k * 4096 + o)
+            s += tl.dot(x, y)
+            t += tl.dot(y, x)
+        tl.store(c + o, t)
+        if SUMMED:
+            tl.store(d + o, s)
+"""
+
+
+def test_a_product_that_some_launches_do_not_need(port: Port, launch: MakeLaunch) -> None:
+    types = f"{POINTERS} n=i32"
+    text = port(FLAGGED, launch(types, SUMMED=True), launch(types, SUMMED=False))
+    assert "def kernel_" not in text
+    assert text.count("warpgroup_mma(") == 2

@@ -488,6 +488,33 @@ class TestOther:
         )
         assert "gl.histogram(gl.load(x_ptr + offs), 256, layout=" in made
 
+    def test_whole_quotients_are_made_where_they_are_read(self, vectors: Port) -> None:
+        made = vectors(
+            "blocks = tl.cdiv(tl.load(x_ptr + offs), 4)\n"
+            "rows = max(0, tl.arange(0, 32)[:, None] - n)\n"
+            "square = rows * 32 + tl.arange(0, 32)[None, :]\n"
+            "tl.store(y_ptr + square, tl.reshape(blocks, (32, 32)))",
+            "x_ptr=*i32 y_ptr=*i32 n=i32",
+        )
+        assert "tl.cdiv(gl.load(x_ptr + offs), 4)" in made.replace("gl.cdiv", "tl.cdiv")
+
+    def test_what_a_helper_is_given_and_does_not_use(self, port: Port, launch: MakeLaunch) -> None:
+        text = """
+@triton.jit
+def scaled(x, bias, BIASED: tl.constexpr):
+    return x + bias if BIASED else x * 2
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    half = tl.arange(0, BLOCK) * 2
+    tile = tl.arange(0, 32)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    x = tl.load(x_ptr + tile + tl.sum(half, 0))
+    tl.store(y_ptr + tile, scaled(x, half, False))
+    tl.store(y_ptr + half, scaled(offs, half[None, :], False))
+"""
+        assert "scaled(" in port(text, launch("x_ptr=*i32 y_ptr=*i32 n=i32", BLOCK=256))
+
     def test_custom_reductions(self, port: Port, launch: MakeLaunch) -> None:
         text = """
 @triton.jit

@@ -111,6 +111,24 @@ def test_a_helper_comes_with_what_it_calls_before_the_first_function(bring: Brin
     assert rest.index("def tile") < rest.index("def half") < rest.index("\n\n\n# the kernel\n@triton.jit\ndef kernel")
 
 
+def test_of_a_helper_that_branches_define_the_one_that_is_taken_comes(bring: Bring) -> None:
+    tiles = """import triton
+import triton.language as tl
+
+if False:
+    @triton.jit
+    def tile(p, i, B: tl.constexpr):
+        return tl.load(p + tl.arange(0, B), mask=i > 0)
+else:
+    @triton.jit
+    def tile(p, i, B: tl.constexpr):
+        return tl.load(p + i + tl.arange(0, B))
+"""
+    done = bring(f"{IMPORTS}from .tiles import tile\n{KERNEL}", "tile", tiles=tiles)
+    assert done.functions == ("tile",)
+    assert "@triton.jit\ndef tile(p, i, B: tl.constexpr):\n    return tl.load(p + i + tl.arange(0, B))\n" in done.text
+
+
 @pytest.mark.parametrize(
     ("imports", "left"),
     [

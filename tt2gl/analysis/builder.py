@@ -6,14 +6,14 @@ Does not handle block pointers: they raise `Unsupported` with the code of their 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from tt2gl.analysis.accesses import AccessReader
 from tt2gl.analysis.calls import CallReader
 from tt2gl.analysis.descriptors import DescriptorReader, asks_for_descriptor
 from tt2gl.analysis.dots import DotReader
-from tt2gl.analysis.facts import ConstFact, Fact, FunctionFact, LaunchFacts, TensorFact
+from tt2gl.analysis.facts import CallChain, ConstFact, Fact, FunctionFact, LaunchFacts, TensorFact
 from tt2gl.analysis.frames import Frame, Value, joined
 from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
 from tt2gl.analysis.helpers import HelperReader
@@ -22,10 +22,15 @@ from tt2gl.analysis.statics import Static, position_of, static_text
 
 
 class Builder:
-    """Walks the kernel once; helpers are inlined at each call."""
+    """Walks the kernel once; helpers are inlined at each call.
 
-    def __init__(self, facts: LaunchFacts, trees: Mapping[str, ast.Module]) -> None:
-        self.facts, self.graph = facts, Graph()
+    `adding`: the products that take up a sum under some launch, by their place.
+    """
+
+    def __init__(
+        self, facts: LaunchFacts, trees: Mapping[str, ast.Module], adding: Collection[CallChain] = frozenset()
+    ) -> None:
+        self.facts, self.graph, self.adding = facts, Graph(), adding
         self.functions: dict[FunctionKey, ast.FunctionDef] = {}
         self.globals: dict[str, frozenset[str]] = {}
         for path, tree in trees.items():

@@ -35,9 +35,12 @@ class DotReader:
         callee = frame.facts.expressions.get(position_of(node.func))
         if not isinstance(callee, FunctionFact) or callee.name != _DOT:
             return False
-        fact = self.builder.facts.lowered.dots.get(((frame.key[0], node.lineno, node.col_offset), *frame.chain))
+        chain = ((frame.key[0], node.lineno, node.col_offset), *frame.chain)
+        fact = self.builder.facts.lowered.dots.get(chain)
+        # A product that this launch does not need is written as those have it that do.
+        adds = chain in self.builder.adding if fact is None else not fact.from_zero
         given = Arguments(node, None).get("acc", 2)
-        return fact is not None and not fact.from_zero and (given is None or self.is_none(given, frame))
+        return adds and (given is None or self.is_none(given, frame))
 
     def read(
         self, node: ast.Call, frame: Frame, whole: ast.BinOp | ast.AugAssign | None = None, added: Value | None = None

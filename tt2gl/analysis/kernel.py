@@ -42,8 +42,9 @@ def analyse(
 ) -> KernelAnalysis:
     """Decide the layouts of a kernel. Raises `Unsupported` for a construct that stays Triton."""
     trees = parsed(kernel)
+    adding = frozenset(chain for seen in facts for chain, dot in seen.lowered.dots.items() if not dot.from_zero)
     scenes = [
-        Scene(launch, seen, Builder(seen, trees).build(), target.warp_size)
+        Scene(launch, seen, Builder(seen, trees, adding).build(), target.warp_size)
         for launch, seen in zip(launches, facts, strict=True)
     ]
     staging = staged_loads(scenes, trees)

@@ -8,11 +8,12 @@ CREATE = {"arange", "full", "zeros", "zeros_like", "full_like", "histogram"}
 """Make a tensor from nothing; a layout must be said."""
 
 ELEMENTWISE = {
-    "abs", "add", "cast", "ceil", "clamp", "cos", "div_rn", "erf", "exp", "exp2", "fdiv", "float", "floor", "fma",
-    "inline_asm_elementwise", "log", "log2", "maximum", "minimum", "mul", "multiple_of", "max_contiguous",
+    "abs", "add", "cast", "cdiv", "ceil", "clamp", "cos", "div_rn", "erf", "exp", "exp2", "fdiv", "float", "floor",
+    "fma", "inline_asm_elementwise", "log", "log2", "maximum", "minimum", "mul", "multiple_of", "max_contiguous",
     "max_constancy", "rsqrt", "sigmoid", "sin", "sqrt", "sqrt_rn", "sub", "to", "umulhi", "where", "tanh", "rand",
     "randn", "randint", "randint4x", "rand4x", "randn4x", "philox", "uint_to_uniform_float", "logical_and",
-    "logical_or", "isnan", "map_elementwise", "dot_product", "pair_uniform_to_normal", "float_to_uint", "swizzle2d",
+    "logical_or", "isnan", "map_elementwise", "builtin_max", "builtin_min", "dot_product", "pair_uniform_to_normal",
+    "float_to_uint", "swizzle2d",
 }  # fmt: skip
 """Element by element: operands and result share one layout."""
 
@@ -42,7 +43,7 @@ OPAQUE = {"reshape", "view", "ravel", "trans", "permute", "T", "interleave", "ga
 
 IGNORED = {
     "static_assert", "static_print", "device_print", "device_assert", "assume", "debug_barrier", "program_id",
-    "num_programs", "cdiv", "constexpr", "print",
+    "num_programs", "constexpr", "print",
 }  # fmt: skip
 
 LATER = {

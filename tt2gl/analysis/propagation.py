@@ -46,10 +46,12 @@ class Propagation(Anchors):
         for step in self.graph.steps:
             if isinstance(step, Definition):
                 web = step_web(step)
-                # What a helper is given and does not use may come in any layout.
                 unused = web.natural is None and not web.versions
                 if unused and step.node.kind != "argument":
                     self.demand(web, known.get(step.site) or self._wanted(step.node))
+                elif unused and step.node.value is not None:
+                    # What a helper is given and does not use may come in any layout.
+                    self.resolve(step.node, self._wanted(step.node.value), None)
         self._list_webs()
         return self.decisions
 

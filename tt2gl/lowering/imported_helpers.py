@@ -136,7 +136,8 @@ def _jit(value: Function) -> JitFunction | None:
         functions = read_source(value.path).functions
     except DiagnosticError:
         return None
-    found = [function for function in functions if function.name == value.name]
+    # Branches of the file may each define it: the one is meant that is taken.
+    found = [each for each in functions if (each.name, each.line) == (value.name, value.node.lineno)]
     return found[0] if len(found) == 1 and found[0].dialect == "triton" and not found[0].nested else None
 
 
