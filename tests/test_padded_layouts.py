@@ -69,8 +69,8 @@ def test_other_encodings_and_tiles_of_several_programs_are_not_read() -> None:
     assert [read_padded(each, (4, 4)) for each in (shared, several, None)] == [None] * 3
 
 
-@pytest.mark.parametrize("case", [((32, 32), 16, 32), ((16, 64), 8, 32), ((16, 32), 16, 32)])
-def test_tiles_too_small_to_stagger_have_no_such_layout(case: tuple[tuple[int, int], int, int]) -> None:
+@pytest.mark.parametrize("case", [((32, 32), 16, 32), ((16, 64), 8, 32), ((16, 32), 16, 32), ((64, 64), 32, 16)])
+def test_small_tiles_and_wide_elements_have_no_such_layout(case: tuple[tuple[int, int], int, int]) -> None:
     shape, bits, rows = case
     assert staggered(shape, (1, 0), bits, 1, 128 // bits, rows) is None
 

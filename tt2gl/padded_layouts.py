@@ -76,7 +76,12 @@ def _order_of(bases: Bases, shape: Sequence[int]) -> tuple[int, ...] | None:
 def staggered(
     shape: Sequence[int], order: Sequence[int], bits: int, k_dim: int, k_width: int, rows: int
 ) -> Padded | None:
-    """The layout of a tile that is copied directly to LDS and read as an operand of MFMA (`STAGGERED_SOURCE`)."""
+    """The layout of a tile that is copied directly to LDS and read as an operand of MFMA (`STAGGERED_SOURCE`).
+
+    None for elements of other widths, and for tiles that are too small.
+    """
+    if bits not in (8, 16):
+        return None
     fast, slow = shape[order[0]], shape[order[1]]
     along_k, wide = order[0] == k_dim, k_width * bits == _COPY
     turned = not along_k and k_width * bits >= 64
