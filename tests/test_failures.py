@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tt2gl.failures import PrintedFault, printed_fault
+from tt2gl.diagnostics import shown
+from tt2gl.failures import PrintedFault, explain, printed_fault
+from tt2gl.slicing.slices import Slice, SlicedModule
 
 
 @pytest.mark.parametrize(
@@ -34,3 +38,13 @@ def test_what_is_no_printed_fault(printed: str) -> None:
 )
 def test_a_printed_fault(printed: str, fault: PrintedFault) -> None:
     assert printed_fault(printed) == fault
+
+
+def test_messages_have_no_absolute_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert shown(tmp_path / "ops" / "k.py") == "ops/k.py"
+    assert shown("ops/k.py") == "ops/k.py"
+    assert shown("/elsewhere/ops/k.py") == "k.py"
+    kernel = Slice("k", (SlicedModule("_private", Path("/elsewhere/ops/k.py"), "def k():\n    pass\n"),), ())
+    error = RuntimeError("PassManager::run failed")
+    assert explain(error, kernel, 'loc("/tmp/x/_private.py":2:4): error: bad.\n') == "k.py:2: bad"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -55,6 +56,12 @@ class Diagnostic:
     def to_json(self) -> dict[str, Any]:
         """The diagnostic as the JSON document spells it."""
         return {**asdict(self), "severity": self.severity.value}
+
+
+def shown(path: Path | str) -> str:
+    """A path as messages have it, which go into reports: from the working directory, or the file's name alone."""
+    absolute, here = Path(path).absolute(), Path.cwd()
+    return absolute.relative_to(here).as_posix() if absolute.is_relative_to(here) else absolute.name
 
 
 class DiagnosticError(Exception):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tt2gl.diagnostics import shown
 from tt2gl.isolate import one_line
 from tt2gl.slicing.slices import Slice, names_of
 
@@ -75,7 +76,7 @@ def printed_fault(printed: str) -> PrintedFault | None:
 def _author_line(file: str, line: int, kernel: Slice) -> str:
     """`file:line` for a place in a private module of a slice; columns differ between Triton's versions."""
     modules = names_of(kernel)
-    return f"{modules[Path(file).stem]}:{line}" if Path(file).stem in modules else ""
+    return f"{shown(modules[Path(file).stem])}:{line}" if Path(file).stem in modules else ""
 
 
 def _message(error: BaseException) -> str:
@@ -99,5 +100,5 @@ def _place(error: BaseException, kernel: Slice) -> str:
     for module in kernel.modules:
         before, found, _ = module.text.partition(text.rstrip())
         if found:
-            return f"{module.path}:{before.count(chr(10)) + node.lineno}:{node.col_offset}"
+            return f"{shown(module.path)}:{before.count(chr(10)) + node.lineno}:{node.col_offset}"
     return ""

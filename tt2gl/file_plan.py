@@ -19,7 +19,7 @@ from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.naming import unused
 from tt2gl.analysis.planner import Planner
 from tt2gl.buffers import buffered
-from tt2gl.diagnostics import Diagnostic, Severity
+from tt2gl.diagnostics import Diagnostic, Severity, shown
 from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Kernel
 from tt2gl.layouts import COALESCED_BLOCKS_SOURCE, PAIRED_SOURCE, WIDENED_SOURCE, coalesced_source
@@ -60,7 +60,7 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
             kernel.elsewhere = frozenset(place for place in elsewhere if _reaches(kernel, place))
             if kernel.elsewhere:
                 file, line = min(kernel.elsewhere)
-                message = f"Its helper in {file} (line {line}) needs layouts too."
+                message = f"Its helper in {shown(file)} (line {line}) needs layouts too."
                 kernel.keep("TTG311", message, "Copy the helper into the kernel's file.")
         return None
     kept = [kernel for kernel in kernels if kernel.variants is None and kernel.kept is not None]
@@ -77,7 +77,6 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         own = [plan for plan in functions if _reaches(kernel, (plan.path, plan.line))]
         applied = {
             "buffer_ops": any(plan.edits.buffers for plan in own),
-            "direct_to_lds": any(ring.direct for plan in own for ring in plan.rings),
             "hoist": any(plan.hoists for plan in own),
             "pipeline": any(plan.rings for plan in own),
         }

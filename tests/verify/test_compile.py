@@ -170,30 +170,30 @@ def test_small_tensors_become_buffer_operations_on_amd(cut) -> None:  # type: ig
     assert "buffer_load_dwordx4" in outcome.value.asm["amdgcn"]
 
 
-def test_an_error_names_the_author_s_line_and_the_cause(cut, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_an_error_names_the_author_s_line_and_the_cause(cut) -> None:  # type: ignore[no-untyped-def]
     result = compile_kernel(cut("wrong_name"), pointer_launch("wrong_name"), "sm90")
     assert result.error is not None
     line = TRITON.splitlines().index("             missing_name)") + 1
-    assert result.error.startswith(f"{tmp_path / 'kernels.py'}:{line}:13: ")
+    assert result.error.startswith(f"kernels.py:{line}:13: ")
     assert result.error.endswith(": NameError: missing_name is not defined")
     assert "\n" not in result.error
 
 
-def test_an_error_in_a_helper_names_the_helper_s_line(cut, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_an_error_in_a_helper_names_the_helper_s_line(cut) -> None:  # type: ignore[no-untyped-def]
     result = compile_kernel(cut("wrong_helper"), pointer_launch("wrong_helper"), "sm90")
     assert result.error is not None
     line = TRITON.splitlines().index("    return tl.dot(x, x[0])") + 1
-    assert result.error.startswith(f"{tmp_path / 'kernels.py'}:{line}:")
+    assert result.error.startswith(f"kernels.py:{line}:")
 
 
 @pytest.mark.parametrize("reduced", [False, True], ids=["arange", "reduction"])
-def test_layouts_for_other_lanes_are_named(cut, tmp_path: Path, reduced: bool) -> None:  # type: ignore[no-untyped-def]
+def test_layouts_for_other_lanes_are_named(cut, reduced: bool) -> None:  # type: ignore[no-untyped-def]
     # MLIR's verifier fails an assertion of Triton's or the parser, which say nothing; it prints the reason.
     text = GLUON.replace("x * factor", "x - gl.max(x, 0)") if reduced else GLUON
     result = compile_kernel(cut("scale", text), SCALE, "gfx942")
     assert result.error is not None
     line = text.splitlines().index(next(line for line in text.splitlines() if ("max" if reduced else "arange") in line))
-    assert result.error.startswith(f"{tmp_path / 'kernels.py'}:{line + 1}:")
+    assert result.error.startswith(f"kernels.py:{line + 1}:")
     assert result.error.endswith("Layout has 32 threads per warp, but the module specifies 64 threads per warp")
     assert "\n" not in result.error
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tt2gl.check.lowering import Access, Lowering, Measured, Spot, Spots
+from tt2gl.diagnostics import shown
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def regressions(before: Lowering, now: Measured, tolerances: Tolerances, *, same
     yield from _rings(before, after, spots.loads)
     yield from _products(before, after, spots.products)
     if after.conversions > before.conversions:
-        lines = ", ".join(dict.fromkeys(f"{file}:{line}" for file, line in spots.conversions))
+        lines = ", ".join(dict.fromkeys(f"{shown(file)}:{line}" for file, line in spots.conversions))
         message = f"{after.conversions} layout conversions, {before.conversions} before"
         message += f" (now at {lines})." if lines else "."
         hint = "Let values that meet have one layout, or one order of dimensions."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tt2gl.diagnostics import Diagnostic, Severity
+from tt2gl.diagnostics import Diagnostic, Severity, shown
 from tt2gl.results import SimulateResult
 from tt2gl.verify.simulate import SimulationRun
 from tt2gl.verify.simulated_kernel import Trouble, TroubleKind
@@ -93,7 +93,7 @@ def _faults(result: SimulateResult, file: str, kernel: str, line: int) -> Iterat
         who = f"The {found.kernel.capitalize()} kernel {kernel}"
         who += " (and its port)" if (found.kind, found.buffer) in shared else ""
         buffer = f" [{found.buffer}]" if found.buffer and found.buffer not in found.message else ""
-        other = f" (the other access: {found.other_file}:{found.other_line})" if found.other_line else ""
+        other = f" (the other access: {shown(found.other_file)}:{found.other_line})" if found.other_line else ""
         severity = Severity.ERROR if found in own else Severity.WARNING
         message = f"{who}: {found.message}{buffer}{other}."
         yield Diagnostic(code, severity, found.file or file, found.line or line, 0, message, hint)
