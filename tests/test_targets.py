@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from tt2gl.diagnostics import DiagnosticError, ExitCode
+from tt2gl.host import facts
+from tt2gl.record.devices import device_of
 from tt2gl.targets import TARGETS, get_target, gpu, probe, supported
-from tt2gl.targets.base import Target
+from tt2gl.targets.base import Device, Target
 
 
 def test_an_unknown_target_is_a_usage_error_that_lists_the_known() -> None:
@@ -31,7 +33,7 @@ def test_the_installed_triton_compiles_for_the_common_targets(name: str) -> None
 
 
 def test_a_target_triton_does_not_know_is_unsupported() -> None:
-    bogus = Target("sm999", "cuda", 999, 32, 1, "no such thing")
+    bogus = Target("sm999", "cuda", 999, 32, 1, "no such thing", Device("none", 1, 1))
     assert probe((bogus,)) == {"sm999": False}
 
 
@@ -52,3 +54,14 @@ def test_amd_gpus_are_read_from_the_topology(tmp_path: Path, version: int, name:
         (tmp_path / node / "properties").write_text(f"cpu_cores_count 4\ngfx_target_version {number}\n")
     (tmp_path / "kfd").touch()
     assert gpu.present_architecture(tmp_path, tmp_path) == name
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_host_code_that_is_read_and_host_code_that_is_recorded_see_one_gpu(name: str) -> None:
+    read, played = facts.device(name), device_of(TARGETS[name])
+    seen = [(gpu.name, gpu.backend, gpu.arch, gpu.warp_size) for gpu in (read, played)]
+    assert seen[0] == seen[1]
+    assert read.processors == played.multiprocessors
+    assert read.shared_bytes == played.shared_memory_bytes
+    major = {"sm80": 8, "sm90": 9, "sm100": 10, "sm120": 12, "gfx1100": 11, "gfx1201": 12, "gfx1250": 12}
+    assert read.capability[0] == major.get(name, 9)

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from tt2gl.targets import get_target
+
 
 @dataclass(frozen=True)
 class Device:
@@ -29,39 +31,24 @@ class Device:
     name: str
     processors: int
     shared_bytes: int
+    warp_size: int
 
     @property
     def hip(self) -> bool:
         """Whether this is an AMD target."""
         return self.backend == "hip"
 
-    @property
-    def warp_size(self) -> int:
-        """Threads of a warp: 64 on CDNA, else 32."""
-        return 64 if self.hip and str(self.arch).startswith("gfx9") else 32
-
-
-_DEVICES: Mapping[str, tuple[str, int, int]] = {
-    "sm80": ("NVIDIA A100-SXM4-80GB", 108, 166912),
-    "sm90": ("NVIDIA H100 80GB HBM3", 132, 232448),
-    "sm100": ("NVIDIA B200", 148, 232448),
-    "sm120": ("NVIDIA GeForce RTX 5090", 170, 101376),
-    "gfx942": ("AMD Instinct MI300X", 304, 65536),
-    "gfx950": ("AMD Instinct MI350X", 256, 163840),
-    "gfx1100": ("AMD Radeon RX 7900 XTX", 96, 65536),
-    "gfx1201": ("AMD Radeon RX 9070 XT", 64, 65536),
-    "gfx1250": ("AMD Instinct MI450", 256, 327680),
-}
-
 
 def device(target: str) -> Device:
     """The device of a target's name (`sm90`, `gfx942`)."""
-    name, processors, shared = _DEVICES.get(target, (target, 132, 101376))
-    if target.startswith("gfx"):
-        digits = target[3:]
-        return Device("hip", target, (int(digits[:-2], 16), int(digits[-2:-1], 16)), name, processors, shared)
-    arch = int(re.sub(r"\D", "", target) or "90")
-    return Device("cuda", arch, divmod(arch, 10), name, processors, shared)
+    known = get_target(target)
+    if isinstance(known.arch, int):
+        capability = divmod(known.arch, 10)
+    else:
+        digits = known.arch.removeprefix("gfx")
+        capability = int(digits[:-2], 16), int(digits[-2:-1], 16)
+    limits = known.device.multiprocessors, known.shared_memory_bytes, known.warp_size
+    return Device(known.backend, known.arch, capability, known.device.name, *limits)
 
 
 @functools.cache

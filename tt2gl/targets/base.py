@@ -7,11 +7,24 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
+class Device:
+    """A GPU of an architecture, as torch tells of it: host code sizes its grids by that.
+
+    What torch counts as multiprocessors are pairs of compute units on gfx11 and gfx12.
+    """
+
+    name: str
+    multiprocessors: int
+    memory_gib: int
+
+
+@dataclass(frozen=True)
 class Target:
     """One GPU architecture: how Triton names it, and its limits for one block of threads.
 
     `arch` is the compute capability times ten (90) or the LLVM name ("gfx942"); `shared_memory_bytes` is the most
     shared memory (LDS) a kernel can ask for at launch, and `shared_memory_banks` the banks of 4 bytes it is made of.
+    `device` stands for its GPUs where there is none to be asked.
     `buffers`: the module of Gluon that has its buffer operations, empty where it has none; `buffer_atomics`: Triton
     uses the atomic ones too.
     """
@@ -22,6 +35,7 @@ class Target:
     warp_size: Literal[32, 64]
     shared_memory_bytes: int
     description: str
+    device: Device
     shared_memory_banks: int = 32
     buffers: str = ""
     buffer_atomics: bool = False

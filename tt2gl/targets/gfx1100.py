@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt2gl.targets.base import Target
+from tt2gl.targets.base import Device, Target
 
 TARGET = Target(
     name="gfx1100",
@@ -11,5 +11,6 @@ TARGET = Target(
     warp_size=32,
     shared_memory_bytes=64 * 1024,
     description="RDNA3 (RX 7900)",
+    device=Device("AMD Radeon RX 7900 XTX", multiprocessors=48, memory_gib=24),
     buffers="gl.amd.cdna3",
 )

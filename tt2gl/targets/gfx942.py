@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt2gl.targets.base import Target
+from tt2gl.targets.base import Device, Target
 
 TARGET = Target(
     name="gfx942",
@@ -11,6 +11,7 @@ TARGET = Target(
     warp_size=64,
     shared_memory_bytes=64 * 1024,
     description="CDNA3 (MI300)",
+    device=Device("AMD Instinct MI300X", multiprocessors=304, memory_gib=192),
     buffers="gl.amd.cdna3",
     buffer_atomics=True,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt2gl.targets.base import Target
+from tt2gl.targets.base import Device, Target
 
 TARGET = Target(
     name="sm100",
@@ -11,4 +11,5 @@ TARGET = Target(
     warp_size=32,
     shared_memory_bytes=227 * 1024,
     description="Blackwell (B200)",
+    device=Device("NVIDIA B200", multiprocessors=148, memory_gib=180),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt2gl.targets.base import Target
+from tt2gl.targets.base import Device, Target
 
 TARGET = Target(
     name="sm120",
@@ -11,4 +11,5 @@ TARGET = Target(
     warp_size=32,
     shared_memory_bytes=99 * 1024,
     description="Blackwell (RTX 50)",
+    device=Device("NVIDIA GeForce RTX 5090", multiprocessors=170, memory_gib=32),
 )
