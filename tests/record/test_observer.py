@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import json
+import os
 from enum import Enum, IntEnum
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -118,5 +120,20 @@ def test_dtypes_have_torchs_names(dtype: str, name: str) -> None:
     assert values.dtype_name(dtype) == name
 
 
-def test_a_full_disk_does_not_end_the_command() -> None:
-    Journal("/dev/full").append({"launch": {}})
+def test_a_full_disk_loses_a_launch_and_does_not_end_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, full = os.write, [True]
+
+    def on_a_full_disk(descriptor: int, data: bytes) -> int:
+        if full and full.pop():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, data)
+
+    monkeypatch.setattr("tt2gl.record.observer.journal.os.write", on_a_full_disk)
+    before = os.listdir("/proc/self/fd")
+    for number in (1, 2):
+        Journal(str(tmp_path / "journal")).append({"launch": number})
+    assert full == []
+    assert (tmp_path / "journal").read_text() == '{"launch": 2}\n'
+    assert os.listdir("/proc/self/fd") == before

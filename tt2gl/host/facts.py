@@ -46,7 +46,7 @@ def device(target: str) -> Device:
         capability = divmod(known.arch, 10)
     else:
         digits = known.arch.removeprefix("gfx")
-        capability = int(digits[:-2], 16), int(digits[-2:-1], 16)
+        capability = int(digits[:-2]), int(digits[-2], 16)
     limits = known.device.multiprocessors, known.shared_memory_bytes, known.warp_size
     return Device(known.backend, known.arch, capability, known.device.name, *limits)
 
