@@ -120,6 +120,11 @@ def test_dtypes_have_torchs_names(dtype: str, name: str) -> None:
     assert values.dtype_name(dtype) == name
 
 
+def descriptors() -> list[str]:
+    """Those that this process has open."""
+    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
+
+
 def test_a_full_disk_loses_a_launch_and_does_not_end_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,9 +136,9 @@ def test_a_full_disk_loses_a_launch_and_does_not_end_the_command(
         return write(descriptor, data)
 
     monkeypatch.setattr("tt2gl.record.observer.journal.os.write", on_a_full_disk)
-    before = os.listdir("/proc/self/fd")
+    before = descriptors()
     for number in (1, 2):
         Journal(str(tmp_path / "journal")).append({"launch": number})
     assert full == []
     assert (tmp_path / "journal").read_text() == '{"launch": 2}\n'
-    assert os.listdir("/proc/self/fd") == before
+    assert descriptors() == before
