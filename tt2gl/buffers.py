@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tt2gl.analysis.bodies import Reached, bodies_of
@@ -13,31 +14,44 @@ from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.kernel_state import Kernel
 from tt2gl.launches import TensorArg
 from tt2gl.pipelining.direct import takes_offsets
-from tt2gl.plan import FunctionPlan, Position
+from tt2gl.plan import FunctionPlan, Guard, Position
 from tt2gl.targets import Target
 from tt2gl.verify.compile import tensor_bytes
 
 _HINT = "A plain access is right for any size; see the page of this code."
 
 
-def buffered(plans: Sequence[FunctionPlan], kernels: Sequence[Kernel], target: Target) -> list[FunctionPlan]:
-    """The plans with buffer operations where they are proven to be right; the kernels are told where they are not."""
+def buffered(
+    plans: Sequence[FunctionPlan], kernels: Sequence[Kernel], target: Target, guard: bool = False
+) -> list[FunctionPlan]:
+    """The plans with buffer operations where they are proven to be right; the kernels are told where they are not.
+
+    With `guard`, kernels check at each launch what is assumed; not those with several bodies.
+    """
+    guarded = frozenset(
+        kernel.function.name
+        for kernel in kernels
+        if guard and kernel.variants is not None and len(kernel.variants.analyses) == 1
+    )
     reached = [
         Reached(
             kernel.function.name,
             parsed(kernel.slice),
             kernel.launches,
             [*kernel.facts.values(), *(facts for _, facts in kernel.turned)],
+            kernel.function.name in guarded,
         )
         for kernel in kernels
         if kernel.slice is not None
     ]
-    bodies, sizes = bodies_of(reached), Sizes(_sizes(kernels))
+    bodies, sizes = bodies_of(reached), Sizes(_sizes(kernels), guarded)
     planned = {(plan.path, plan.line) for plan in plans}
     files = {plan.path for plan in plans}
     # Helpers that need no layouts may have accesses all the same.
     helpers = [FunctionPlan(*key, False) for key in bodies if key[0] in files and key not in planned]
     made: list[FunctionPlan] = []
+    tensors: set[tuple[str, str]] = set()
+    counts: set[tuple[str, str]] = set()
     for plan in (*plans, *helpers):
         key = (plan.path, plan.line)
         found = None
@@ -46,11 +60,25 @@ def buffered(plans: Sequence[FunctionPlan], kernels: Sequence[Kernel], target: T
             found = BufferOps(bodies[key], sizes, target.buffers, target.buffer_atomics, in_rings).decide()
             for kernel in kernels:
                 _tell(kernel, plan, found.refused)
+            tensors |= found.tensors
+            counts |= found.counts
         if found is not None and found.accesses:
             made.append(with_buffers(plan, found, bodies[key].tree))
         elif key in planned:
             made.append(plan)
-    return made
+    names = {(plan.path, plan.line): bodies[plan.path, plan.line].kernel for plan in made if plan.is_kernel}
+    return [
+        replace(plan, guard=_guard(names[plan.path, plan.line], tensors, counts))
+        if plan.is_kernel and names[plan.path, plan.line] in guarded
+        else plan
+        for plan in made
+    ]
+
+
+def _guard(kernel: str, tensors: set[tuple[str, str]], counts: set[tuple[str, str]]) -> Guard | None:
+    """What a kernel is checked for."""
+    large, negative = (tuple(sorted(name for of, name in each if of == kernel)) for each in (tensors, counts))
+    return Guard(large, negative) if large or negative else None
 
 
 def _sizes(kernels: Sequence[Kernel]) -> Mapping[tuple[str, str], int | None]:

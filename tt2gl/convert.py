@@ -37,6 +37,7 @@ def convert(
     root: Path | None = None,
     only: Collection[str] = (),
     without: Collection[str] = (),
+    buffer_guard: bool = False,
     compile: bool = True,  # noqa: A002
     timeout: float = 60.0,
     watch: Callable[[LoweredSource, Sequence[Kernel]], None] | None = None,
@@ -44,12 +45,13 @@ def convert(
     """Convert the Triton kernels of a file to Gluon for `target` (default: the GPU present, else sm90).
 
     `launches` (of any files; default: inferred from the file) say what the kernels are called with; their files are
-    relative to `root`. With `compile`, every converted kernel is compiled to machine code, and one that does not
-    compile is kept. `timeout` is in seconds, a kernel and launch. `watch` is told what was decided of the kernels, and
-    of which working file. Raises DiagnosticError for a file that cannot be
-    read (TTG001 to TTG003) or has no Triton kernel (TTG004), an unknown target or rule, and launches that do not fit.
+    relative to `root`. `buffer_guard`: what AMD's buffer operations assume is checked at each launch. With `compile`,
+    every converted kernel is compiled to machine code, and one that does not compile is kept. `timeout` is in seconds,
+    a kernel and launch. `watch` is told what was decided of the kernels, and of which working file. Raises
+    DiagnosticError for a file that cannot be read (TTG001 to TTG003) or has no Triton kernel (TTG004), an unknown
+    target or rule, and launches that do not fit.
     """
-    rules = _chosen_rules(path, only, without)
+    rules = (*_chosen_rules(path, only, without), *(["buffer_guard"] if buffer_guard else []))
     asked = Asked(get_target(target) if target else default_target(), launches, root, timeout, "direct_to_lds" in rules)
     author = read_source(path)
     helpers: set[tuple[str, int]] = set()

@@ -33,10 +33,11 @@ from tt2gl.matrix_layouts import (
 )
 from tt2gl.padded_layouts import DIRECT_SOURCE, SPACED_SOURCE, STAGGERED_SOURCE
 from tt2gl.pipelining.rings import NotPipelinedError
-from tt2gl.plan import HOST_TILES, FilePlan, FunctionPlan, KeptFunction
+from tt2gl.plan import FITS_BUFFERS, HOST_TILES, FilePlan, FunctionPlan, KeptFunction
 from tt2gl.rewrite.dots import MFMA_F8F6F4_SOURCE, MFMA_TF32_SOURCE
 from tt2gl.rewrite.file import KEPT
 from tt2gl.rewrite.flips import FLIPPED_SOURCE, HALVINGS_SOURCE
+from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
 from tt2gl.rewrite.sorts import SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
@@ -70,13 +71,14 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         for plan in functions
     ]
     if "buffer_ops" in rules and target.buffers:
-        functions = buffered(functions, converted, target)
+        functions = buffered(functions, converted, target, "buffer_guard" in rules)
     if "hoist" in rules:
         functions = [hoisted(plan, _definition(converted, plan)) for plan in functions]
     for kernel in converted:
         own = [plan for plan in functions if _reaches(kernel, (plan.path, plan.line))]
         applied = {
             "buffer_ops": any(plan.edits.buffers for plan in own),
+            "direct_to_lds": any(ring.direct for plan in own for ring in plan.rings),
             "hoist": any(plan.hoists for plan in own),
             "pipeline": any(plan.rings for plan in own),
         }
@@ -206,6 +208,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "turned": (TURNED_SOURCE,),
         "store_tile": (STORE_TILE_SOURCE,),
         HOST_TILES: (HOST_TILES_SOURCE,),
+        FITS_BUFFERS: (FITS_BUFFERS_SOURCE,),
     }
     for name in ("max", "min"):
         helpers[f"{name}_with_index"] = (*combine_sources(name), helper_source(name))

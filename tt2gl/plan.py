@@ -207,6 +207,9 @@ HELPED = {"flip": "flipped", "sort": "sorted_rows", "topk": "top_of_rows"}
 HOST_TILES = "with_tile_layouts"
 """The decorator of a kernel that the host gives tensor descriptors: Gluon wants the layout of their tiles."""
 
+FITS_BUFFERS = "fits_buffers"
+"""What says of a launch whether its tensors are small enough for buffer operations."""
+
 TMA_LOAD = "tma_load"
 """What converted code calls a copy of a tile by TMA to shared memory."""
 
@@ -273,6 +276,14 @@ class Stages:
 
 
 @dataclass(frozen=True)
+class Guard:
+    """What is checked where a kernel is launched: tensors that must end below 2 GiB, and what must not be negative."""
+
+    tensors: tuple[str, ...]
+    counts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class FunctionPlan:
     """All edits of one jit function. `line` is that of its `def` in the author's file.
 
@@ -282,7 +293,7 @@ class FunctionPlan:
     `wide`: variables of its loops that count in 64 bits. `rings`: what its loads go through, `stages`: how far they run
     ahead of their use; `rings_outside`: they may be made before a loop around the one that uses them. `host_tiles`: a
     kernel that the host gives tensor descriptors, whose tiles need a layout. `notes`: what the function assumes of its
-    arguments, told on its top.
+    arguments, told on its top; `guard`: what of it a launch is checked for.
     """
 
     path: str
@@ -302,12 +313,15 @@ class FunctionPlan:
     wide: frozenset[str] = frozenset()
     host_tiles: bool = False
     notes: tuple[str, ...] = ()
+    guard: Guard | None = None
 
     def layouts(self) -> Iterator[str]:
         """Every layout that the function's text spells, and every helper that it calls."""
         yield from (declaration.source for declaration in self.declarations)
         if self.host_tiles:
             yield f"{HOST_TILES}("
+        if self.guard is not None:
+            yield f"{FITS_BUFFERS}("
         for edits in (self.edits, *(copy for copies in self.copies.values() for copy in copies)):
             yield from (*edits.creations.values(), *edits.converts.values())
             yield from (layout for _, layout in edits.fills.values())

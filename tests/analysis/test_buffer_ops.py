@@ -10,6 +10,7 @@ import pytest
 
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.results import Conversion
+from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
 
 Convert = Callable[..., Conversion]
 MakeLaunch = Callable[..., Launch]
@@ -72,7 +73,7 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             id="loaded pointer",
         ),
         pytest.param(
-            "ptrs = x_ptr + cols\nif n > 3:\n    ptrs = y_ptr.to(tl.pointer_type(tl.float16)) + cols\nx = tl.load(ptrs)",
+            "ptrs = x_ptr + cols\nif n > 3:\n    ptrs = y_ptr.to(x_ptr.dtype) + cols\nx = tl.load(ptrs)",
             4096,
             "`ptrs` is not an offset from one scalar pointer throughout",
             id="two pointers",
@@ -211,3 +212,53 @@ def test_a_helper_is_asked_for_all_its_callers(
     given = dict[str, Any](x_ptr=tensor, y_ptr=tensor, i_ptr=tensor, n=3, stride=1)
     made = conversion(HELPERS.format(more), replace(launch(TYPES, BLOCK=1024), args=given), target="gfx942")
     assert ("buffer_load(ptr, offs)" in made.text) == is_buffer, made.text
+
+
+MOVED = "x_ptr += row * stride\nx = tl.load(x_ptr + cols * n)"
+
+
+def test_on_request_what_is_assumed_is_checked_at_each_launch(buffers: Callable[..., Conversion]) -> None:
+    assert "buffer_load(x_ptr" not in buffers(MOVED, None, compile=False).text
+    made = buffers(MOVED, None, buffer_guard=True)
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    assert told(made) == []
+    assert "buffer_load(x_ptr, cols * n)" in made.text
+    lines = made.text.splitlines()
+    place = lines.index('@triton.heuristics({"FITS_BUFFERS": fits_buffers(["x_ptr"], ["n", "stride"])})')
+    assert lines[place + 1 : place + 3] == [
+        "@gluon.jit",
+        "def kernel(x_ptr, y_ptr, i_ptr, n, stride, BLOCK: gl.constexpr, FITS_BUFFERS: gl.constexpr = True):",
+    ]
+
+
+def test_what_is_not_assumed_is_not_checked(buffers: Callable[..., Conversion]) -> None:
+    assert "fits_buffers" not in buffers("x = tl.load(x_ptr + cols)", None, buffer_guard=True, compile=False).text
+
+
+def test_a_guard_does_not_make_a_large_tensor_small(buffers: Callable[..., Conversion]) -> None:
+    assert "buffer_load(x_ptr" not in buffers(MOVED, ENOUGH + 1, buffer_guard=True, compile=False).text
+
+
+class Tensor:
+    """As much of torch's tensor as the check asks for."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def untyped_storage(self) -> Tensor:
+        """Itself, which has `nbytes`."""
+        return self
+
+    def nbytes(self) -> int:
+        """Bytes."""
+        return self.size
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "fits"), [(2**31 - 2, 0, True), (2**31 - 1, 0, False), (8, -1, False), (None, 3, True)]
+)
+def test_the_check(size: int | None, stride: int, fits: bool) -> None:
+    scope: dict[str, Any] = {}
+    exec(FITS_BUFFERS_SOURCE, scope)
+    check = scope["fits_buffers"](["x_ptr"], ["stride"])
+    assert check({"x_ptr": None if size is None else Tensor(size), "stride": stride}) == fits

@@ -13,7 +13,7 @@ import libcst as cst
 import pytest
 
 import tt2gl.rewrite
-from tt2gl.plan import BufferAccess, Choice, Declaration, Dispatch, FilePlan, FunctionPlan, Hoist
+from tt2gl.plan import BufferAccess, Choice, Declaration, Dispatch, FilePlan, FunctionPlan, Guard, Hoist
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_gluon
@@ -53,7 +53,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
 }
 """The edits of each example that is a statement."""
 
-OTHERS = {"bounces", "hoists", "ranges", "signatures", "imports", "dispatches", "tiles"}
+OTHERS = {"bounces", "guards", "hoists", "ranges", "signatures", "imports", "dispatches", "tiles"}
 
 WITHOUT = {"build", "collisions", "dots", "expressions", "file", "masked", "scaled_dots"}
 """Modules that show no before and after, or several: what they do is not a rule's edit, or has a text between."""
@@ -109,6 +109,12 @@ def test_hoists(rewritten: Rewritten) -> None:
     hoist = Hoist("cols_range", "gl.arange(0, BLOCK, layout=layout)")
     made = rewritten(f"{text}\n", plan={"hoists": {(7, 4): (hoist,)}}, replaced={"tl.arange(0, BLOCK)": hoist.name})
     assert made.endswith("def kernel(x_ptr):\n" + textwrap.indent(after, "    ") + "\n")
+
+
+def test_guards(rewritten: Rewritten) -> None:
+    ((before, after),) = examples("guards")
+    made = rewritten(f"{before}\n", plan={"guard": Guard(("x_ptr",), ("stride",))})
+    assert made.endswith(f"\n{after}\n")
 
 
 def test_signatures(rewritten: Rewritten) -> None:

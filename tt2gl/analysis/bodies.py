@@ -16,12 +16,16 @@ from tt2gl.launches import Launch
 
 @dataclass(frozen=True)
 class Reached:
-    """A kernel: its name, its slice's trees by file, its launches, and what was said under those and their likes."""
+    """A kernel: its name, its slice's trees by file, its launches, and what was said under those and their likes.
+
+    `guarded`: integers that launches do not say are checked not to be negative.
+    """
 
     name: str
     trees: Mapping[str, ast.Module]
     launches: Sequence[Launch]
     seen: Sequence[LaunchFacts]
+    guarded: bool = False
 
 
 def bodies_of(kernels: Sequence[Reached]) -> dict[FunctionKey, Body]:
@@ -42,7 +46,7 @@ def bodies_of(kernels: Sequence[Reached]) -> dict[FunctionKey, Body]:
             entry = facts.functions[facts.entry]
             key = (entry.path, entry.line)
             if key in made:
-                made[key].assumed.update(_not_negative(kernel.launches))
+                made[key].assumed.update(_not_negative(kernel.launches, kernel.guarded))
                 made[key].parameters.update(assumed_ranges(made[key]))
                 # An address counts from where its tensor begins.
                 made[key].parameters.update(_starts(kernel.launches))
@@ -79,11 +83,13 @@ def _starts(launches: Sequence[Launch]) -> dict[str, Interval]:
     return {name: Interval(0, 0) for name, kind in kinds if kind.startswith("*")}
 
 
-def _not_negative(launches: Sequence[Launch]) -> dict[str, Interval]:
+def _not_negative(launches: Sequence[Launch], guarded: bool) -> dict[str, Interval]:
     """The integers among a kernel's parameters that no launch gives a negative value."""
     values = [{**launch.constexprs, **(launch.args or {})} for launch in launches]
-    return {
-        name: Interval(low=0)
-        for name in launches[0].signature
-        if all(isinstance(each.get(name), int) and each[name] >= 0 for each in values)
-    }
+
+    def holds(name: str, kind: str) -> bool:
+        given = [each.get(name) for each in values]
+        unknown = guarded and kind in ("i32", "i64")
+        return all(value >= 0 if isinstance(value, int) else value is None and unknown for value in given)
+
+    return {name: Interval(low=0) for name, kind in launches[0].signature.items() if holds(name, kind)}

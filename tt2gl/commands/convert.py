@@ -28,6 +28,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     modes.add_argument("--check", action="store_true", help="write nothing, exit 1 if OUT is missing or out of date")
     ports_help = "as --check, but of the FILEs that have a port alone; a port stands for its original"
     modes.add_argument("--check-ports", action="store_true", help=ports_help)
+    guard_help = "check at each launch what buffer operations assume of its tensors (AMD)"
+    parser.add_argument("--buffer-guard", action="store_true", help=guard_help)
     rules = parser.add_mutually_exclusive_group()
     rules.add_argument("--only", type=names, default=(), metavar="RULES", help="optimising rules to apply: A,B,...")
     rules.add_argument("--no", type=names, default=(), metavar="RULES", help="optimising rules to leave out: A,B,...")
@@ -53,6 +55,7 @@ def run(arguments: argparse.Namespace, run: Run) -> None:
             "launches": launches,
             "root": root,
             "timeout": arguments.timeout,
+            "buffer_guard": arguments.buffer_guard,
             "only": arguments.only,
             "without": arguments.no if arguments.only or arguments.no else config.no,
         }

@@ -16,6 +16,7 @@ from tt2gl.rewrite.build import MARK, statement
 from tt2gl.rewrite.collisions import Unmarked, collisions
 from tt2gl.rewrite.dispatches import as_body, dispatching
 from tt2gl.rewrite.expressions import FunctionBody
+from tt2gl.rewrite.guards import with_guard
 from tt2gl.rewrite.imports import IMPORTED, top_level_index, with_gluon
 from tt2gl.rewrite.names import aliases
 from tt2gl.rewrite.signatures import with_flags, with_signature
@@ -131,6 +132,8 @@ class _FileEditor(cst.CSTTransformer):
             made, is_jit = as_body(made, is_jit), [True]
             # The kernel knows its launch, and passes on what its bodies ask for.
             plan = replace(plan, stages=plan.stages and replace(plan.stages, asked=False, default=None))
+        if plan.guard is not None:
+            made, is_jit = with_guard(made, plan.guard, is_jit)
         made = with_signature(made, plan, is_jit)
         if not plan.name:
             return made
