@@ -65,3 +65,36 @@ def test_what_is_stored_as_it_comes_from_a_product_is_told() -> None:
     facts = lowered_facts(parse_module(operations("wmma")), lambda file: file)
     assert [layout.name for layout in facts.stores.values()] == ["ttg.amd_wmma"]
     assert [fact.instruction for fact in facts.dots.values()] == ["wmma"]
+
+
+HELD = """
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#mfma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>
+#lhs = #ttg.dot_op<{opIdx = 0, parent = #mfma, kWidth = 4}>
+#rhs = #ttg.dot_op<{opIdx = 1, parent = #mfma, kWidth = 4}>
+#shared = #ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 16, order = [1, 0]}>
+#smem = #ttg.shared_memory
+"builtin.module"() ({
+  "tt.func"() <{function_type = () -> (), sym_name = "k", sym_visibility = "public"}> ({
+    %a, %b, %c, %n = "x.make"() : () -> (tensor<64x64xf16, #blocked>, tensor<64x64xf16, #rhs>, tensor<64x64xf32, #mfma>,
+        i32)
+    %m = "ttg.local_alloc"(%a) : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+    BEFORE
+    %r = "scf.for"(%n, %n, %n, %c) ({
+    ^bb0(%i: i32, %s: tensor<64x64xf32, #mfma>):
+      WITHIN
+      %d = "tt.dot"(%l, %b, %s) <{inputPrecision = 2 : i32}> : (tensor<64x64xf16, #lhs>, tensor<64x64xf16, #rhs>,
+          tensor<64x64xf32, #mfma>) -> tensor<64x64xf32, #mfma>
+      "scf.yield"(%d) : (tensor<64x64xf32, #mfma>) -> ()
+    }) : (i32, i32, i32, tensor<64x64xf32, #mfma>) -> tensor<64x64xf32, #mfma>
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+LOAD = '%l = "ttg.local_load"(%m) : (!ttg.memdesc<64x64xf16, #shared, #smem>) -> tensor<64x64xf16, #lhs>'
+
+
+@pytest.mark.parametrize(("place", "other", "kept"), [("BEFORE", "WITHIN", False), ("WITHIN", "BEFORE", True)])
+def test_an_operand_stays_in_memory_where_it_is_loaded_in_the_loop(place: str, other: str, kept: bool) -> None:
+    (fact,) = lowered_facts(parse_module(HELD.replace(place, LOAD).replace(other, "")), str).dots.values()
+    assert (fact.a.reloaded is not None) == kept

@@ -13,7 +13,7 @@ from tt2gl.analysis.amd_dots import amd_instruction, stored_layout
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
 from tt2gl.analysis.tma_facts import TMA_LOAD, descriptor_fact, taken_in_place, tma_ring
-from tt2gl.ir.attributes import Attribute
+from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.ir.operations import Location, Module, Operation, Value
 from tt2gl.ir.types import MemDescType, TensorType, Type
 
@@ -25,6 +25,7 @@ _INSTRUCTIONS: dict[str, Instruction] = {
 _DOTS = ("tt.dot", "tt.dot_scaled")
 # Copies to shared memory, with the places of the slot and of the tensor of addresses among their operands.
 _COPIES = {"ttg.async_copy_global_to_local": (1, 0), "amdg.buffer_load_to_local": (0, 2)}
+_LOOPS = ("scf.for", "scf.while")
 _LOADS = ("load", "buffer_load")
 _ON_THE_WAY = ("in_thread_transpose", "convert_layout")
 _RESHAPES = ("tt.reshape", "tt.trans", "tt.split")
@@ -41,10 +42,11 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     inferred: dict[CallChain, bool] = {}
     stores: dict[CallChain, DialectAttr] = {}
     in_place = taken_in_place(module, made)
+    loops = _loops(module.kernel)
     chip = _chip(module)
     for operation in module.kernel.walk():
         if operation.name in _DOTS or operation.name in _INSTRUCTIONS:
-            fact = _dot(operation, made, uses)
+            fact = _dot(operation, made, uses, loops)
             if fact is not None:
                 dots.setdefault(_chain(operation.location, author_file), fact)
         elif operation.name in _COPIES:
@@ -82,7 +84,14 @@ def _chip(module: Module) -> str:
     return target.removeprefix("hip:") if target.startswith("hip:") else ""
 
 
-def _dot(operation: Operation, made: dict[int, Operation], uses: TensorMemoryUses) -> DotFact | None:
+def _loops(kernel: Operation) -> dict[int, int]:
+    """The innermost loop around each operation, both by identity."""
+    return {id(each): id(loop) for loop in kernel.walk() if loop.name in _LOOPS for each in loop.walk()}
+
+
+def _dot(
+    operation: Operation, made: dict[int, Operation], uses: TensorMemoryUses, loops: dict[int, int]
+) -> DotFact | None:
     """What a dot is carried out by; None where nothing says how its accumulator comes into registers."""
     a, b, accumulator = operation.operands[:3]
     # A product by wgmma may be taken apart along K: its second operand is then part of a tile.
@@ -106,7 +115,12 @@ def _dot(operation: Operation, made: dict[int, Operation], uses: TensorMemoryUse
             return None
     start = made.get(id(accumulator))
     zero = start is not None and start.name == "arith.constant"
-    sides = [replace(_operand(side), reloaded=_reloaded(side, made)) for side in (a, b)]
+    sides = [_operand(side) for side in (a, b)]
+    for place, side in enumerate((a, b)):
+        load = made.get(id(side))
+        # What is loaded before the loop is held in registers throughout it: a conversion, made once.
+        if load is not None and loops.get(id(load)) == loops.get(id(operation)):
+            sides[place] = replace(sides[place], reloaded=_reloaded(load, made))
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
     return DotFact(kind, layout, sides[0], sides[1], zero, element=str(element))
 
@@ -116,10 +130,9 @@ def _is_scale(value: Value) -> bool:
     return layout is not None and bool(layout.name == "ttng.tensor_memory_scales_encoding")
 
 
-def _reloaded(operand: Value, made: dict[int, Operation]) -> Attribute | None:
+def _reloaded(load: Operation, made: dict[int, Operation]) -> Attribute | None:
     """The shared layout that a value was put in once and is read from for a dot; None for other values."""
-    load = made.get(id(operand))
-    if load is None or load.name != "ttg.local_load":
+    if load.name != "ttg.local_load":
         return None
     allocation = made.get(id(load.operands[0]))
     held = allocation is not None and allocation.name == "ttg.local_alloc" and allocation.operands

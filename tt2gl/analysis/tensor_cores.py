@@ -272,7 +272,8 @@ class TensorCores:
         use = self.dots[node.chain]
         taken = {index: self._operand(fact, operand) for index, fact in use.facts.items()}
         layouts = {index: fact.reloaded for index, fact in taken.items() if fact.reloaded is not None}
-        if len(layouts) < len(taken):
+        if len(layouts) < len(taken) or any(layout.name != "ttg.swizzled_shared" for layout in layouts.values()):
+            # What AMD's threads turn among their own registers on the way there is converted.
             return None
         shapes = {index: fact.shape for index, fact in taken.items()}
         name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
