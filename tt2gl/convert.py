@@ -55,10 +55,11 @@ def convert(
     asked = Asked(get_target(target) if target else default_target(), launches, root, timeout, "direct_to_lds" in rules)
     author = read_source(path)
     helpers: set[tuple[str, int]] = set()
+    precisions: set[str] = set()
     calls = Calls()
     best: tuple[Conversion, tuple[int, int], LoweredSource, list[Kernel]] | None = None
     while True:
-        known = lowered_source(author, asked.target, root, helpers)
+        known = lowered_source(author, asked.target, root, helpers, precisions)
         kernels = observed(known, asked)
         made, known = _converted(known, kernels, asked, rules, compile, calls)
         in_vain = {kernel.function.name for kernel in kernels if kernel.written_out_in_vain}
@@ -67,12 +68,13 @@ def convert(
             best = made, score, known, kernels
         # Helpers of other files are brought along where kernels are kept for them.
         more = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere} - helpers
+        named = {kernel.precision for kernel in kernels if kernel.kept is not None and kernel.precision} - precisions
         wanted = Calls(calls.plain | in_vain, calls.torn | {kernel.torn for kernel in kernels if kernel.torn})
-        if not more and wanted == calls:
+        if not more and not named and wanted == calls:
             if watch is not None:
                 watch(best[2], best[3])
             return replace(best[0], path=str(path))
-        helpers, calls = helpers | more, wanted
+        helpers, precisions, calls = helpers | more, precisions | named, wanted
 
 
 def _converted(

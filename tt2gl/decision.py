@@ -8,7 +8,7 @@ from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.dot_formulas import NoFormulaError
 from tt2gl.analysis.facts import LaunchFacts
-from tt2gl.analysis.frames import Unsupported
+from tt2gl.analysis.frames import SeveralProducts, Unsupported
 from tt2gl.analysis.naming import listed
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.file_plan import keep_conflict, left_as_they_are, same_file
@@ -58,6 +58,7 @@ def _keep_for(kernel: Kernel, error: Exception) -> None:
     hint = "The kernel stays Triton; see the page of this code."
     match error:
         case Unsupported():
+            kernel.precision = error.named if isinstance(error, SeveralProducts) else ""
             file, line, column = error.site
             file = "" if same_file(file, kernel.function) else file
             kernel.keep(error.code, f"It uses {error.what}.", hint, line, column, file)

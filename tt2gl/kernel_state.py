@@ -32,7 +32,8 @@ class Kernel:
     made of them, to see what alignment does; `variants`: what was decided, None as long as the kernel stays Triton, and
     then `kept` says why. `rings_outside`: rings may be made before loops around theirs; `crowded`: by launch, the bytes
     of shared memory that were too many. `elsewhere`: the helpers of other files that keep it, by file and line;
-    `written_out`: helpers that it calls stand in its loops; `torn`: the helper whose callers want different layouts.
+    `written_out`: helpers that it calls stand in its loops; `torn`: the helper whose callers want different layouts;
+    `precision`: what names a precision that is several products.
     """
 
     function: JitFunction
@@ -48,6 +49,7 @@ class Kernel:
     elsewhere: frozenset[tuple[str, int]] = frozenset()
     written_out: bool = False
     torn: str = ""
+    precision: str = ""
     compiled: dict[int, CompileResult] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     rings_outside: bool = True

@@ -10,6 +10,7 @@ import pytest
 
 from tests.lowering.conftest import HEADER
 from tt2gl.compiler import backend_for
+from tt2gl.convert import convert
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.lowering.precise_dots import PRECISIONS, precise_dots
 from tt2gl.lowering.steps import Lowered
@@ -33,7 +34,7 @@ def lower(body: str, header: str = HEADER) -> Lowered:
     [
         'acc = tl.dot(a, b, acc, input_precision="tf32")  # not tf32x3\n',
         "acc = tl.dot(a, b, acc, input_precision=P)  # tf32x3, say\n",
-        'acc = tl.dot(a, b, acc, input_precision="tf32x3", out_dtype=tl.float32)\n',
+        'acc = tl.dot(a, b, acc, input_precision="tf32x3", out_dtype=tl.float16)\n',
         'acc = dot(a, b, acc, input_precision="tf32x3")\n',
         'acc = tl.dot(*a, input_precision="tf32x3")\n',
     ],
@@ -49,6 +50,7 @@ def test_what_stays(body: str) -> None:
     [
         ('tl.dot(a, b, acc, input_precision="tf32x3")', "dot_tf32x3(a, b, acc)"),
         ('tl.dot(a, b, acc, "bf16x6")', "dot_bf16x6(a, b, acc)"),
+        ('tl.dot(a, b, out_dtype=tl.float32, input_precision="tf32x3")', "dot_tf32x3(a, b, None)"),
         ('tl.dot(a + 1,\n    other=b, input_precision="bf16x3")', "dot_bf16x3(a + 1, b, None)"),
         ('tl.dot(a, b, acc=None, input_precision="tf32x3")', "dot_tf32x3(a, b, None)"),
     ],
@@ -66,6 +68,52 @@ def test_a_function_is_added_once_for_a_precision_in_the_words_of_the_file() -> 
     assert made.count("@jit\ndef dot_tf32x3_1(a, b, acc):\n") == made.count("def dot_tf32x3_1(") == 1
     assert made.count("dot_tf32x3_1(a, b, acc)") == 3
     assert "tl." not in made.partition("def kernel")[0]
+
+
+def test_a_precision_by_name_is_chosen_where_it_is_known_to_be_several() -> None:
+    text = f"""{HEADER}def kernel(a, b, P: tl.constexpr):
+    acc = tl.dot(tl.dot(a, b, input_precision=P), b, input_precision=P)  # bf16x3
+    acc += tl.dot(a, b, input_precision=Q)
+"""
+    made = precise_dots(read_source(Path("kernel.py"), text), ["P"]).text
+    assert "acc = dot_in_precision(dot_in_precision(a, b, input_precision=P), b, input_precision=P)  # bf16x3\n" in made
+    assert "acc += tl.dot(a, b, input_precision=Q)\n" in made
+    assert '    if input_precision == "bf16x3":\n        product = dot_bf16x3(input, other, acc)\n    else:' in made
+    assert "tf32x3" not in made
+
+
+def test_functions_are_added_as_far_in_as_the_first_that_calls_them() -> None:
+    text = f"""{HEADER.partition("@")[0]}if True:
+    @triton.jit
+    def kernel(a, b):
+        return tl.dot(a, b, input_precision="tf32x3")
+"""
+    made = precise_dots(read_source(Path("kernel.py"), text)).text
+    ast.parse(made)
+    assert "if True:\n    @triton.jit\n    def dot_tf32x3(a, b, acc):\n" in made
+    assert "\n    @triton.jit\n    def kernel(a, b):\n        return dot_tf32x3(a, b, None)\n" in made
+
+
+NAMED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def product_kernel(a_ptr, b_ptr, c_ptr, PRECISION: tl.constexpr):
+    at = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    product = tl.dot(tl.load(a_ptr + at), tl.load(b_ptr + at), input_precision=PRECISION)
+    tl.store(c_ptr + at, product)
+"""
+
+
+def test_a_kernel_of_which_some_launches_want_several_products_converts(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(NAMED)
+    types = {**dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp32"), "PRECISION": "constexpr"}
+    launches = [Launch(str(path), "product_kernel", types, {"PRECISION": known}) for known in ("tf32x3", "tf32")]
+    made = convert(path, target="sm90", launches=launches)
+    assert [report.status for report in made.kernels] == ["converted"] * 2, made.kernels[0].diagnostics
+    assert "product = dot_in_precision(" in made.text
 
 
 KERNEL = """

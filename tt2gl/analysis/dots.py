@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tt2gl.amd_matrix_layouts import chip_of
 from tt2gl.analysis.arguments import Arguments
 from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFact, TensorFact
-from tt2gl.analysis.frames import Frame, Value, unsupported
+from tt2gl.analysis.frames import Frame, SeveralProducts, Value, unsupported
 from tt2gl.analysis.graph import DotSite, Node
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.scaled_dots import read_scaled
@@ -58,7 +58,10 @@ class DotReader:
         precision = self.precision(arguments, frame, node)
         if precision in _SEVERAL and self.is_float32(a, frame) and self.is_float32(b, frame):
             what = f"`input_precision={precision}`, which is several products, not written out where it is asked for"
-            raise unsupported("TTG302", what, node, frame)
+            error = SeveralProducts("TTG302", what, (frame.key[0], node.lineno, node.col_offset))
+            said = arguments.get("input_precision", 3)
+            error.named = ast.unparse(said) if said is not None else ""
+            raise error
         operands = [self.builder.evaluate(a, frame), self.builder.evaluate(b, frame)]
         if given is not None:
             operands.append(self.builder.evaluate(given, frame))

@@ -21,6 +21,12 @@ class Unsupported(Exception):
         self.code, self.what, self.site = code, what, site
 
 
+class SeveralProducts(Unsupported):
+    """A product of 32-bit floats that is several. `named`: what says its precision, as source."""
+
+    named = ""
+
+
 @dataclass
 class Frame:
     """One function being walked: what its names are bound to, and how it was reached.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import libcst as cst
@@ -91,11 +92,16 @@ def with_inlined(
 
 
 def lowered_source(
-    source: SourceFile, target: Target, root: Path | None = None, helpers: Collection[Place] = ()
+    source: SourceFile,
+    target: Target,
+    root: Path | None = None,
+    helpers: Collection[Place] = (),
+    precisions: Collection[str] = (),
 ) -> LoweredSource:
     """Lower block pointers, products that Triton makes otherwise, and without TMA descriptors made in kernels.
 
-    `helpers` of other files are brought into this one first.
+    `helpers` of other files are brought into this one first. `precisions`: names for a precision of products that may
+    be several.
     """
     found: list[tuple[Lowered, SourceFile]] = []
     work = source
@@ -105,7 +111,7 @@ def lowered_source(
         work = read_source(work.path, step.text)
     lowerings = [lowered] if target.has_tma else [lowered, lowered_descriptors]
     if target.backend == "cuda":
-        lowerings += [turned_dots, precise_dots, later_sums]
+        lowerings += [turned_dots, partial(precise_dots, named=precisions), later_sums]
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:

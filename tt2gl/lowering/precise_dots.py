@@ -4,14 +4,19 @@
 
 becomes `acc = dot_tf32x3(a, b, acc)`, with a function that does what Triton's pass F32DotTC does: operands are taken
 apart into what the smaller type holds and what is left, the products of the smaller pieces are added up first, and
-what of those is not a number (infinities less themselves) counts as nothing. A call that does not say its precision as
-it stands, or says more than that, stays as it is.
+what of those is not a number (infinities less themselves) counts as nothing.
+
+    acc += tl.dot(a, b, input_precision=PRECISION)
+
+becomes `acc += dot_in_precision(a, b, input_precision=PRECISION)`, which chooses among these, where it is known that
+`PRECISION` may be one of them. A call that says more than that stays as it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import libcst as cst
 
@@ -30,6 +35,7 @@ DOT = re.compile(r"(^|\.)(language|tl)(\.core)?\.dot$")
 """What Triton's product is called, by a qualified name."""
 
 _PARAMETERS = ("input", "other", "acc", "input_precision")
+_NAMED = "a name"
 _PIECES = ("big", "mid", "low")
 # Which pieces of the operands are multiplied, in this order: 0 is the largest.
 _TWO_PIECES = ((1, 0), (0, 1), (0, 0))
@@ -40,24 +46,50 @@ _ORDERS = {
 }
 
 
-def precise_dots(source: SourceFile) -> Lowered:
-    """Write the products of every Triton function of a file that are several as calls of a function that makes them."""
+def precise_dots(source: SourceFile, named: Collection[str] = ()) -> Lowered:
+    """Write the products of every Triton function of a file that are several as calls of a function that makes them.
+
+    `named`: expressions that a precision of several products comes by.
+    """
     names: dict[str, str] = {}
     free = Names.of(source.text)
+    spelled = [precision for precision in PRECISIONS if precision in source.text] or PRECISIONS
 
     def edits(function: JitFunction, spans: Spans) -> Iterator[Edit]:
-        calls = _Calls(source)
+        calls = _Calls(source, named)
         jit = _jit(function, source.module)
         if jit is not None:
             function.node.body.visit(calls)
         for call, precision, language in calls.found:
+            start = _start(function, spans)
+            for each in spelled if precision == _NAMED else [precision]:
+                if each not in names:
+                    names[each] = free.fresh(f"dot_{each}")
+                    text = _source(names[each], each, language)
+                    yield Edit(start, start, _above(f"@{jit}\n{text}\n\n", start, spans))
             if precision not in names:
-                names[precision] = free.fresh(f"dot_{precision}")
-                start = _start(function, spans)
-                yield Edit(start, start, f"@{jit}\n{_source(names[precision], precision, language)}\n\n")
-            yield _edit(call, names[precision], source.module, spans)
+                names[precision] = free.fresh("dot_in_precision")
+                text = _choosing(names[precision], {each: names[each] for each in spelled}, language)
+                yield Edit(start, start, _above(f"@{jit}\n{text}\n\n", start, spans))
+            if precision == _NAMED:
+                yield Edit(*spans.of(call.func), names[precision])
+            else:
+                yield _edit(call, names[precision], source.module, spans)
 
-    return each_function(source, PRECISIONS, edits)
+    return each_function(source, (*PRECISIONS, *named), edits)
+
+
+def _choosing(name: str, functions: Mapping[str, str], language: str) -> str:
+    """The function that makes a product of the precision that it is told, one of those with `functions` or another."""
+    lines = [
+        f"def {name}(input, other, acc=None, input_precision: {language}.constexpr = None):",
+        '    """A product in a precision that may be several."""',
+    ]
+    for place, (precision, function) in enumerate(functions.items()):
+        lines.append(f'    {"elif" if place else "if"} input_precision == "{precision}":')
+        lines.append(f"        product = {function}(input, other, acc)")
+    lines += ["    else:", f"        product = {language}.dot(input, other, acc, input_precision=input_precision)"]
+    return "\n".join([*lines, "    return product\n"])
 
 
 def _source(name: str, precision: str, language: str) -> str:
@@ -119,10 +151,17 @@ def _start(function: JitFunction, spans: Spans) -> int:
     return spans.raw.rfind(b"@", 0, at)
 
 
+def _above(text: str, start: int, spans: Spans) -> str:
+    """A function's text as it stands above another that begins there: as far in as that is."""
+    indent = spans.raw[spans.raw.rfind(b"\n", 0, start) + 1 : start].decode()
+    return textwrap.indent(text, indent).removeprefix(indent) + indent
+
+
 class _Calls(cst.CSTVisitor):
     """The products that are several, with their precision and what stands for `tl`."""
 
-    def __init__(self, source: SourceFile) -> None:
+    def __init__(self, source: SourceFile, named: Collection[str]) -> None:
+        self.named = named
         self.names = source.names
         self.module = source.module
         self.found: list[tuple[cst.Call, str, str]] = []
@@ -135,6 +174,8 @@ class _Calls(cst.CSTVisitor):
         if isinstance(precision, str) and precision in PRECISIONS:
             self.found.append((node, precision, self.module.code_for_node(node.func.value)))
             return False
+        if said is not None and self.module.code_for_node(said) in self.named:
+            self.found.append((node, _NAMED, self.module.code_for_node(node.func.value)))
         return True
 
 
@@ -145,7 +186,14 @@ def _arguments(args: Sequence[cst.Arg]) -> dict[str, cst.BaseExpression]:
         if arg.star or arg.keyword is None and index >= len(_PARAMETERS):
             return {}
         given[arg.keyword.value if arg.keyword is not None else _PARAMETERS[index]] = arg.value
+    # The type of the result that 32-bit floats have anyway.
+    if "out_dtype" in given and _last_name(given["out_dtype"]) == "float32":
+        del given["out_dtype"]
     return given if {"input", "other"} <= given.keys() <= set(_PARAMETERS) else {}
+
+
+def _last_name(node: cst.BaseExpression) -> str:
+    return node.attr.value if isinstance(node, cst.Attribute) else getattr(node, "value", "")
 
 
 def _edit(call: cst.Call, name: str, module: cst.Module, spans: Spans) -> Edit:
