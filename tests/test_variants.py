@@ -113,6 +113,25 @@ def test_launches_that_want_two_layouts_have_bodies(port: Convert, monkeypatch: 
     assert "[BM, BN], [0, 1]" in function(made, "copy_kernel_sm_below_64")
 
 
+def test_how_many_products_are_added_in_fewer_bits_is_the_launch_s_to_say(port: Convert) -> None:
+    text = PRODUCT.replace("accumulated(a, b, acc)\n    tl", "tl.dot(a, b, acc, max_num_imprecise_acc=LIMIT)\n    tl")
+    text = text.replace("BK: tl.constexpr)", "BK: tl.constexpr, LIMIT: tl.constexpr)")
+
+    def limited(limit: int | None) -> Launch:
+        made = launch("product_kernel", BM=64, BN=64, BK=64, LIMIT=limit)  # type: ignore[arg-type]
+        return replace(made, signature={**made.signature, "x_ptr": "*fp8e5"})
+
+    called = "max_num_imprecise_acc=LIMIT"
+    made = port(text, limited(32), limited(64))
+    assert made.text.count(called) == 1
+    assert "LIMIT is" not in made.text
+    made = port(text, limited(32), limited(None))
+    assert [report.status for report in made.kernels] == ["converted", "converted"]
+    assert made.text.count(called) == 1
+    assert len([line for line in made.text.splitlines() if "acc = warpgroup_mma(" in line]) == 2
+    assert "if LIMIT is" in made.text
+
+
 def test_what_only_the_launch_knows_keeps_the_kernel(port: Convert) -> None:
     aligned = launch("product_kernel", BM=64, BN=64, BK=32)
     made = port(PRODUCT, aligned, replace(aligned, divisible_by_16=("y_ptr", "n")), compile=False)

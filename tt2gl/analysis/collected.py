@@ -233,6 +233,9 @@ def collect(
         if dot.site.scaled is not None:
             # No layout, but what may differ between launches all the same.
             put("scaled", spot, spot.site.position, Root(str(dot.site.scaled)))
+        if dot.instruction == "wgmma":
+            # A number that is None under one launch is one that the instruction does not take.
+            put("imprecise", spot, spot.site.position, Root(str(dot.site.imprecise)))
         for kind, held in (("memory", dot.memory), ("lhs", dot.lhs)):
             if held is not None:
                 put(kind, spot, spot.site.position, held)

@@ -134,7 +134,8 @@ class DotReader:
         given = arguments.get("max_num_imprecise_acc", 5)
         if given is None or self.is_none(given, frame):
             return None
-        said = frame.facts.expressions.get(position_of(given))
+        # A name is the launch's to say: another may give another number.
+        said = None if isinstance(given, ast.Name) else frame.facts.expressions.get(position_of(given))
         return str(said.value) if isinstance(said, ConstFact) else ast.unparse(given)
 
     def is_none(self, node: ast.expr, frame: Frame) -> bool:

@@ -116,9 +116,10 @@ class Planner:
                 return statement is None or _within(position, statement)
 
             memory, lhs = spelled("memory"), spelled("lhs")
-            for position, wanted in function.wanted("scaled", statement, version).items():
-                if len(set(wanted.values())) > 1:
-                    raise Conflict(key, position, [wanted])
+            for kind in ("scaled", "imprecise"):
+                for position, wanted in function.wanted(kind, statement, version).items():
+                    if len(set(wanted.values())) > 1:
+                        raise Conflict(key, position, [wanted])
             for position, wanted in function.brought_apart(statement, version):
                 raise Conflict(key, position, [wanted])
             return Edits(
