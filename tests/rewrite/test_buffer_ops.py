@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,8 @@ Rewritten = Callable[..., str]
 KERNEL = "@triton.jit\ndef kernel(x_ptr, cols, n, v):\n    {}\n"
 
 
-def load(base: str = "x_ptr", **said: bool) -> BufferAccess:
-    return BufferAccess("gl.amd.cdna3.buffer_load", base, **said)
+def load(**said: Any) -> BufferAccess:
+    return BufferAccess("gl.amd.cdna3.buffer_load", "x_ptr", **said)
 
 
 def test_without_an_edit_nothing_moves(rewritten: Rewritten) -> None:
@@ -33,7 +34,7 @@ def test_without_an_edit_nothing_moves(rewritten: Rewritten) -> None:
         pytest.param('tl.load(x_ptr + cols, eviction_policy="evict_first")', {}, "buffer_load(x_ptr, cols)", id="eviction"),
     ],
 )  # fmt: skip
-def test_loads(rewritten: Rewritten, call: str, said: dict[str, bool], expected: str) -> None:
+def test_loads(rewritten: Rewritten, call: str, said: dict[str, Any], expected: str) -> None:
     made = rewritten(KERNEL.format(f"x = {call}"), buffers={call: load(**said)}, sides={"x_ptr + cols": "right"})
     assert made.endswith(f"    x = gl.amd.cdna3.{expected}\n")
 

@@ -49,9 +49,9 @@ def with_guard(function: cst.FunctionDef, guard: Guard, is_jit: Sequence[bool]) 
     asserted = statement(f'gl.static_assert({_FLAG}, "{message}")')
     start = 1 if function.get_docstring() is not None else 0
     suite = function.body
-    body = list(suite.body) if isinstance(suite, cst.IndentedBlock) else [cst.SimpleStatementLine(suite.body)]
-    suite = suite if isinstance(suite, cst.IndentedBlock) else cst.IndentedBlock([])
-    made = suite.with_changes(body=[*body[:start], asserted, *body[start:]])
+    if isinstance(suite, cst.SimpleStatementSuite):
+        suite = cst.IndentedBlock([cst.SimpleStatementLine(suite.body)])
+    made = suite.with_changes(body=[*suite.body[:start], asserted, *suite.body[start:]])
     return function.with_changes(decorators=decorators, params=params, body=made), [
         *is_jit[:place],
         False,
