@@ -227,15 +227,23 @@ cols = cols + 8
         assert "    cols_y = cols_y + 8\n" in made
         assert "    cols = cols + 8\n" not in made
 
-    def test_what_a_tuple_gives_is_converted_not_copied(self, tiles: Port) -> None:
+    @pytest.mark.parametrize(
+        ("statement", "expected"),
+        [
+            ("M, cols = M - 1, cols + M", "        M, cols = M - 1, cols + M\n"),
+            ("cols, M = cols + 8, M - 1", "        cols = cols + 8\n        cols_y = cols_y + 8\n        M = M - 1\n"),
+        ],
+        ids=["a part reads another", "apart"],
+    )
+    def test_what_a_tuple_gives(self, tiles: Port, statement: str, expected: str) -> None:
         made = tiles(f"""
 x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
 while M > 0:
-    cols, M = cols + 8, M - 1
+    {statement}
 {self.STORE}
 tl.store(x_ptr + rows[:, None] * N + cols[None, :], x)
 """)
-        assert made.count("cols + 8, M - 1") == 1
+        assert expected in made
 
 
 class TestLoops:

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from tt2gl.analysis.facts import ConstFact, Fact
-from tt2gl.analysis.statics import Static, position_of, static_text
+from tt2gl.analysis.statics import Static, independent, position_of, static_text
 
 
 def text_of(source: str, fact: Fact | None = None) -> str | None:
@@ -49,3 +49,23 @@ def test_positions_count_bytes() -> None:
     assert isinstance(statement, ast.Expr)
     assert isinstance(statement.value, ast.Call)
     assert position_of(statement.value.args[1]) == (1, 8, 1, 9)
+
+
+@pytest.mark.parametrize(
+    ("statement", "apart"),
+    [
+        ("a, b = b, a", False),
+        ("a, b = x, a + 1", False),
+        ("a, a = x, y", False),
+        ("a, *b = x, y", False),
+        ("a, b.c = x, y", False),
+        ("a, b = b + 1, x", True),
+        ("a, b = x < 1, y < 2", True),
+    ],
+)
+def test_parts_of_an_assignment(statement: str, apart: bool) -> None:
+    assign = ast.parse(statement).body[0]
+    assert isinstance(assign, ast.Assign)
+    assert isinstance(assign.targets[0], ast.Tuple)
+    assert isinstance(assign.value, ast.Tuple)
+    assert independent(assign.targets[0].elts, assign.value.elts) is apart

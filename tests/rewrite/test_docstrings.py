@@ -13,7 +13,18 @@ import libcst as cst
 import pytest
 
 import tt2gl.rewrite
-from tt2gl.plan import BufferAccess, Choice, Declaration, Dispatch, FilePlan, FunctionPlan, Guard, Hoist
+from tt2gl.plan import (
+    BufferAccess,
+    Choice,
+    Declaration,
+    Dispatch,
+    Edits,
+    FilePlan,
+    FunctionPlan,
+    Guard,
+    Hoist,
+    Position,
+)
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_gluon
@@ -53,7 +64,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
 }
 """The edits of each example that is a statement."""
 
-OTHERS = {"bounces", "guards", "hoists", "ranges", "signatures", "imports", "dispatches", "tiles"}
+OTHERS = {"bounces", "guards", "hoists", "ranges", "signatures", "imports", "dispatches", "tiles", "tuples"}
 
 WITHOUT = {"build", "collisions", "dots", "expressions", "file", "masked", "scaled_dots"}
 """Modules that show no before and after, or several: what they do is not a rule's edit, or has a text between."""
@@ -92,6 +103,16 @@ def test_bounces() -> None:
     assert isinstance(function, cst.FunctionDef)
     made = cst.Module([settled(function)]).code
     assert made == "def kernel():\n" + textwrap.indent(f"x = gl.load(x_ptrs)\n{after}\n", "    ")
+
+
+def test_tuples(rewritten: Rewritten, position: Callable[..., Position]) -> None:
+    ((before, after),) = examples("tuples")
+    text = f"@triton.jit\ndef kernel(x_ptr):\n    {before}\n"
+    whole = f"import triton\nimport triton.language as tl\n\n\n{text}"
+    target, read = position(whole, "m_t"), position(whole, "o_t")
+    copies = {target: (Edits(), Edits(targets={target: "m_t_k"}, reads={read: "o_t_k"}))}
+    made = rewritten(text, plan={"copies": copies})
+    assert made.endswith("def kernel(x_ptr):\n" + textwrap.indent(after, "    ") + "\n")
 
 
 def test_ranges(rewritten: Rewritten) -> None:

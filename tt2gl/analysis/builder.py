@@ -18,7 +18,7 @@ from tt2gl.analysis.frames import Frame, Value, joined
 from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
 from tt2gl.analysis.helpers import HelperReader
 from tt2gl.analysis.operations import gluon_dtype
-from tt2gl.analysis.statics import Static, position_of, static_text
+from tt2gl.analysis.statics import Static, independent, position_of, static_text
 
 
 class Builder:
@@ -70,6 +70,13 @@ class Builder:
     def statement(self, node: ast.stmt, frame: Frame) -> bool:
         """Walk one statement; whether control ends there."""
         match node:
+            case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Tuple(elts=values)) if independent(
+                parts, values
+            ):
+                for part, value in zip(parts, values, strict=True):
+                    # Each may stand several times without the others: a statement of its own, by its target's place.
+                    frame.statement = position_of(part)
+                    self.assign(part, self.evaluate(value, frame), frame, clonable=True)
             case ast.Assign(targets=targets, value=value):
                 result = self.evaluate(value, frame)
                 for target in targets:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tt2gl.analysis.facts import ConstFact, Fact, Position
@@ -39,6 +39,15 @@ class Static:
         """The value, where it is a known integer."""
         value = self.fact.value if isinstance(self.fact, ConstFact) else None
         return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def independent(targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
+    """Whether `a, b = x, y` is the same as one statement for each: names, of which no later value reads one."""
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    if not len(set(names)) == len(targets) == len(values):
+        return False
+    reads = [{node.id for node in ast.walk(value) if isinstance(node, ast.Name)} for value in values]
+    return not any(name in read for place, name in enumerate(names) for read in reads[place + 1 :])
 
 
 def position_of(node: ast.expr | ast.stmt) -> Position:

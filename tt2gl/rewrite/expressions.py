@@ -21,6 +21,7 @@ from tt2gl.rewrite.names import rewrite_name
 from tt2gl.rewrite.ranges import counting
 from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted, with_scales
 from tt2gl.rewrite.tiles import through_tile
+from tt2gl.rewrite.tuples import part_of, targets_of
 
 _NOWHERE = (0, 0, 0, 0)
 Locate = Callable[[cst.CSTNode], Position | None]
@@ -349,32 +350,41 @@ class FunctionBody(Expressions):
 
     def _lines(self, original: Statements, updated: Statements) -> list[cst.SimpleStatementLine] | None:
         """Each statement on a line of its own, its copies and conversions after it; None where there are none."""
-        places = [self.locate(statement) for statement in original.body]
-        if not any(place in self.copies or place in self.conversions or place in self.before for place in places):
+        places = [self.locate(statement) or _NOWHERE for statement in original.body]
+        parts = [[self.locate(part) or _NOWHERE for part in targets_of(statement)] for statement in original.body]
+        changed = {*self.copies, *self.conversions, *self.before}
+        if changed.isdisjoint([*places, *(part for own in parts for part in own)]):
             return None
         lines: list[cst.SimpleStatementLine] = []
-        for before, after, place in zip(original.body, updated.body, places, strict=True):
-            for statement in [*self.before.get(place or _NOWHERE, ()), *self._copies(before, after, place)]:
-                lines.append(cst.SimpleStatementLine([statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]))
-            if place is not None:
-                lines.extend(line for step in self.conversions.get(place, ()) for line in conversion_lines(step))
+        for before, after, place, own in zip(original.body, updated.body, places, parts, strict=True):
+            lines += map(_line, self.before.get(place, ()))
+            # The plan knows the parts of `a, b = x, y` by their targets.
+            apart: list[tuple[Position, int | None]] = [(part, index) for index, part in enumerate(own)]
+            for part, index in apart if changed.intersection(own) else [(place, None)]:
+                lines += map(_line, self._copies(before, after, part, index))
+                lines += [line for step in self.conversions.get(part, ()) for line in conversion_lines(step)]
         return lines
 
     def _copies(
-        self, original: cst.BaseSmallStatement, updated: cst.BaseSmallStatement, place: Position | None
+        self, original: cst.BaseSmallStatement, updated: cst.BaseSmallStatement, place: Position, index: int | None
     ) -> list[cst.BaseSmallStatement]:
-        if place is None or place not in self.copies:
-            return [updated]
+        """The copies of a statement, or of one part of it, at a place."""
+        if place not in self.copies:
+            return [part_of(updated, index)]
         made: list[list[cst.BaseSmallStatement]] = []
         for edits in self.copies[place]:
             editor = Expressions(edits, self.locate, self.qualify, self.renamed, self.taken)
             copy = original.visit(editor)
             assert isinstance(copy, cst.BaseSmallStatement)
-            made.append([*editor.before.get(place, ()), copy])
+            made.append([*(line for lines in editor.before.values() for line in lines), part_of(copy, index)])
         # `mask &= ...` of a scalar: the copy that makes `mask_o` of `mask` reads it before the other changes it.
         bound = [_bound(lines[-1]) for lines in made]
         waits = [not set().union(*bound) & set(names_in(each[-1])) - own for each, own in zip(made, bound, strict=True)]
         return [line for place in sorted(range(len(made)), key=waits.__getitem__) for line in made[place]]
+
+
+def _line(statement: cst.BaseSmallStatement) -> cst.SimpleStatementLine:
+    return cst.SimpleStatementLine([statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
 
 
 def _bound(statement: cst.BaseSmallStatement) -> set[str]:
