@@ -91,7 +91,8 @@ def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
     stages = function.stages.used if function.stages is not None else "2"
     dots = function.edits.dots.values()
     released = bool(dots) and all(dot.ends_at_once for dot in dots)
-    spare = any(ring.direct or (ring.in_memory and not released) for ring in rings)
+    read_on = any(ring.in_memory and not ring.ends_at_once for ring in rings) and not released
+    spare = read_on or any(ring.direct for ring in rings)
     buffers = stages if spare or not rings else f"{stages} - 1"
     others = frozenset(dot.name for dot in dots if dot.dtype != "gl.float32")
     return LoopRings(name, line, rings, buffers, others, function.wide, function.rings_outside, released)
@@ -112,9 +113,10 @@ def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
             spec = wanted.get((statement.name, statement.lineno))
             if spec is not None:
                 fresh = Fresh(set(names))
-                made = FunctionWriter(spec, copy, statement, fresh).written(line, indent)
+                writer = FunctionWriter(spec, copy, statement, fresh)
+                made = writer.written(line, indent)
                 running = launched_asynchronously(with_single_fences(made), spec.synchronous)
-                return [with_tensor_memory(running, fresh)]
+                return [with_tensor_memory(running, fresh, writer.freed)]
         if not any(
             (each.name, each.lineno) in wanted for each in ast.walk(statement) if isinstance(each, ast.FunctionDef)
         ):

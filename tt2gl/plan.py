@@ -114,6 +114,7 @@ class Ring:
     `registers`: tiles come to registers, and are stored to their slots from there; `stored` is the function that they
     are put through on the way, where there is one. `direct`: what copies them to their slots, as source, where those are
     written by whole waves of AMD; other threads copy by `cp.async`.
+    `ends_at_once`: dots are done with a tile in the iteration that reads it, so that its slot is free at the end of it.
     """
 
     name: str
@@ -125,6 +126,7 @@ class Ring:
     registers: bool = False
     stored: str = ""
     direct: str = ""
+    ends_at_once: bool = False
 
 
 @dataclass(frozen=True)
@@ -249,7 +251,8 @@ class Stages:
     """How deep a function's loops are pipelined: `source` is a parameter, its own or the author's, or a number.
 
     `parameter`: a parameter of that name is added, with `default`. `asked`: launches differ, so that it is taken from
-    each launch's own `num_stages`. `fewer`: the loops have not that many, but fewer under some launches.
+    each launch's own `num_stages`. `further`: how many more the loops have than that says. `fewer`: the loops have not
+    that many, but fewer under some launches.
     """
 
     source: str
@@ -257,21 +260,27 @@ class Stages:
     default: int | None = None
     asked: bool = False
     fewer: Fewer | None = None
+    further: int = 0
 
     @property
     def used(self) -> str:
         """What the function's own loops, and those of its helpers, are pipelined by."""
-        return self.fewer.name if self.fewer is not None else self.source
+        return self.fewer.name if self.fewer is not None else self.whole
+
+    @property
+    def whole(self) -> str:
+        """How many they are where all have room."""
+        return f"{self.source} + {self.further}" if self.further else self.source
 
     @property
     def declared(self) -> tuple[Declaration, ...]:
         """What says how many that is, where it is not said by the parameter."""
         if self.fewer is None:
             return ()
-        conditions = [] if self.source.isdigit() else [f"{self.source} > {self.fewer.most}"]
+        conditions = [] if self.source.isdigit() else [f"{self.whole} > {self.fewer.most}"]
         if self.fewer.parameter:
             conditions.append(f"{self.fewer.parameter} >= {self.fewer.least}")
-        less = f"{self.fewer.most} if {' and '.join(conditions)} else {self.source}" if conditions else ""
+        less = f"{self.fewer.most} if {' and '.join(conditions)} else {self.whole}" if conditions else ""
         return (Declaration(self.fewer.name, less or str(self.fewer.most), "no more fit the shared memory"),)
 
 

@@ -61,6 +61,7 @@ def depth(stages: Stages, launch: Launch) -> int:
         asked = launch.options.num_stages
     if asked is None:
         asked = int(stages.source)
+    asked += stages.further
     fewer = stages.fewer
     return min(asked, fewer.most) if fewer is not None and fewer.holds(launch.constexprs) else asked
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import textwrap
 
+import libcst as cst
 import pytest
 
 from tt2gl.pipeline import LoopRings, pipelined
+from tt2gl.pipelining.loops import Fresh
+from tt2gl.pipelining.tcgen05 import with_tensor_memory
 
 HEAD = "@gluon.jit\ndef kernel(a_buf, b_buf, x, n):\n"
 SAID = "[M, N], gl.float32, memory, registers"
@@ -169,3 +172,23 @@ def test_a_product_of_scaled_operands_that_adds_to_nothing() -> None:
     made = written(f"acc = {product('a', 'b', 'None', SCALED)}\n")
     multiply = "tcgen05_mma_scaled(a, b, acc_tmem, acc_lhs_scale_tmem, s_tmem, F, 'e2m1', use_acc=False)\n"
     assert made == BEGIN + SCALES + multiply + DONE + LOAD + END
+
+
+def freed(*lines: str) -> str:
+    """A loop at whose end `b_buf` is written anew, after the pass."""
+    function = cst.parse_statement(HEAD + textwrap.indent(loop(*lines), "    "))
+    assert isinstance(function, cst.FunctionDef)
+    return cst.Module([with_tensor_memory(function, Fresh(set()), {"b_buf"})]).code
+
+
+def test_memory_that_the_iteration_frees_is_read_by_then() -> None:
+    made = freed(f"acc = {product()}", f"other = {product(b='c_buf.index(k)', added='other')}")
+    waited, running = made.index("mbarrier.wait(mma_bar, mma_phase)\n"), made.index("c_buf.index(k)")
+    assert made.index("b_buf.index(k)") < waited < running
+    assert "mma_phase ^ 1" not in made
+
+
+def test_a_product_behind_takes_along_what_reads_freed_memory() -> None:
+    made = freed(f"acc = {product()}", f"s = {product('q', 'k_buf', added='None')}", "use(s)")
+    assert made.count("tcgen05_commit") == 1
+    assert made.index("b_buf.index(k)") < made.index("k_buf,") < made.index("tcgen05_commit")

@@ -152,8 +152,11 @@ class Propagation(Anchors):
             case "load" if node.tile:
                 ring = self.cores.rings.get(node.chain)
                 name, in_memory = (ring.name, ring.in_memory) if ring is not None else ("", False)
+                want = RingWant(
+                    name, IN_RING, f"{node.tile}.dtype", in_memory, True, ends_at_once=self.cores.ends_at_once(ring)
+                )
                 self.decisions.tiles[spot] = node.kind
-                self.decisions.staged[spot] = term, RingWant(name, IN_RING, f"{node.tile}.dtype", in_memory, tile=True)
+                self.decisions.staged[spot] = term, want
             case "store" if node.tile:
                 self.decisions.tiles[spot] = node.kind
                 for operand in node.operands:
@@ -164,7 +167,7 @@ class Propagation(Anchors):
                 slot, dtype = self.cores.ring(node, self.graph), self.graph.element_type(node)
                 # Where it is masked out there is another value, by a mask in the layout of the access.
                 read = self.access_root(node) if node.replaced else term
-                filled = (use.registers, use.stored, use.direct)
+                filled = (use.registers, use.stored, use.direct, self.cores.ends_at_once(use))
                 self.decisions.staged[spot] = read, RingWant(use.name, slot, dtype, use.in_memory, False, *filled)
                 self._convert(node, read, term, spot)
             case "dot":

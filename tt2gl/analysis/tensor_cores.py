@@ -143,19 +143,20 @@ class TensorCores:
         deep: dict[int, int] = {}
         for ring in self.rings.values():
             for index, fact in ring.facts.items():
-                one_less = not fact.direct and (not _in_place(fact) or self.released)
-                deep[index] = max(deep.get(index, 0), fact.buffers + one_less)
+                deep[index] = max(deep.get(index, 0), _stages(fact, self.released))
         if not deep:
             return None
         launches = [scene.launch for scene in self.scenes]
         options = {index: launches[index].options.num_stages for index in deep}
+        further = 0
         if self._all_in_tensor_memory() and all(0 <= deep[index] - options[index] <= 1 for index in deep):
-            # There Triton runs the first of several products an iteration ahead, which takes one buffer more.
+            # There Triton runs the first of several products an iteration ahead, which may take one buffer more.
+            further = min(deep[index] - options[index] for index in deep)
             deep = options
         if deep == options:
             values = {launch.options.num_stages for launch in launches}
             asked = len(values) > 1
-            return Stages(STAGES, True, _DEFAULT_STAGES if asked else values.pop(), asked)
+            return Stages(STAGES, True, _DEFAULT_STAGES if asked else values.pop(), asked, further=further)
         for name in launches[0].constexprs:
             if all(launches[index].constexprs.get(name) == depth for index, depth in deep.items()):
                 return Stages(name)
@@ -171,6 +172,18 @@ class TensorCores:
             return said == {"tcgen05_scaled"} or said == {"tcgen05"} and scaled is not None and scaled.turned
 
         return bool(self.dots) and all(map(at_once, self.dots.values()))
+
+    def ends_at_once(self, ring: RingUse | None) -> bool:
+        """Whether products are done with a ring's tiles in the iteration that reads them.
+
+        So it is where Triton gives it a slot less than others of its loop let loads run ahead with.
+        """
+        said = {fact.instruction for use in self.dots.values() for fact in use.facts.values()}
+        if ring is None or not ring.in_memory or "wgmma" in said:
+            return False
+        deeper = {index: fact.buffers + 1 for index, fact in ring.facts.items()}
+        beside = [each.facts for each in self.rings.values() if each.node.loop is ring.node.loop and each is not ring]
+        return any(all(i in facts and _stages(facts[i]) == depth for i, depth in deeper.items()) for facts in beside)
 
     def extents(self, node: Node, graph: Graph) -> tuple[str, ...]:
         """The extents of a dot's result as source that is right under every launch."""
@@ -336,6 +349,11 @@ def _fact(node: Node, scene: Scene) -> DotFact | None:
         if other.kind == "dot" and other.chain in known and [operand.shape for operand in other.operands[:2]] == shapes
     )
     return next((known[other.chain] for other in alike), None)
+
+
+def _stages(ring: RingFact, released: bool = False) -> int:
+    """How many stages a ring is for: one that is read into registers has a buffer less, but where waves copy."""
+    return ring.buffers + (not ring.direct and (released or not _in_place(ring)))
 
 
 def _in_place(ring: RingFact) -> bool:

@@ -83,8 +83,11 @@ class LoopDecision:
     operands: dict[ast.stmt, str] = field(default_factory=dict)
 
 
-def decided(loop: Loop, staying: Collection[str]) -> LoopDecision:
-    """Decide one loop; sums of `staying` already are in tensor memory around it."""
+def decided(loop: Loop, staying: Collection[str], freed: Collection[str] = ()) -> LoopDecision:
+    """Decide one loop; sums of `staying` already are in tensor memory around it.
+
+    `freed`: memory that products must be done with at the end of the iteration that reads it.
+    """
     made = LoopDecision()
     every = products_in(loop.body)
     top = [product for product in every if product.statement in loop.body]
@@ -97,7 +100,7 @@ def decided(loop: Loop, staying: Collection[str]) -> LoopDecision:
             made.operands[product.statement] = base
     nested = len(every) > len(top)
     if isinstance(loop, ast.For) and not nested:
-        _run(loop, top, {*staying, *made.staying}, made)
+        _run(loop, top, {*staying, *made.staying}, made, freed)
     return made
 
 
@@ -132,10 +135,18 @@ def _leaves(statements: Sequence[ast.stmt], skipped: Collection[ast.stmt]) -> li
     return found
 
 
-def _run(loop: ast.For, top: Sequence[Product], staying: Collection[str], made: LoopDecision) -> None:
-    """Find the products that run on into the next iteration."""
+def _run(
+    loop: ast.For, top: Sequence[Product], staying: Collection[str], made: LoopDecision, freed: Collection[str]
+) -> None:
+    """Find the products that run on, past the next one that is waited for or into the next iteration."""
     free = [product for product in top if _may_run(loop, product, staying, made)]
     waited = [product for product in top if product not in free]
+    ending = [product for product in free if _reads(loop, product, freed)]
+    if waited:
+        # One before a product that is waited for is done with it.
+        last = max(loop.body.index(product.statement) for product in waited)
+        ending = [product for product in ending if loop.body.index(product.statement) > last]
+    free, waited = [product for product in free if product not in ending], waited + ending
     if not waited:
         apart = [product for product in free if product.name in made.loads.values() or product.lhs is not None]
         if apart:
@@ -154,6 +165,13 @@ def _run(loop: ast.For, top: Sequence[Product], staying: Collection[str], made: 
         made.open_ended = any(place_of[id(product)] > after for product in made.running)
     elif free:
         made.running, made.last, made.open_ended = free, free[-1], True
+
+
+def _reads(loop: ast.For, product: Product, memories: Collection[str]) -> bool:
+    """Whether an operand lies in one of these, or may."""
+    index = loop.body.index(product.statement)
+    in_rings = [side for side in (product.a, product.b) if place(side, index, loop.body) == "ring"]
+    return bool(memories) and any(memory(side, index, loop.body) in {None, *memories} for side in in_rings)
 
 
 def _may_run(loop: ast.For, product: Product, staying: Collection[str], made: LoopDecision) -> bool:

@@ -73,7 +73,7 @@ def _own(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 @dataclass
 class FunctionWriter:
-    """Writes the body of one function anew."""
+    """Writes the body of one function anew. `freed`: memory of rings whose tiles products are done with at once."""
 
     spec: LoopRings
     copy: str
@@ -81,6 +81,7 @@ class FunctionWriter:
     fresh: Fresh
     liveness: Liveness = field(default_factory=Liveness)
     around: list[Surroundings] = field(default_factory=list)
+    freed: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.liveness.before(self.function.body, NONE)
@@ -114,6 +115,7 @@ class FunctionWriter:
     def _writer(self, loop: ast.For, node: cst.For, indent: int) -> LoopWriter:
         """What writes a loop; its rings are made before the outermost loop that leaves them as they are."""
         writer = LoopWriter(self._plan(loop, node), self.rebuilt, indent)
+        self.freed |= {writer.plan.buffers[ring.name] for ring in writer.plan.rings if ring.ends_at_once}
         home = home_of(writer.rings(), self.around) if self.spec.outside and writer.plan.barriers else None
         if home is not None:
             writer = replace(writer, plan=replace(writer.plan, outside=True))

@@ -61,7 +61,7 @@ class LoopRings:
         return self.ahead.plus(1 if self._has_spare(ring) else 0)
 
     def _has_spare(self, ring: Ring) -> bool:
-        return bool(ring.direct) or (ring.in_memory and not self.released)
+        return bool(ring.direct) or (ring.in_memory and not ring.ends_at_once and not self.released)
 
 
 @dataclass(frozen=True)

@@ -44,15 +44,18 @@ from tt2gl.pipelining.trees import alone, indented, leading, lines_of, statement
 from tt2gl.pipelining.walking import Lines
 
 
-def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh) -> cst.FunctionDef:
-    """A function with its products by `tcgen05_mma` spelled out; names that it gets are `fresh`."""
+def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh, freed: Collection[str] = ()) -> cst.FunctionDef:
+    """A function with its products by `tcgen05_mma` spelled out; names that it gets are `fresh`.
+
+    `freed`: memory that is written anew at the end of an iteration, by which products must be done with it.
+    """
     function = with_plain_sums(function)
     tree = ast.parse(cst.Module([function]).code).body[0]
     assert isinstance(tree, ast.FunctionDef)
     if not products_in(tree.body):
         return function
     block = indented(function.body)
-    return function.with_changes(body=block.with_changes(body=_Function(fresh).lines(tree.body, block)))
+    return function.with_changes(body=block.with_changes(body=_Function(fresh, freed).lines(tree.body, block)))
 
 
 @dataclass
@@ -60,6 +63,7 @@ class _Function:
     """One function: its mbarrier, its tensor memory by what it is for, and what is still to be allocated."""
 
     fresh: Fresh
+    freed: Collection[str] = ()
     barrier: str = ""
     phase: str = ""
     memories: dict[tuple[str, tuple[str, str, str]], str] = field(default_factory=dict)
@@ -169,7 +173,7 @@ class _Function:
         return line.with_changes(body=indented(line.body).with_changes(body=body), orelse=orelse)
 
     def _loop(self, first: ast.For | ast.While, line: cst.For | cst.While, staying: Collection[str]) -> Lines:
-        decision = decided(first, staying)
+        decision = decided(first, staying, self.freed)
         made: Lines = []
         self._operands(decision, made)
         for name, product in decision.staying.items():
