@@ -72,6 +72,22 @@ def read_linear(attribute: Attribute, shape: Sequence[int]) -> Linear | None:
     return Linear(registers, lanes, warps, programs, tuple(shape))
 
 
+def packed_rows(attribute: Attribute, shape: Sequence[int]) -> DialectAttr | None:
+    """The encoding of bytes with two neighbours of a row each, that unpack to a tile of an encoding.
+
+    None where a thread does not have them side by side.
+    """
+    layout = read_linear(attribute, shape)
+    if layout is None or not layout.registers or layout.registers[0] != (0, 1):
+        return None
+    names = ("register", "lane", "warp", "block")
+    parts = (layout.registers[1:], layout.lanes, layout.warps, layout.programs)
+    if any(column % 2 for bases in parts for _, column in bases):
+        return None
+    halved = [tuple((row, column // 2) for row, column in bases) for bases in parts]
+    return DialectAttr("ttg.linear", tuple(zip(names, halved, strict=True)))
+
+
 def linear_of(layout: Blocked, shape: Sequence[int]) -> Linear:
     """The bases of a blocked layout of a tile that is at least as large as what its threads cover once."""
     done = [1] * len(shape)

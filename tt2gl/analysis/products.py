@@ -30,7 +30,12 @@ class Products:
         for place, operand in enumerate(node.operands[:2]):
             if (held := self.cores.operand_memory(node, place, operand, self.graph)) is not None:
                 registers, lhs = held
-                self.flow.resolve(operand, registers, spot.clone)
+                if operand.kind == "upcast" and operand.operands[0].shape != operand.shape:
+                    elements = self.cores.packed_registers(node, place, operand.operands[0])
+                    self.upcast(operand, registers, spot.clone, elements)
+                    self.decisions.converts[Spot(operand.site, spot.clone)] = registers
+                else:
+                    self.flow.resolve(operand, registers, spot.clone)
             elif self._reloaded(node, place, operand, Operand(place, own, self.cores.k_width(node, place)), spot.clone):
                 pass
             elif not self.cores.in_memory(node, place):
@@ -107,10 +112,15 @@ class Products:
         self.decisions.given[web.function, made.entry or (), web.name] = slot
         return True
 
-    def upcast(self, node: Node, term: Term | None, clone: Clone) -> None:
-        """Have an operand's elements in the layout that its 16 bits are wanted in, where they can be: as they come."""
+    def upcast(self, node: Node, term: Term | None, clone: Clone, pairs: Term | None = None) -> None:
+        """Have an operand's elements in the layout that its 16 bits are wanted in, where they can be: as they come.
+
+        `pairs`: the layout of bytes with two elements each that gives `term`, where it is known.
+        """
         elements, *scales = node.operands
-        if isinstance(term, Operand):
+        if pairs is not None:
+            self.flow.resolve(elements, pairs, clone)
+        elif isinstance(term, Operand):
             self.flow.resolve(elements, term if elements.shape == node.shape else packed(term), clone)
         elif term is not None and elements.shape == node.shape:
             self.flow.resolve(elements, term, clone)

@@ -22,6 +22,7 @@ from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.pipelining.direct import DIRECT_COPIES
 from tt2gl.plan import STAGES, Stages
+from tt2gl.tensor_memory_layouts import packed_rows
 
 _DEFAULT_STAGES = 3
 """What Triton takes where a launch does not say."""
@@ -251,6 +252,16 @@ class TensorCores:
         label = f"{use.name}_{('lhs', 'rhs')[operand]}"
         root = Root(self._register(dims, shapes, registers, f"{label}_layout"))
         return root, self._in_tensor_memory(value, graph, layouts, label, shapes)
+
+    def packed_registers(self, node: Node, operand: int, packed: Node) -> Root | None:
+        """The registers of bytes that unpack to those that an operand is put into tensor memory from."""
+        taken = {index: self._operand(fact, operand) for index, fact in self.dots[node.chain].facts.items()}
+        made = {index: packed_rows(fact.registers, fact.shape) for index, fact in taken.items()}
+        layouts = {index: layout for index, layout in made.items() if layout is not None}
+        if len(layouts) < len(taken):
+            return None
+        shapes = {index: (fact.shape[0], fact.shape[1] // 2) for index, fact in taken.items()}
+        return Root(self._register(named_dims(packed, self.scenes, shapes), shapes, layouts, "packed_layout"))
 
     def scale(self, node: Node, operand: int, value: Node) -> Root:
         """The registers that an operand's scales are put into tensor memory from."""
