@@ -229,6 +229,11 @@ def test_a_policy_is_a_word() -> None:
     assert launch.constexprs == {"EVICT": ""}
 
 
+def test_a_precision_is_a_word() -> None:
+    body = "t = tl.load(x); tl.store(x, tl.dot(t, t, input_precision=DOT_PRECISION))"
+    assert guess("x, DOT_PRECISION: tl.constexpr", body).constexprs == {"DOT_PRECISION": "ieee"}
+
+
 def test_one_block_of_a_matrix_is_small() -> None:
     body = "o = tl.arange(0, BLOCK); tl.store(x + o[:, None] * 64 + o[None, :], 0.0)"
     assert guess("x, BLOCK: tl.constexpr", body).constexprs == {"BLOCK": 64}

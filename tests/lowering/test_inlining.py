@@ -95,6 +95,11 @@ def test_a_function_that_is_not_inlined_by_triton_stays() -> None:
     assert lower(TILE, "a = tile(x, n, B)\n", decorator="@triton.jit(noinline=True)").functions == ()
 
 
+@pytest.mark.parametrize("decorator", ["@triton.jit()", "@triton.jit(do_not_specialize=['n'])"])
+def test_options_of_launches_say_nothing_to_a_helper(decorator: str) -> None:
+    assert lower(TILE, "a = tile(x, n, B)\n", decorator=decorator).functions == ("kernel",)
+
+
 def test_only_the_calls_asked_for_are_written_out() -> None:
     source = read_source(Path("kernel.py"), f"{HEADER}{TILE}\n\n@triton.jit\ndef kernel(x):\n    a = tile(x, 0, 8)\n")
     assert inlined(source, {(11, 8), (11, 4), (8, 4)}).text == source.text

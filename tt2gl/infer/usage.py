@@ -21,7 +21,7 @@ _FLOAT_CALLS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sigmo
                 "ceil"}  # fmt: skip
 _INT_CALLS = {"program_id", "num_programs", "arange", "cdiv", "argmax", "argmin", "randint", "len"}
 _SHAPED = {"zeros": 0, "full": 0, "ones": 0, "reshape": 1, "view": 1, "broadcast_to": 1}
-_WORDS = {"eviction_policy": "", "cache_modifier": "", "sem": "relaxed", "scope": "gpu"}
+_WORDS = {"eviction_policy": "", "cache_modifier": "", "sem": "relaxed", "scope": "gpu", "input_precision": "ieee"}
 _RANGES = {"range", "static_range"}
 _THROUGH = {
     "multiple_of",
@@ -93,6 +93,8 @@ class Usage(Body):
             self._mark(named[key].bases if key in named else (), "dtype")
         if name == "dot":
             self._dot(node.args[:2], values[:2])
+            for argument in keywords.values():
+                self._word(keywords, argument)
             return Value(kind="float")
         if name in ("to", "cast"):
             return self._cast(node, receiver, values)
@@ -135,7 +137,7 @@ class Usage(Body):
         return Value((), frozenset(), frozenset(self._base(address)))
 
     def _word(self, keywords: Mapping[str, ast.expr], argument: ast.expr) -> None:
-        """An option of an access that is a word (`eviction_policy=POLICY`): the word for none."""
+        """An option that is a word (`eviction_policy=POLICY`): the word for none, or what every target knows."""
         for key, word in _WORDS.items():
             if argument is keywords.get(key) and isinstance(argument, ast.Name) and argument.id in self.facts:
                 self.facts[argument.id].strings.append(word)

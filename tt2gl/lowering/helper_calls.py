@@ -26,6 +26,10 @@ _SHARED = frozenset(("arange", "cdiv", "next_power_of_2", "to", "cast", "min", "
 """What makes the same of the same constants, wherever it stands."""
 
 
+_OF_LAUNCHES = frozenset(("do_not_specialize", "do_not_specialize_on_alignment"))
+"""Options of `jit` that say nothing to a function that another calls."""
+
+
 @dataclass
 class Caller:
     """A function that calls helpers: `names` in it, and how often it assigns which; `helpers`: all of its file.
@@ -121,7 +125,7 @@ class Inlined:
 def inline(caller: Caller, helper: JitFunction, site: Site, *, repeated: bool) -> Inlined | None:
     """Write out one call; None where the helper cannot stand there. `repeated`: the caller has more of this helper."""
     arguments = _arguments(caller, helper, site.call)
-    if arguments is None or len(helper.decorators) != 1 or isinstance(helper.decorators[0].node.decorator, cst.Call):
+    if arguments is None or not _is_plain(helper):
         return None
     changed = assigned_names([helper.node.body])
     literals = {name: node for name, node in arguments.items() if is_literal(node) and name not in changed}
@@ -133,6 +137,15 @@ def inline(caller: Caller, helper: JitFunction, site: Site, *, repeated: bool) -
     if any(caller.has(name) for name in outer) or not _in_order(caller, helper, site, nodes):
         return None
     return _Writing(caller, site, arguments, body, outer, repeated=repeated).written(helper)
+
+
+def _is_plain(helper: JitFunction) -> bool:
+    """Whether nothing but `jit` decorates a helper, told at most what matters to launches alone."""
+    if len(helper.decorators) != 1:
+        return False
+    decorator = helper.decorators[0].node.decorator
+    args = decorator.args if isinstance(decorator, cst.Call) else ()
+    return all(arg.keyword is not None and arg.keyword.value in _OF_LAUNCHES for arg in args)
 
 
 def _arguments(caller: Caller, helper: JitFunction, call: cst.Call) -> dict[str, cst.BaseExpression] | None:
