@@ -53,6 +53,7 @@ def test_fences_of_other_blocks_and_with_words_stay(body: str) -> None:
     [
         "a = gl.allocate_shared_memory(b.dtype, [64, 64], shared, b.to(gl.float16))",
         "async_copy.wait_group(1)",
+        "b = tl.cumsum(ring.index(slot).load(layout), axis=0)",
         "a = ring.index(slot).load(layout)\nb = ring.index(slot).permute((1, 0))",
         "if EVEN:\n    a = gl.load(b)\nelse:\n    a = gl.load(b, mask=acc < 3)",
     ],

@@ -22,7 +22,7 @@ import libcst as cst
 
 FENCE = "fence_async_shared"
 
-_MODULES = {"gl", "async_copy"}
+_MODULES = {"gl", "async_copy", "tl"}
 """Modules of which nothing reads shared memory through the asynchronous proxy."""
 
 _FUNCTIONS = {"async_load", "float", "int", "max", "min", "range"}
