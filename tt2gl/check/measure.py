@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tt2gl.check.lowering import Lowering, Measured, Spot, Spots
 from tt2gl.check.places import locate
-from tt2gl.diagnostics import Diagnostic, DiagnosticError, Severity
+from tt2gl.diagnostics import Diagnostic, DiagnosticError, Severity, shown
 from tt2gl.infer.launches import infer_launches
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launch_file import encode
@@ -196,7 +196,10 @@ def _failed(job: _Job, error: str, home: Path) -> Measured:
     place = re.match(r"(?P<file>.+?):(?P<line>\d+)(?::\d+)?: (?P<said>.*)", error, re.DOTALL)
     faults: tuple[Spot, ...] = ()
     if place is not None:
-        faults = ((str(_relative(Path(place["file"]), home)), int(place["line"])),)
+        # Of the path the message has what is shown of one.
+        known = {shown(module.path): module.path for module in job.compile.slice.modules}
+        path = known.get(place["file"], Path(place["file"]))
+        faults = ((str(_relative(path, home)), int(place["line"])),)
         error = place["said"]
     return Measured(
         job.work.file,

@@ -17,7 +17,10 @@ from tt2gl.results import Place
 _BLOCK = re.compile(r"^(?:\$L__|\.L)?(BB\d+_\d+):|^(?://|;) %bb\.\d+:")
 _PARENT = re.compile(r"Parent Loop (BB\d+_\d+) ")
 _INSIDE = re.compile(r"in Loop: Header=(BB\d+_\d+) ")
-_LOCATED = re.compile(r"([^\s@\[\]:]+)\.py:(\d+):\d+")
+_LOCATED = re.compile(r"([^\s@\[\]:/]+)\.py:(\d+):(\d+)")
+
+Exact = tuple[str, int, int]
+"""A place with its column: the author's file, line, column."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,9 @@ def read_assembly(text: str, comment: str, files: Mapping[str, str]) -> Assembly
     """The lines of a module. `comment` opens comments; `files` has the sources that places may be in, by stem."""
     lines: list[AssemblyLine] = []
     parents: dict[str, frozenset[str]] = {}
-    loop, place = "", None
+    loop = ""
     all_lines = text.splitlines()
-    for index, line in enumerate(all_lines):
+    for index, (line, place) in enumerate(zip(all_lines, exact_places(all_lines, comment, files), strict=True)):
         block = _BLOCK.match(line)
         if block is not None:
             said = "\n".join(_comments(all_lines, index, comment))
@@ -63,12 +66,9 @@ def read_assembly(text: str, comment: str, files: Mapping[str, str]) -> Assembly
                 parents[loop] = frozenset(_PARENT.findall(said))
             else:
                 loop = inside[1] if inside else ""
-        code, _, remark = line.partition(comment)
-        if code.lstrip().startswith(".loc"):
-            # Without a line (`:0:0`) code belongs to no statement, and so to the one before it.
-            place = place_among(_LOCATED.findall(remark), files) or place
-        elif code.strip():
-            lines.append(AssemblyLine(code, loop, place))
+        code = line.partition(comment)[0]
+        if code.strip() and not code.lstrip().startswith(".loc"):
+            lines.append(AssemblyLine(code, loop, Place(*place[:2]) if place is not None else None))
     return Assembly(lines, parents)
 
 
@@ -81,6 +81,22 @@ def _comments(lines: Sequence[str], index: int, comment: str) -> Iterator[str]:
         yield line
 
 
-def place_among(chain: Iterable[tuple[str, str]], files: Mapping[str, str]) -> Place | None:
-    """The innermost of a chain of calls (file's stem and line) that is in one of `files`: Triton's own are not."""
-    return next((Place(files[stem], int(line)) for stem, line in chain if stem in files and int(line)), None)
+def exact_places(lines: Iterable[str], comment: str, files: Mapping[str, str]) -> Iterator[Exact | None]:
+    """Of each line of assembly the place that the `.loc` above it names, or it itself; None before the first."""
+    place: Exact | None = None
+    inline = False
+    for line in lines:
+        # Later LLVMs count the lines of inline assembly on, as if they were the author's.
+        inline = ("begin inline asm" in line or "#ASMSTART" in line) or (
+            inline and "end inline asm" not in line and "#ASMEND" not in line
+        )
+        if line.lstrip().startswith(".loc") and not inline:
+            # Without a line (`:0:0`) code belongs to no statement, and so to the one before it.
+            place = innermost(_LOCATED.findall(line.partition(comment)[2]), files) or place
+        yield place
+
+
+def innermost(chain: Iterable[tuple[str, str, str]], files: Mapping[str, str]) -> Exact | None:
+    """The first of a chain of calls (file's stem, line, column) that is in one of `files`: Triton's own are not."""
+    known = ((files[stem], int(line), int(column)) for stem, line, column in chain if stem in files)
+    return next((place for place in known if place[1]), None)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tt2gl.results import Place
-from tt2gl.verify.assembly import place_among
+from tt2gl.verify.assembly import Exact, innermost
 
 _CONVERSION = re.compile(r"ttg\.convert_layout [^:\n]*: (tensor<.*?>) -> (tensor<.*?>)(?: loc\(|$)")
 # A tensor put into shared memory, a view of one that was, and a read: that moves data between layouts as well.
@@ -29,7 +29,7 @@ _RESHAPED = re.compile(r"(%[\w#]+) = tt\.reshape .*: (tensor<[^,]*)(, .*>) -> (t
 _CONVERTED = re.compile(r"ttg\.convert_layout (%[\w#]+)")
 _BITS = re.compile(r"\d+")
 _LOCATION = re.compile(r"^(#loc\d*) = (loc\(.*\))$", re.MULTILINE)
-_FILE = re.compile(r'"(?:[^"]*/)?([^"/]+)\.py":(\d+):\d+')
+_FILE = re.compile(r'"(?:[^"]*/)?([^"/]+)\.py":(\d+):(\d+)')
 _REFERENCE = re.compile(r"#loc\d*")
 
 
@@ -70,7 +70,7 @@ class LoweredText:
 
 def read_ttgir(ttgir: str, files: Mapping[str, str] | None = None) -> LoweredText:
     """Read the text of a TTGIR module; `files` has the sources that places may be in, by stem."""
-    locations = _Locations(ttgir, files or {})
+    locations = Locations(ttgir, files or {})
     slots = set(_SLOT.findall(ttgir))
     copies: Counter[str] = Counter()
     by_loop: defaultdict[tuple[int, ...], Counter[str]] = defaultdict(Counter)
@@ -124,7 +124,7 @@ def _lines_with_loops(ttgir: str) -> Iterator[tuple[str, tuple[int, ...]]]:
             opened.append(count if loop else 0)
 
 
-class _Locations:
+class Locations:
     """The places of a module's lines: their locations are named, and written out below."""
 
     def __init__(self, ttgir: str, files: Mapping[str, str]) -> None:
@@ -133,10 +133,14 @@ class _Locations:
 
     def place(self, line: str) -> Place | None:
         """The innermost place of a line that is in one of the files."""
-        _, _, text = line.rpartition(" loc(")
-        return place_among(self._chain(text, frozenset()), self._files)
+        exact = self.exact(line.rpartition(" loc(")[2])
+        return Place(*exact[:2]) if exact is not None else None
 
-    def _chain(self, text: str, seen: frozenset[str]) -> Iterator[tuple[str, str]]:
+    def exact(self, location: str) -> Exact | None:
+        """The same of a location, `#loc5`, with the column."""
+        return innermost(self._chain(location, frozenset()), self._files)
+
+    def _chain(self, text: str, seen: frozenset[str]) -> Iterator[tuple[str, str, str]]:
         yield from _FILE.findall(text)
         for name in _REFERENCE.findall(text):
             if name not in seen and name in self._texts:
