@@ -44,7 +44,8 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     in_place = taken_in_place(module, made)
     loops = _loops(module.kernel)
     chip = _chip(module)
-    for operation in module.kernel.walk():
+    # A pipelined loop has parts of its first and last iterations around it: what it does itself says most.
+    for operation in sorted(module.kernel.walk(), key=lambda each: id(each) not in loops):
         if operation.name in _DOTS or operation.name in _INSTRUCTIONS:
             fact = _dot(operation, made, uses, loops)
             if fact is not None:
