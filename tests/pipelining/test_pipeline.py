@@ -240,6 +240,11 @@ def test_a_bound_that_the_loop_changes_is_kept() -> None:
     assert "ahead < n" not in made
 
 
+def test_a_bound_of_several_lines_that_is_kept() -> None:
+    made = written("for k in range(0, n +\n        m):\n    a = _tt2gl_ring_a(a_ptr + k)\n    n -= 1\n")
+    assert re.search(r"^steps = \(n \+\n +m\)$", made, re.M)
+
+
 def test_a_variable_without_a_name_gets_one() -> None:
     made = written("for _ in range(n):\n    a = _tt2gl_ring_a(a_ptrs)\n    a_ptrs += 1\n")
     assert "for i in range(n):\n" in made
@@ -561,6 +566,12 @@ def test_loads_without_a_mask_get_none_as_the_last_iterations_are_apart() -> Non
     assert "a = a_buf.index(slot).load(at)\n    acc += a\n    slot = " in last
     assert "gl.load" not in last
     assert "# next" not in last
+
+
+def test_masks_of_several_lines() -> None:
+    body = "for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k, mask=(k < m)\n    & (k < step))\n"
+    made = written(body, through_registers())
+    assert "mask=(ahead < m)\n    & (ahead < step) & more)" in made
 
 
 def test_a_loop_that_counts_down_has_masks_instead() -> None:

@@ -35,14 +35,14 @@ class Guarded(Renamed):
         places = [index for index, each in enumerate(arguments) if each.keyword and each.keyword.value == "mask"]
         if not places and len(arguments) > 1 and arguments[1].keyword is None and not is_buffer_load(updated_node):
             places = [1]
-        if places:
-            old = arguments[places[0]]
-            given = None if code(old.value) == "None" else code(old.value)
-            mask = cst.parse_expression(conjunction(given, self.condition))
-            arguments[places[0]] = old.with_changes(value=mask)
-            return updated_node.with_changes(args=arguments)
-        made = cst.parse_expression(f"f(mask={self.condition})")
+        old = arguments[places[0]] if places else None
+        given = None if old is None or code(old.value) == "None" else code(old.value)
+        # In a call, as a mask may be of several lines.
+        made = cst.parse_expression(f"f(mask={conjunction(given, self.condition)})")
         assert isinstance(made, cst.Call)
+        if old is not None:
+            arguments[places[0]] = old.with_changes(value=made.args[0].value)
+            return updated_node.with_changes(args=arguments)
         arguments[-1] = arguments[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
         return updated_node.with_changes(args=[*arguments, made.args[0]])
 

@@ -19,7 +19,7 @@ from tt2gl.pipelining.slices import slice_loop
 from tt2gl.pipelining.slots import slots_of
 from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.surroundings import Surroundings, home_of
-from tt2gl.pipelining.texts import operand
+from tt2gl.pipelining.texts import operand, whole
 from tt2gl.pipelining.tma import barriers
 from tt2gl.pipelining.trees import code
 from tt2gl.pipelining.walking import Lines, with_blocks
@@ -191,8 +191,8 @@ class FunctionWriter:
     def _count(self, header: Header, node: cst.For, assigned: Names, bindings: list[tuple[str, str]]) -> Count:
         known = self._known
         assert isinstance(node.iter, cst.Call)
-        given = [code(each.value) for each in node.iter.args if each.keyword is None]
-        named = {each.keyword.value: code(each.value) for each in node.iter.args if each.keyword is not None}
+        given = [whole(code(each.value)) for each in node.iter.args if each.keyword is None]
+        named = {each.keyword.value: whole(code(each.value)) for each in node.iter.args if each.keyword is not None}
         lower, upper = (given[0], given[1]) if len(given) > 1 else ("0", given[0])
         step = given[2] if len(given) == 3 else named.get("step", "1")
         if not settled(header.lower, assigned, *known, static=True):

@@ -25,6 +25,15 @@ def conjunction(mask: str | None, condition: str) -> str:
     return f"{mask if joined else operand(mask)} & {operand(condition)}"
 
 
+def whole(source: str) -> str:
+    """An argument's expression as one that may stand anywhere: in parentheses where its lines need them."""
+    try:
+        ast.parse(source, mode="eval")
+    except SyntaxError:
+        return f"({source})"
+    return source
+
+
 def _parsed(source: str) -> ast.expr:
     return ast.parse(f"({source}\n)", mode="eval").body
 
