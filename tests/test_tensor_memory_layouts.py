@@ -20,6 +20,7 @@ from tt2gl.tensor_memory_layouts import (
     loaded,
     loaded_for_rows,
     loaded_source,
+    packed_rows,
     read_linear,
     read_tensor_memory,
     scales,
@@ -130,3 +131,21 @@ def test_registers_of_scales(rows: int, columns: int, warps: int) -> None:
     said = loaded_source([found], tile((rows, columns)), (warps,))
     assert (said.source, said.exact) == ("scales_layout([M, N], gl.num_warps())", True)
     assert evaluated(said.source, said.helpers, warps, M=rows, N=columns) == found
+
+
+@pytest.mark.parametrize(
+    ("shape", "warps"), [((64, 64), 4), ((128, 64), 4), ((128, 128), 8)], ids=["64 rows", "128 rows", "eight warps"]
+)
+def test_bytes_of_two_elements_are_loaded_as_a_tile_of_half_the_columns(shape: tuple[int, int], warps: int) -> None:
+    whole = linear_of(loaded(shape, warps), shape)
+    parts = (("register", whole.registers), ("lane", whole.lanes), ("warp", whole.warps), ("block", whole.programs))
+    half = (shape[0], shape[1] // 2)
+    assert read_linear(packed_rows(DialectAttr("ttg.linear", parts), shape), half) == linear_of(
+        loaded(half, warps), half
+    )
+
+
+def test_elements_in_two_threads_are_no_byte_of_one() -> None:
+    lanes = DialectAttr("ttg.linear", (("register", ((0, 2),)), ("lane", ((0, 1),)), ("warp", ()), ("block", ())))
+    assert packed_rows(lanes, (1, 4)) is None
+    assert packed_rows(MEMORY, (128, 64)) is None

@@ -1,0 +1,74 @@
+"""How deep rings are, and which of them products are done with at the end of an iteration."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tt2gl.analysis.facts import DotFact, DotOperandFact, Instruction, RingFact
+from tt2gl.analysis.tensor_cores import RingUse, TensorCores
+from tt2gl.ir.attributes import DialectAttr
+from tt2gl.plan import Fewer, Stages
+
+MATRIX, PLAIN = DialectAttr("ttg.nvmma_shared", ()), DialectAttr("ttg.swizzled_shared", ())
+OPERAND = DotOperandFact(True, (64, 64), "f16", MATRIX)
+
+
+def cores(
+    *rings: tuple[int, DialectAttr], loops: str = "", instruction: Instruction = "tcgen05", asked: int = 3
+) -> TensorCores:
+    """Rings of a kernel with one launch, by buffers and layout, in loops of one letter each."""
+    made: Any = TensorCores.__new__(TensorCores)
+    launch = SimpleNamespace(options=SimpleNamespace(num_stages=asked), constexprs={})
+    made.scenes = [SimpleNamespace(launch=launch)]
+    dot: Any = SimpleNamespace(node=SimpleNamespace(dot=None))
+    dot.facts = {0: DotFact(instruction, MATRIX, OPERAND, OPERAND, False, MATRIX if "tcgen" in instruction else None)}
+    made.dots = {"dot": dot}
+    made.rings = {}
+    for place, (buffers, layout) in enumerate(rings):
+        node: Any = SimpleNamespace(loop=(loops or "a" * len(rings))[place])
+        made.rings[place] = RingUse(node, f"x{place}", {0: RingFact(buffers, (64, 64), layout)})
+    assert isinstance(made, TensorCores)
+    return made
+
+
+def ending(of: TensorCores) -> list[bool]:
+    return [of.ends_at_once(ring) for ring in of.rings.values()]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        pytest.param(cores((3, MATRIX), (3, MATRIX)), id="as deep as the others"),
+        pytest.param(cores((3, MATRIX), (2, MATRIX), loops="ab"), id="of another loop"),
+        pytest.param(cores((3, MATRIX), (2, MATRIX), instruction="wgmma"), id="wgmma reads on"),
+        pytest.param(cores((3, MATRIX), (2, PLAIN)), id="read into registers"),
+    ],
+)
+def test_rings_that_are_read_on(kept: TensorCores) -> None:
+    assert not any(ending(kept))
+    assert not kept.ends_at_once(None)
+
+
+def test_a_slot_less_than_a_ring_beside_it() -> None:
+    assert ending(cores((3, MATRIX), (2, MATRIX))) == [False, True]
+
+
+def test_a_slot_less_than_its_loop_has_stages() -> None:
+    assert ending(cores((2, MATRIX), (2, PLAIN))) == [True, False]
+
+
+@pytest.mark.parametrize(("buffers", "instruction", "further"), [(3, "tcgen05", 0), (4, "tcgen05", 1), (3, "wgmma", 0)])
+def test_a_slot_more_than_the_launch_asks_for(buffers: int, instruction: Instruction, further: int) -> None:
+    stages = cores((buffers, MATRIX), instruction=instruction).stages()
+    assert stages == Stages("NUM_STAGES", True, 3, False, further=further)
+
+
+def test_stages_beyond_those_asked_for() -> None:
+    assert Stages("NUM_STAGES", True, 3).used == "NUM_STAGES"
+    more = Stages("NUM_STAGES", True, 3, further=1)
+    assert more.used == "NUM_STAGES + 1"
+    (declared,) = Stages("NUM_STAGES", True, 3, fewer=Fewer("stages", 2), further=1).declared
+    assert declared.source == "2 if NUM_STAGES + 1 > 2 else NUM_STAGES + 1"
