@@ -420,7 +420,7 @@ def test_an_address_is_loaded_an_iteration_before_its_copy() -> None:
         for k in range(n):
             more = k < n - 2
             more_after = k < n - 3
-            # at most the copies of the next 1 iterations are under way: this one's tiles are there
+            # at most the copies of the next iteration are under way: this one's tiles are there
             async_copy.wait_group(1)
             a = a_buf.index(slot)
             use(a)

@@ -65,9 +65,8 @@ class Consumer:
         younger = Amount("", 0) if last else plan.spec.ahead.plus(-1)
         note = "all copies are done, this iteration's among them"
         if younger.known != 0:
-            note = (
-                f"at most the copies of the next {younger.source} iterations are under way: this one's tiles are there"
-            )
+            further = "iteration" if younger.known == 1 else f"{younger.source} iterations"
+            note = f"at most the copies of the next {further} are under way: this one's tiles are there"
         made: Lines = [statement(f"async_copy.wait_group({younger.source})", note)]
         if any(ring.in_memory and not ring.tile for ring in plan.rings):
             made.append(statement("fence_async_shared()"))
