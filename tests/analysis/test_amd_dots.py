@@ -57,6 +57,13 @@ def test_bytes_without_scales_are_multiplied_by_the_instruction_of_scaled_ones()
     assert amd_instruction(first(operations("blocked", "f8E5M2", name), name)) is None
 
 
+@pytest.mark.parametrize(("layout", "expected"), [("mfma", "mfma_scaled"), ("wmma", "wmma_scaled")])
+def test_scales_are_facts_of_the_dot_that_takes_them(layout: str, expected: str) -> None:
+    text = operations(layout, "f8E5M2", "tt.dot_scaled", scales=2)
+    (fact,) = lowered_facts(parse_module(text), str).dots.values()
+    assert (fact.instruction, len(fact.scales)) == (expected, 2)
+
+
 def test_what_is_stored_as_it_comes_from_a_product_is_told() -> None:
     assert stored_layout(first(operations("blocked"), "tt.store")) is None
     found = stored_layout(first(operations("mfma"), "tt.store"))

@@ -180,3 +180,11 @@ def test_what_adds_up_in_a_wider_type_is_made_narrower_afterwards(body: Callable
 def test_products_that_gluon_has_no_word_for_go_through_a_helper(body: Callable[..., str], instruction: str) -> None:
     made = body("s = tl.dot(a, b)", dots={"tl.dot(a, b)": dot(instruction, chip="cdna4")})
     assert lines(made) == [f"s = {instruction}(a, b, gl.zeros([M, N], gl.float32, registers))"]
+
+
+def test_amds_instruction_of_scaled_operands_has_each_ones_scales_beside_it(body: Callable[..., str]) -> None:
+    call = 'tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e2m1", acc)'
+    held = dot("mfma_scaled", chip="cdna4", scaled=Scaled((None, None), turned=False))
+    made = body(f"s = {call}", dots={call: held})
+    zeros = "gl.zeros([M, N], gl.float32, registers)"
+    assert lines(made) == [f's = gl.amd.cdna4.mfma_scaled(a, a_scale, "e4m3", b, b_scale, "e2m1", {zeros})']

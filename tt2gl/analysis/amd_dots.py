@@ -27,9 +27,9 @@ def amd_instruction(dot: Operation) -> Instruction | None:
     if encoding.name not in _PRODUCTS:
         return None
     if encoding.name == "ttg.amd_wmma":
-        return None if is_scaled else "wmma"
+        return "wmma_scaled" if is_scaled else "wmma"
     if is_scaled:
-        return "mfma_f8f6f4" if len(dot.operands) == _UNSCALED else None
+        return "mfma_f8f6f4" if len(dot.operands) == _UNSCALED else "mfma_scaled"
     is_tf32 = str(first.element) == "f32" and dot.attributes.get("inputPrecision") == _TF32
     return "mfma_tf32" if is_tf32 else "mfma"
 

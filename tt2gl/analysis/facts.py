@@ -90,7 +90,19 @@ class Access:
     order: tuple[int, ...]
 
 
-Instruction = Literal["fma", "mma_v2", "wgmma", "tcgen05", "tcgen05_scaled", "mfma", "mfma_tf32", "mfma_f8f6f4", "wmma"]
+Instruction = Literal[
+    "fma",
+    "mma_v2",
+    "wgmma",
+    "tcgen05",
+    "tcgen05_scaled",
+    "mfma",
+    "mfma_tf32",
+    "mfma_f8f6f4",
+    "wmma",
+    "mfma_scaled",
+    "wmma_scaled",
+]
 """How a dot is carried out: by `fma`s, `mma.sync`, Hopper's `wgmma` or Blackwell's `tcgen05.mma`."""
 
 

@@ -27,6 +27,8 @@ _ORDER: tuple[Instruction, ...] = (
     "tcgen05",
     "wgmma",
     "mma_v2",
+    "mfma_scaled",
+    "wmma_scaled",
     "mfma_f8f6f4",
     "mfma",
     "mfma_tf32",

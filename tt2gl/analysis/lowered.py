@@ -123,7 +123,8 @@ def _dot(
         if load is not None and loops.get(id(load)) == loops.get(id(operation)):
             sides[place] = replace(sides[place], reloaded=_reloaded(load, made))
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
-    return DotFact(kind, layout, sides[0], sides[1], zero, element=str(element))
+    scales = tuple(map(_operand, operation.operands[3:])) if operation.name == "tt.dot_scaled" else ()
+    return DotFact(kind, layout, sides[0], sides[1], zero, scales=scales, element=str(element))
 
 
 def _is_scale(value: Value) -> bool:

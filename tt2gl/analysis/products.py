@@ -28,6 +28,8 @@ class Products:
         own, use = self.cores.accumulator(node), self.cores.dots[node.chain]
         lhs: Stored | None = None
         for place, operand in enumerate(node.operands[:2]):
+            parent = self.cores.operand_parent(node, place, own)
+            wanted = Operand(place, parent, self.cores.k_width(node, place))
             if (held := self.cores.operand_memory(node, place, operand, self.graph)) is not None:
                 registers, lhs = held
                 if operand.kind == "upcast" and operand.operands[0].shape != operand.shape:
@@ -36,10 +38,10 @@ class Products:
                     self.decisions.converts[Spot(operand.site, spot.clone)] = registers
                 else:
                     self.flow.resolve(operand, registers, spot.clone)
-            elif self._reloaded(node, place, operand, Operand(place, own, self.cores.k_width(node, place)), spot.clone):
+            elif self._reloaded(node, place, operand, wanted, spot.clone):
                 pass
             elif not self.cores.in_memory(node, place):
-                self.flow.resolve(operand, Operand(place, own, self.cores.k_width(node, place)), spot.clone)
+                self.flow.resolve(operand, wanted, spot.clone)
             elif in_ring(operand) and self.cores.read_in_place(operand):
                 self.flow.resolve(operand, IN_RING, spot.clone)
             else:

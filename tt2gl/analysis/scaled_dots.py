@@ -2,8 +2,8 @@
 
 Where no instruction multiplies scaled operands, Triton makes them ones of 16 bits (its pass DecomposeScaledBlocked):
 elements and scales become bfloat16, or float16 where the other operand is that, and are multiplied. Of such a product
-the operands are nodes of their own (`upcast`), which stand at their formats. Where there is an instruction, on sm100,
-it takes the scales from tensor memory.
+the operands are nodes of their own (`upcast`), which stand at their formats. Where there is an instruction, it takes
+the scales: on sm100 from tensor memory, on CDNA4 and gfx1250 from registers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tt2gl.amd_matrix_layouts import chip_of
 from tt2gl.analysis.arguments import Arguments, constant
 from tt2gl.analysis.facts import ConstFact, TensorFact
 from tt2gl.analysis.frames import Frame, unsupported
@@ -22,6 +23,9 @@ from tt2gl.plan import Scaled, Upcast
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder
+
+NATIVE = ("tcgen05_scaled", "mfma_scaled", "wmma_scaled")
+"""The instructions that take scales."""
 
 _OPTIONS = {"acc": 6, "fast_math": 7, "lhs_k_pack": 8, "rhs_k_pack": 9}
 
@@ -49,10 +53,12 @@ def read_scaled(builder: Builder, node: ast.Call, frame: Frame) -> Node:
     if lowered is None:
         what = "scaled matrix multiplication by an instruction that Gluon has no words for"
         raise unsupported("TTG302", what, node, frame)
-    native = lowered.instruction == "tcgen05_scaled"
-    if native and (left.scale is None or right.scale is None):
-        raise unsupported("TTG302", "scaled matrix multiplication by `tcgen05` with no scales given", node, frame)
-    if left.scale is None and right.scale is not None:
+    native = lowered.instruction in NATIVE
+    chip = chip_of(lowered.accumulator)
+    if (native or lowered.instruction == "mfma_f8f6f4") and (left.scale is None or right.scale is None):
+        what = "scaled matrix multiplication by an instruction that takes scales, with none given"
+        raise unsupported("TTG302", what, node, frame)
+    if left.scale is None and right.scale is not None and not chip:
         raise unsupported("TTG302", "scaled matrix multiplication whose first operand may have no scales", node, frame)
     wide = "fp16" if "fp16" in (left.form, right.form) else "bf16"
     fast = str(bool(constant(arguments.get("fast_math", _OPTIONS["fast_math"]), frame)))
@@ -79,6 +85,7 @@ def read_scaled(builder: Builder, node: ast.Call, frame: Frame) -> Node:
         imprecise=None,
         is_sum=False,
         scaled=Scaled((upcasts[0], upcasts[1]), turned=isinstance(added, Node) and bool(added.order)),
+        chip=chip,
     )
     return made
 

@@ -6,83 +6,23 @@ kernel's constexprs where one gives exactly those.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import replace
 
-from tt2gl.amd_shared_layouts import TURNED_TILE, is_turned
 from tt2gl.analysis.dot_formulas import Formulas, Layouts, Shapes
-from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, Instruction, RingFact
+from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact
 from tt2gl.analysis.frames import Unsupported
-from tt2gl.analysis.graph import Definition, Graph, Node
-from tt2gl.analysis.memory import Classes, Scene, named_dims
+from tt2gl.analysis.graph import Graph, Node
+from tt2gl.analysis.memory import Classes, named_dims
 from tt2gl.analysis.naming import stem, unused
-from tt2gl.analysis.statics import position_of
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
+from tt2gl.analysis.uses import DotUse, RingUse, either, fact_of, names_in, stages_of
 from tt2gl.ir.attributes import Attribute, DialectAttr
-from tt2gl.pipelining.direct import DIRECT_COPIES
 from tt2gl.plan import STAGES, Stages
 from tt2gl.tensor_memory_layouts import packed_rows
 
 _DEFAULT_STAGES = 3
 """What Triton takes where a launch does not say."""
-
-
-class Mixed(Exception):
-    """Launches carry one dot out by different instructions; `node` is the dot."""
-
-    def __init__(self, node: Node, instructions: set[Instruction]) -> None:
-        super().__init__(", ".join(sorted(instructions)))
-        self.node = node
-
-
-@dataclass
-class DotUse:
-    """One dot of the source in one calling context, under every launch that reaches it."""
-
-    node: Node
-    name: str
-    facts: dict[int, DotFact] = field(default_factory=dict)
-    shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
-
-    @property
-    def instruction(self) -> Instruction:
-        """How it is carried out. Raises `Mixed`."""
-        found = {fact.instruction for fact in self.facts.values()}
-        if len(found) != 1:
-            raise Mixed(self.node, found)
-        return next(iter(found))
-
-
-@dataclass
-class RingUse:
-    """One load whose tiles go through shared memory, under every launch that reaches it."""
-
-    node: Node
-    name: str
-    facts: dict[int, RingFact] = field(default_factory=dict)
-    shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether a dot takes the tiles in place."""
-        return any(_in_place(fact) for fact in self.facts.values())
-
-    @property
-    def registers(self) -> bool:
-        """Whether the tiles come to registers, and are stored from there."""
-        return all(fact.registers for fact in self.facts.values())
-
-    @property
-    def direct(self) -> str:
-        """What copies the tiles to LDS without registers; empty where nothing does."""
-        return DIRECT_COPIES.get(next(iter(self.facts.values())).direct, "")
-
-    @property
-    def stored(self) -> str:
-        """The function that tiles are put through before they are stored; empty where there is none."""
-        turned = all(is_turned(fact.copied, fact.stored, fact.shape) for fact in self.facts.values())
-        return TURNED_TILE if turned else ""
 
 
 class TensorCores:
@@ -96,11 +36,11 @@ class TensorCores:
         self.descriptors: dict[CallChain, dict[int, Node]] = {}
         self._accumulators: set[str] = set()
         for index, scene in enumerate(self.scenes):
-            names = _names(scene.graph)
+            names = names_in(scene.graph)
             for node in scene.graph.nodes:
                 node.staged = node.kind == "load" and (node.chain in staged or bool(node.tile))
                 if node.kind == "dot":
-                    if (fact := _fact(node, scene)) is None:
+                    if (fact := fact_of(node, scene)) is None:
                         what = "a matrix product that Triton's compiler drops, or makes something else of"
                         raise Unsupported("TTG302", what, (node.site.function[0], *node.site.position[:2]))
                     dot = self.dots.setdefault(node.chain, DotUse(node, names.get(id(node), "dot")))
@@ -131,7 +71,7 @@ class TensorCores:
             and (
                 use.node.site.statement == node.site.statement
                 or use.shapes.get(index, node.shape) != node.shape
-                or (index in use.facts and use.node.loop is node.loop and not _either(use.node, node))
+                or (index in use.facts and use.node.loop is node.loop and not either(use.node, node))
             )
         }
         return unused(name, beside)
@@ -144,7 +84,7 @@ class TensorCores:
         deep: dict[int, int] = {}
         for ring in self.rings.values():
             for index, fact in ring.facts.items():
-                deep[index] = max(deep.get(index, 0), _stages(fact, self.released))
+                deep[index] = max(deep.get(index, 0), stages_of(fact, self.released))
         if not deep:
             return None
         launches = [scene.launch for scene in self.scenes]
@@ -184,7 +124,7 @@ class TensorCores:
             return False
         deeper = {index: fact.buffers + 1 for index, fact in ring.facts.items()}
         beside = [each.facts for each in self.rings.values() if each.node.loop is ring.node.loop and each is not ring]
-        return any(all(i in facts and _stages(facts[i]) == depth for i, depth in deeper.items()) for facts in beside)
+        return any(all(i in facts and stages_of(facts[i]) == depth for i, depth in deeper.items()) for facts in beside)
 
     def extents(self, node: Node, graph: Graph) -> tuple[str, ...]:
         """The extents of a dot's result as source that is right under every launch."""
@@ -264,13 +204,39 @@ class TensorCores:
         return Root(self._register(named_dims(packed, self.scenes, shapes), shapes, layouts, "packed_layout"))
 
     def scale(self, node: Node, operand: int, value: Node) -> Root:
-        """The registers that an operand's scales are put into tensor memory from."""
+        """The registers that an operand's scales are taken from, or are put into tensor memory from."""
         use = self.dots[node.chain]
         taken = {index: fact.scales[operand] for index, fact in use.facts.items()}
+        if node.dot is not None and node.dot.chip:
+            return self._amd_scale(node, operand, value, use)
         layouts = {index: scale.registers for index, scale in taken.items() if scale.registers is not None}
         shapes = {index: scale.shape for index, scale in taken.items()}
         label = f"{use.name}_{('lhs', 'rhs')[operand]}_scale_layout"
         return Root(self._register(named_dims(value, self.scenes, shapes), shapes, layouts, label))
+
+    def _amd_scale(self, node: Node, operand: int, value: Node, use: DotUse) -> Root:
+        """The registers of an operand's scales as the function says them that AMD's chip has for that."""
+        assert node.dot is not None
+        taken = {index: fact.scales[operand] for index, fact in use.facts.items()}
+        shapes = {index: scale.shape for index, scale in taken.items()}
+        dims = named_dims(value, self.scenes, shapes)
+        parents = {index: fact.accumulator for index, fact in use.facts.items()}
+        said = self.formulas.written(named_dims(node, self.scenes, use.shapes), use.shapes, parents)
+        elements = f"gl.DotOperandLayout({operand}, {said.source}, {self.k_width(node, operand)})"
+        function = f"gl.amd.{node.dot.chip}.get_{use.instruction.removesuffix('_scaled')}_scale_layout"
+        layouts = {index: scale.layout for index, scale in taken.items()}
+        label = f"{use.name}_{('lhs', 'rhs')[operand]}_scale_layout"
+        source = f"{function}({elements}, [{', '.join(dims)}])"
+        return Root(self.classes.named(dims, layouts, source, said.exact, label))
+
+    def operand_parent(self, node: Node, operand: int, own: Root) -> Root:
+        """The layout that a product's operand follows from: its accumulator's, or one of an instruction as deep."""
+        use = self.dots[node.chain]
+        parents = {i: self._operand(fact, operand).layout.get("parent") for i, fact in use.facts.items()}
+        if all(parents[index] in (None, fact.accumulator) for index, fact in use.facts.items()):
+            return own
+        dims = named_dims(node, self.scenes, use.shapes)
+        return Root(self._register(dims, use.shapes, parents, f"{use.name}_{('lhs', 'rhs')[operand]}_mma_layout"))
 
     def _in_tensor_memory(
         self, value: Node, graph: Graph, layouts: Layouts, label: str, shapes: Shapes | None = None
@@ -335,43 +301,6 @@ class TensorCores:
         return self.classes.named(dims, layouts, said.source, said.exact, label)
 
 
-def _either(first: Node, second: Node) -> bool:
-    """Whether a condition of their loop takes either one value or the other."""
-    assert first.loop is not None
-
-    def within(body: Sequence[ast.stmt], node: Node) -> bool:
-        places = (position_of(each) for part in body for each in ast.walk(part) if isinstance(each, ast.expr))
-        return node.site.position in places
-
-    branches = [each for each in ast.walk(first.loop) if isinstance(each, ast.If)]
-    pairs = ((first, second), (second, first))
-    return any(within(each.body, one) and within(each.orelse, other) for each in branches for one, other in pairs)
-
-
-def _fact(node: Node, scene: Scene) -> DotFact | None:
-    """What Triton makes of a dot: of one that it computes only once, what it makes of the dot that it is equal to."""
-    known: Mapping[CallChain, DotFact] = scene.facts.lowered.dots
-    if node.chain in known:
-        return known[node.chain]
-    shapes = [operand.shape for operand in node.operands[:2]]
-    alike = (
-        other
-        for other in scene.graph.nodes
-        if other.kind == "dot" and other.chain in known and [operand.shape for operand in other.operands[:2]] == shapes
-    )
-    return next((known[other.chain] for other in alike), None)
-
-
-def _stages(ring: RingFact, released: bool = False) -> int:
-    """How many stages a ring is for: one that is read into registers has a buffer less, but where waves copy."""
-    return ring.buffers + (not ring.direct and (released or not _in_place(ring)))
-
-
-def _in_place(ring: RingFact) -> bool:
-    """Whether a ring is laid out for an instruction that reads shared memory."""
-    return ring.in_place and not ring.registers and bool(ring.layout.name == "ttg.nvmma_shared")
-
-
 def _turned(layout: DialectAttr) -> DialectAttr:
     """A shared layout as it is before a transposition of the memory in it."""
     changed: dict[str, Attribute] = {}
@@ -381,19 +310,3 @@ def _turned(layout: DialectAttr) -> DialectAttr:
         elif name == "order":
             changed[name] = tuple(reversed(value))
     return replace(layout, parameters=tuple((name, changed.get(name, value)) for name, value in layout.parameters))
-
-
-def _names(graph: Graph) -> dict[int, str]:
-    """The variable that an expression's value becomes, or becomes part of, by the expression."""
-    names: dict[int, str] = {}
-
-    def give(node: Node, name: str) -> None:
-        names.setdefault(id(node), name)
-        if node.kind == "elementwise":
-            for operand in node.operands:
-                give(operand, name)
-
-    for step in graph.steps:
-        if isinstance(step, Definition):
-            give(step.node, step.name)
-    return names

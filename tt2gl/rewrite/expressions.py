@@ -19,7 +19,7 @@ from tt2gl.rewrite.index_reductions import with_helper
 from tt2gl.rewrite.masked import with_other
 from tt2gl.rewrite.names import rewrite_name
 from tt2gl.rewrite.ranges import counting
-from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted, with_scales
+from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted, with_scales, with_scales_beside
 from tt2gl.rewrite.tiles import through_tile
 from tt2gl.rewrite.tuples import part_of, targets_of
 
@@ -172,6 +172,8 @@ class Expressions(cst.CSTTransformer):
         if is_statement(dot) and _unfenced(self.pending):
             self.pending.append(fence())
         made = product(dot, a, b, added)
+        if dot.instruction in ("mfma_scaled", "wmma_scaled"):
+            return with_scales_beside(made, node)
         return with_scales(made, node) if dot.instruction == "tcgen05_scaled" else made
 
     def _operands(self, node: cst.Call, dot: Dot) -> tuple[cst.BaseExpression, cst.BaseExpression]:

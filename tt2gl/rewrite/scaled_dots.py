@@ -80,3 +80,12 @@ def with_scales(product: cst.BaseExpression, node: cst.Call) -> cst.BaseExpressi
     given = [part for part in parts if part is not None]
     names = zip(("a_scale", "b_scale", "a_type", "b_type"), given, strict=True)
     return product.with_changes(args=[*product.args, *(cst.Arg(value, cst.Name(name)) for name, value in names)])
+
+
+def with_scales_beside(product: cst.BaseExpression, node: cst.Call) -> cst.BaseExpression:
+    """A product by AMD's instruction of scaled operands, which has the scales and the format of each beside it."""
+    assert isinstance(product, cst.Call)
+    a, b, acc = product.args
+    told = [[scaled_operand(node, side, part) for part in ("_scale", "_format")] for side in (0, 1)]
+    beside = [[cst.Arg(part) for part in parts if part is not None] for parts in told]
+    return product.with_changes(args=[a, *beside[0], b, *beside[1], acc])
