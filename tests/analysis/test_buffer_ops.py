@@ -160,6 +160,19 @@ for k in range(0, n, BLOCK):
             ["x_offsets = row * stride + cols", "x = gl.amd.cdna3.buffer_load(x_ptr, x_offsets)"],
             id="a parameter that becomes a tensor",
         ),
+        pytest.param(
+            "ptrs = x_ptr + row * stride + cols\nx = tl.load(ptrs).to(ptrs.dtype.element_ty)",
+            ["x = gl.amd.cdna3.buffer_load(x_ptr, offsets).to(x_ptr.dtype.element_ty)"],
+            id="a variable asked for its dtype",
+        ),
+        pytest.param(
+            "x_ptr += row // n * stride + row % n\nx = tl.load(x_ptr + cols * stride)",
+            [
+                "# buffer operations, as under the launches: less than 2 GiB from x_ptr on; n and stride not negative",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, cols * stride)",
+            ],
+            id="a batch and a head",
+        ),
     ],
 )
 def test_what_becomes_a_buffer_operation(buffers: Callable[..., Conversion], statements: str, lines: list[str]) -> None:

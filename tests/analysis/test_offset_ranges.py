@@ -24,7 +24,8 @@ def read(expression: str, text: str = "", **parameters: Interval) -> Interval:
 
 
 @pytest.mark.parametrize(
-    "expression", ["unknown", "n", "f(n)", "n // m", "n % m", "n - m", "~n", "n << m", "x[0]", "(lambda: 1)()"]
+    "expression",
+    ["unknown", "n", "f(n)", "n // m", "n % m", "m // n", "n - m", "~n", "n << m", "x[0]", "(lambda: 1)()"],
 )
 def test_what_is_not_known_may_be_anything(expression: str) -> None:
     assert read(expression) == ANY
@@ -39,6 +40,8 @@ def test_what_is_not_known_may_be_anything(expression: str) -> None:
         ("n * m", -math.inf, math.inf),
         ("n * 0 * m", 0, 0),
         ("n // 3", 0, 3),
+        ("7 // n", 0, 7),
+        ("7 % n", 0, 7),
         ("n % 4", 0, 3),
         ("n & m", 0, 10),
         ("n | 1", 0, 15),

@@ -27,11 +27,15 @@ def test_without_an_edit_nothing_moves(rewritten: Rewritten) -> None:
     ("call", "said", "expected"),
     [
         pytest.param("tl.load(x_ptr + cols)", {}, "buffer_load(x_ptr, cols)", id="plain"),
-        pytest.param("tl.load(x_ptr + cols, n > 0, 1.0)", {}, "buffer_load(x_ptr, cols, mask=n > 0, other=1.0)", id="places"),
-        pytest.param("tl.load(x_ptr + cols, n > 0, 0.0)", {"keeps_other": False}, "buffer_load(x_ptr, cols, mask=n > 0)", id="zero"),
+        pytest.param("tl.load(x_ptr + cols, n > 0, 1.0)", {},
+                     "buffer_load(x_ptr, cols, mask=n > 0, other=1.0)", id="places"),
+        pytest.param("tl.load(x_ptr + cols, n > 0, 0.0)", {"keeps_other": False},
+                     "buffer_load(x_ptr, cols, mask=n > 0)", id="zero"),
         pytest.param("tl.load(x_ptr + cols, None)", {"masked": False}, "buffer_load(x_ptr, cols)", id="no mask"),
-        pytest.param('tl.load(x_ptr + cols, cache_modifier=".cg")', {}, 'buffer_load(x_ptr, cols, cache=".cg")', id="cache"),
-        pytest.param('tl.load(x_ptr + cols, eviction_policy="evict_first")', {}, "buffer_load(x_ptr, cols)", id="eviction"),
+        pytest.param('tl.load(x_ptr + cols, cache_modifier=".cg")', {},
+                     'buffer_load(x_ptr, cols, cache=".cg")', id="cache"),
+        pytest.param('tl.load(x_ptr + cols, eviction_policy="evict_first")', {},
+                     "buffer_load(x_ptr, cols)", id="eviction"),
     ],
 )  # fmt: skip
 def test_loads(rewritten: Rewritten, call: str, said: dict[str, Any], expected: str) -> None:

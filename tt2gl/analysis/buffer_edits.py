@@ -25,7 +25,8 @@ class Refused:
 class Found:
     """What becomes of a function's accesses.
 
-    `tensors`, `counts`: parameters that are assumed to end below 2 GiB, and not to be negative.
+    `bases`: reads of a variable that become ones of its scalar pointer. `tensors`, `counts`: parameters that are assumed
+    to end below 2 GiB, and not to be negative.
     """
 
     accesses: dict[Position, BufferAccess] = field(default_factory=dict)
@@ -33,6 +34,7 @@ class Found:
     narrowed: dict[Position, str] = field(default_factory=dict)
     reads: dict[Position, str] = field(default_factory=dict)
     targets: dict[Position, str] = field(default_factory=dict)
+    bases: dict[Position, str] = field(default_factory=dict)
     begun: dict[Position, str] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
     tensors: set[tuple[str, str]] = field(default_factory=set)
@@ -47,7 +49,11 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
     def apply(edits: Edits) -> Edits:
         return replace(
             edits,
-            reads={**edits.reads, **{at: labels.offset(edits.reads.get(at, name)) for at, name in found.reads.items()}},
+            reads={
+                **edits.reads,
+                **found.bases,
+                **{at: labels.offset(edits.reads.get(at, name)) for at, name in found.reads.items()},
+            },
             targets={
                 **edits.targets,
                 **{at: labels.offset(edits.targets.get(at, name)) for at, name in found.targets.items()},

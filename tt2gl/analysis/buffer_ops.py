@@ -34,7 +34,7 @@ from tt2gl.analysis.buffer_edits import Found, Refused
 from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
 from tt2gl.analysis.naming import listed
 from tt2gl.analysis.offset_ranges import Body, Interval, Reader
-from tt2gl.analysis.pointer_variables import Variables, pointer_variables
+from tt2gl.analysis.pointer_variables import Variables, dtypes_asked, pointer_variables
 from tt2gl.analysis.stated_ranges import constraints_of
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import BufferAccess, Position
@@ -128,8 +128,8 @@ class BufferOps:
                 self.found.refused.append(Refused(position_of(site.call), proof))
             else:
                 self._accept(site, proof, variables)
-        for name, (_, values) in variables.items():
-            self._carry(name, values)
+        for name, (base, values) in variables.items():
+            self._carry(name, base, values)
         return self.found
 
     def _read(self, call: ast.Call) -> None:
@@ -346,7 +346,7 @@ class BufferOps:
             if self._dtypes(term.node) - {"int32"}:
                 self.found.narrowed[position_of(term.node)] = "gl.int32"
 
-    def _carry(self, name: str, values: Sequence[ast.expr]) -> None:
+    def _carry(self, name: str, base: str, values: Sequence[ast.expr]) -> None:
         """A variable of pointers becomes one of offsets."""
         found, body = self.found, self.body
         for made in filter(None, (address(body, value) for value in values)):
@@ -371,6 +371,9 @@ class BufferOps:
             named = isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
             if named and isinstance(node, ast.Name) and pointer_kinds(body, node) == {"tensor"}:
                 found.reads[position_of(node)] = name
+        for asked in dtypes_asked(body, name):
+            found.reads.pop(position_of(asked), None)
+            found.bases[position_of(asked)] = base
 
 
 def _signed(term: Term, reader: Reader) -> Interval:

@@ -61,8 +61,7 @@ class Interval:
         return Interval(min(ends), max(ends))
 
 
-ANY = Interval()
-NOTHING = Interval(math.inf, -math.inf)
+ANY, NOTHING = Interval(), Interval(math.inf, -math.inf)
 COUNT = Interval(0, 2**31 - 1)
 """What a program id can be, and a parameter of 32 bits that is not negative."""
 
@@ -210,7 +209,7 @@ class Reader:
                 return Interval(min(given[0].low, given[1].low), min(given[0].high, given[1].high))
             case "maximum" if len(given) == 2:
                 return Interval(max(given[0].low, given[1].low), max(given[0].high, given[1].high))
-            case "cdiv" if len(given) == 2 and given[0].low >= 0 and given[1].low >= 1:
+            case "cdiv" if len(given) == 2 and given[0].low >= 0 and given[1].low >= 0:
                 return Interval(0, given[0].high)
             case _ if name in _SAME and given:
                 return given[0]
@@ -316,11 +315,12 @@ def _combined(op: ast.operator, left: Interval, right: Interval) -> Interval:
             return left.plus(right.negated())
         case ast.Mult():
             return left.times(right)
-        case ast.FloorDiv() if left.low >= 0 and right.low >= 1:
-            low = 0 if math.isinf(right.high) else left.low // right.high
-            return Interval(low, left.high if math.isinf(left.high) else left.high // right.low)
-        case ast.Mod() if left.low >= 0 and right.low >= 1:
-            return Interval(0, min(left.high, right.high - 1))
+        # Nothing is divided by zero.
+        case ast.FloorDiv() if left.low >= 0 and right.low >= 0:
+            low = 0 if math.isinf(right.high) else left.low // max(right.high, 1)
+            return Interval(low, left.high if math.isinf(left.high) else left.high // max(right.low, 1))
+        case ast.Mod() if left.low >= 0 and right.low >= 0:
+            return Interval(0, min(left.high, max(right.high - 1, 0)))
         case ast.BitAnd() if left.low >= 0 or right.low >= 0:
             return Interval(0, min(each.high for each in (left, right) if each.low >= 0))
         case ast.BitOr() | ast.BitXor() if left.low >= 0 and right.low >= 0:

@@ -89,11 +89,22 @@ def _start(body: Body, value: ast.expr, name: str, names: Collection[str]) -> se
     return {inner[0]} if inner is not None else None
 
 
+def dtypes_asked(body: Body, name: str) -> list[ast.Name]:
+    """The reads of a variable for its dtype, which is that of the scalar pointer too."""
+    return [
+        node.value
+        for node in ast.walk(body.tree)
+        if isinstance(node, ast.Attribute) and node.attr == "dtype"
+        if isinstance(node.value, ast.Name) and node.value.id == name and isinstance(node.value.ctx, ast.Load)
+    ]
+
+
 def _only_in_addresses(body: Body, name: str, known: Variables, accesses: Iterable[Address]) -> bool:
     """Whether a variable is read in addresses only: of accesses, and of variables that can hold offsets."""
     values = [value for _, made in known.values() for value in made]
     starts = [*accesses, *filter(None, (address(body, value) for value in values))]
     expected = {id(made.start) for made in starts if made.is_variable}
+    expected |= {id(node) for node in dtypes_asked(body, name)}
     return all(
         id(node) in expected or pointer_kinds(body, node) == {"scalar"}
         for node in ast.walk(body.tree)
@@ -101,4 +112,4 @@ def _only_in_addresses(body: Body, name: str, known: Variables, accesses: Iterab
     )
 
 
-__all__ = ["Variables", "pointer_variables"]
+__all__ = ["Variables", "dtypes_asked", "pointer_variables"]
