@@ -25,8 +25,8 @@ class Refused:
 class Found:
     """What becomes of a function's accesses.
 
-    `bases`: reads of a variable that become ones of its scalar pointer. `tensors`, `counts`: parameters that are assumed
-    to end below 2 GiB, and not to be negative.
+    `bases`: reads of a variable that become ones of its scalar pointer. `tensors`, `counts`: parameters, of kernels,
+    that are assumed to end below 2 GiB, and not to be negative.
     """
 
     accesses: dict[Position, BufferAccess] = field(default_factory=dict)
