@@ -107,6 +107,8 @@ def port(
     _check_output(out)
     with ExitStack() as rest, Journal(out / NAME, resume=resume) as journal:
         cluster = rest.enter_context(connected(scheduler)) if scheduler is not None else None
+        if cluster is None:
+            _import_ahead(settings)
         size = cluster.width if cluster is not None else jobs or available_cores()
         crew = _Crew(journal, size, on_progress, cluster)
         outputs = {name: out / name if len(names) > 1 else out for name in names}
@@ -132,6 +134,15 @@ def port(
             told = reports[name, place], found.diagnostics, named.get((name, place), ())
             files.append(PortedFile(source, str(output), output not in changed, name, *told))
     return Port(tuple(files), len(tree.files) - len({file.path for file in files}))
+
+
+def _import_ahead(settings: Settings) -> None:
+    """Import what most jobs need, and each would import in its own process: a tenth of a second and more every time."""
+    import black  # noqa: F401
+
+    if settings.run == "simulate":
+        import tt2gl.verify.simulate
+        import tt2gl.verify.simulation_diagnostics  # noqa: F401
 
 
 def _check_output(out: Path) -> None:
