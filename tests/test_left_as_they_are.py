@@ -55,6 +55,14 @@ def test_loads_that_stay_are_told(tmp_path: Path) -> None:
     assert "the loop writes to the memory that the load reads" in found.message
 
 
+def test_loads_that_triton_keeps_in_registers_on_amd_are_told(tmp_path: Path) -> None:
+    scaled = "b = b * tl.load(a_ptr + i * 64 + tl.arange(0, 64))[None, :]\n        acc = tl.dot("
+    found = notes(tmp_path / "kernel.py", PRODUCT.replace("acc = tl.dot(", scaled), LAUNCH, "gfx942")
+    (found,) = [each for each in found if each.code == "TTG331"]
+    assert found.line == 12
+    assert "its tiles wait in registers" in found.message
+
+
 @pytest.mark.parametrize("target", ["sm90", "sm100"])
 def test_warps_of_their_own_are_told_and_the_loop_is_pipelined(target: str, tmp_path: Path) -> None:
     path, launch = tmp_path / "kernel.py", persistent(256, 128, block=128, step=64)

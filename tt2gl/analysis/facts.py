@@ -171,9 +171,10 @@ class DescriptorFact:
 class Lowered:
     """What is decided late: instructions of dots, rings of loads, tiles of descriptors.
 
-    `specialised`: the loops, by file, line and column, of which Triton gives each part (copies, products, the rest) to
-    warps of its own. `inferred`: whether a reshape, transposition or split has the layout that follows from that of
-    its operand, a product. `stores`: the layout of a stored value that has a product's, or one that is made of it.
+    `prefetched`: the loads that Triton does iterations early, and keeps in registers. `specialised`: the loops, by
+    file, line and column, of which Triton gives each part (copies, products, the rest) to warps of its own.
+    `inferred`: whether a reshape, transposition or split has the layout that follows from that of its operand, a
+    product. `stores`: the layout of a stored value that has a product's, or one that is made of it.
     """
 
     dots: dict[CallChain, DotFact] = field(default_factory=dict)
@@ -181,6 +182,7 @@ class Lowered:
     descriptors: dict[CallChain, DescriptorFact] = field(default_factory=dict)
     specialised: tuple[tuple[str, int, int], ...] = ()
     inferred: dict[CallChain, bool] = field(default_factory=dict)
+    prefetched: frozenset[CallChain] = frozenset()
     stores: dict[CallChain, DialectAttr] = field(default_factory=dict)
 
 
@@ -197,4 +199,4 @@ class LaunchFacts:
 
 def without_rings(facts: LaunchFacts) -> LaunchFacts:
     """The facts of a launch whose loads are left where they are."""
-    return replace(facts, lowered=replace(facts.lowered, rings={}))
+    return replace(facts, lowered=replace(facts.lowered, rings={}, prefetched=frozenset()))

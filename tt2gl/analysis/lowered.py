@@ -41,6 +41,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     descriptors: dict[CallChain, DescriptorFact] = {}
     inferred: dict[CallChain, bool] = {}
     stores: dict[CallChain, DialectAttr] = {}
+    loads: dict[CallChain, set[int | None]] = {}
     in_place = taken_in_place(module, made)
     loops = _loops(module.kernel)
     chip = _chip(module)
@@ -57,6 +58,8 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
         elif operation.name == "ttg.local_store" and (found := _stored_ring(operation, made)) is not None:
             load, ring = found
             rings.setdefault(_chain(load.location, author_file), ring)
+        elif chip and operation.name.rpartition(".")[2] in _LOADS:
+            loads.setdefault(_chain(operation.location, author_file), set()).add(loops.get(id(operation)))
         elif operation.name == TMA_LOAD and (ring := tma_ring(operation, made, in_place)) is not None:
             rings.setdefault(_chain(operation.location, author_file), ring)
         elif (descriptor := descriptor_fact(operation)) is not None:
@@ -66,7 +69,9 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
         elif operation.name in _RESHAPES and (encoding := _layout(operation.results[0].type)) is not None:
             chain = _chain(operation.location, author_file)
             inferred[chain] = encoding.name == "ttg.linear" and inferred.get(chain, True)
-    return Lowered(dots, rings, descriptors, inferred=inferred, stores=stores)
+    # A load that stands before its loop, too, is done there for the first iterations.
+    early = frozenset(chain for chain, places in loads.items() if len(places) > 1 and chain not in rings)
+    return Lowered(dots, rings, descriptors, inferred=inferred, prefetched=early, stores=stores)
 
 
 def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:

@@ -171,6 +171,8 @@ class _Launch:
         triton = f"{fact.buffers} buffers of {_extents(fact.shape)}, {fact.layout}" if fact is not None else ""
         read = "taken in place by the product" if ring.in_memory else f"read into registers in {self._name(term)}"
         how = "TMA copies the tiles" if ring.tile else "the loads are asynchronous copies"
+        if ring.registers:
+            how = "the tiles come to registers, and are stored from there"
         chosen = f"a ring {ring.name}_buf: {how}, {read}" if ring.name else f"a tile of shared memory: {how}, {read}"
         why = "Triton copies this load ahead of its loop's work, and the source may be taken apart so."
         if not ring.name:
