@@ -93,7 +93,7 @@ def test_equal_to_triton(buffers: int, tmp_path: Path) -> None:
     _, gluon = compiled(case, kernels)
     assert gluon.ok, gluon.error
     assert gluon.metrics is not None
-    assert gluon.metrics.step_copies == {"lds.16": 2}
+    assert gluon.metrics.step_copies.keys() == {"lds.16"}
     run = simulated(case, kernels)
     assert run.result is not None, run.trouble
     assert (run.result.equal, run.result.findings) == (True, ())
