@@ -43,7 +43,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def launch(path: Path, k: int = 112) -> Launch:
+def launch(path: Path, k: int = 112, aligned: tuple[str, ...] = ("a_ptr", "b_ptr", "c_ptr", "K")) -> Launch:
     signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32"}
     blocks = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32}
     tensors = {
@@ -51,7 +51,6 @@ def launch(path: Path, k: int = 112) -> Launch:
         "b_ptr": TensorArg("float16", (k, 128), (128, 1)),
         "c_ptr": TensorArg("float32", (128, 128), (128, 1)),
     }
-    aligned = ("a_ptr", "b_ptr", "c_ptr", "K")
     kinds = {**signature, **dict.fromkeys(blocks, "constexpr")}
     return Launch(str(path), "matmul_kernel", kinds, blocks, aligned, Options(4, 3), (1, 1, 1), {**tensors, "K": k})
 
@@ -74,6 +73,13 @@ def test_on_waves_copy_where_triton_has_them_do_so(file: Path) -> None:
     assert made.text.count("async_copy.buffer_load_to_shared(") == 4
     assert made.text.count("load_shared_relaxed(a_buf.index(slot)") == 1
     assert "from triton.experimental.gluon.language.amd.cdna4 import async_copy\n" in made.text
+
+
+def test_tiles_that_cannot_be_copied_by_waves_come_to_registers_without_a_spare_slot(file: Path) -> None:
+    one = launch(file, aligned=("c_ptr",))
+    made = convert(file, target="gfx950", launches=[one], root=file.parent, compile=False)
+    assert made.kernels[0].rules == ("buffer_ops", "pipeline")
+    assert "# rings of NUM_STAGES - 1 tiles; loads run NUM_STAGES - 1 iterations ahead\n" in made.text
 
 
 def test_without_buffer_operations_copies_go_by_pointers(file: Path) -> None:

@@ -6,6 +6,7 @@ pipeliner gives a load, all by the place in the source. They are the floor that 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -42,6 +43,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     inferred: dict[CallChain, bool] = {}
     stores: dict[CallChain, DialectAttr] = {}
     loads: dict[CallChain, set[int | None]] = {}
+    filled: Counter[CallChain] = Counter()
     in_place = taken_in_place(module, made)
     loops = _loops(module.kernel)
     chip = _chip(module)
@@ -57,7 +59,9 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
                 rings.setdefault(_chain(operation.location, author_file), replace(ring, direct=chip))
         elif operation.name == "ttg.local_store" and (found := _stored_ring(operation, made)) is not None:
             load, ring = found
-            rings.setdefault(_chain(load.location, author_file), ring)
+            chain = _chain(load.location, author_file)
+            filled[chain] += 1
+            rings.setdefault(chain, ring)
         elif chip and operation.name.rpartition(".")[2] in _LOADS:
             loads.setdefault(_chain(operation.location, author_file), set()).add(loops.get(id(operation)))
         elif operation.name == TMA_LOAD and (ring := tma_ring(operation, made, in_place)) is not None:
@@ -69,6 +73,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
         elif operation.name in _RESHAPES and (encoding := _layout(operation.results[0].type)) is not None:
             chain = _chain(operation.location, author_file)
             inferred[chain] = encoding.name == "ttg.linear" and inferred.get(chain, True)
+    rings = {chain: _without_spare(ring, filled[chain]) for chain, ring in rings.items()}
     # A load that stands before its loop, too, is done there for the first iterations.
     early = frozenset(chain for chain, places in loads.items() if len(places) > 1 and chain not in rings)
     return Lowered(dots, rings, descriptors, inferred=inferred, prefetched=early, stores=stores)
@@ -82,6 +87,14 @@ def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:
         places.append((author_file(at.file), at.line, at.column))
         at = at.caller
     return tuple(places)
+
+
+def _without_spare(ring: RingFact, stores: int) -> RingFact:
+    """A ring that is filled from registers with as many slots as loads run ahead: one store each, and one in the loop.
+
+    Where Triton has waves copy tiles directly if they can, it gives all rings the spare slot that those need.
+    """
+    return replace(ring, buffers=stores - 1) if ring.registers and 1 < stores <= ring.buffers else ring
 
 
 def _chip(module: Module) -> str:

@@ -153,8 +153,10 @@ class FunctionWriter:
         stage, first = self._stages(count, live_after, takes_attribute(loop.body, count.variable))
         arrivals = barriers(self.spec, loop.body, parts.kept, self.fresh)
         drain = ""
-        # A load without a mask need not get one where the iterations that it would be for are a loop of their own.
-        if comes_early(rings) and count.forwards and not all(map(is_masked, markers)):
+        # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
+        # a copy by offsets a mask is nothing.
+        plain = [marker for marker in markers if not is_masked(marker) and not self._is_copied_by_offsets(marker)]
+        if comes_early(rings) and count.forwards and plain:
             drain = self.fresh("drain")
             bindings.append((drain, count.last(self.spec.ahead)))
         return LoopPlan(
@@ -178,6 +180,12 @@ class FunctionWriter:
             drain=drain,
             conditions=conditions(loop, lambda test: is_static(test, *self._known) and not reads(test) & assigned),
         )
+
+    def _is_copied_by_offsets(self, marker: ast.Call) -> bool:
+        """Whether a load is a copy to LDS by a scalar pointer and offsets."""
+        assert isinstance(marker.func, ast.Name)
+        ring = self.spec.ring(marker.func.id.removeprefix(RING_MARK))
+        return bool(ring.direct) and any(each.arg == "offsets" for each in marker.keywords)
 
     def _stages(self, count: Count, live_after: Names, as_tensor: bool) -> tuple[str, str]:
         """What the prologue counts with, and its name for the loop's variable: the variable itself where it may.
