@@ -54,6 +54,15 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
     ("statements", "elements", "reason"),
     [
         pytest.param("x = tl.load(x_ptr + row * n + cols * n)", None, "no launch says how large", id="no size"),
+        pytest.param(
+            "ptrs = x_ptr + cols * n\nx = tl.load(ptrs)", None, "no launch says how large", id="no size, a variable"
+        ),
+        pytest.param(
+            "ptrs = x_ptr + cols * n\nx = tl.load(ptrs)\nx += tl.load(ptrs, volatile=True)",
+            4096,
+            "`ptrs` is not an offset from one scalar pointer throughout",
+            id="not all accesses",
+        ),
         pytest.param("x = tl.load(x_ptr + cols * n)", ENOUGH + 1, "has 2147483648 bytes under", id="too large"),
         pytest.param("x_ptr += row * n\nx = tl.load(x_ptr + cols - n)", 4096, "`n` may be positive", id="negative"),
         pytest.param(

@@ -115,6 +115,7 @@ class BufferOps:
         self.has_atomics, self.staged = has_atomics, staged
         self.found = Found()
         self.sites: list[_Site] = []
+        self.candidates: Variables = {}
 
     def decide(self) -> Found:
         """Every access of the function."""
@@ -187,6 +188,7 @@ class BufferOps:
         names: set[str] | None = None
         while True:
             known = pointer_variables(self.body, addresses, names)
+            self.candidates = known if names is None else self.candidates
             kept = {name for name in known if self._accessible(name, known)}
             if kept == known.keys():
                 return known
@@ -207,7 +209,7 @@ class BufferOps:
         if site.address.is_variable:
             assert isinstance(start, ast.Name)
             if start.id not in variables:
-                return f"`{start.id}` is not an offset from one scalar pointer throughout"
+                return self._why_not(site, start.id, variables)
             base: ast.expr = ast.copy_location(ast.Name(variables[start.id][0], ast.Load()), start)
         else:
             base = start
@@ -236,6 +238,13 @@ class BufferOps:
             return _Proof(whole=False, tensors=source.parameters, counts=needed)
         assuming = self._reading(site, zero, self._assumable())
         return self._worst(site, assuming, base)
+
+    def _why_not(self, site: _Site, name: str, variables: Variables) -> str:
+        """Why a variable holds no offsets: it could not, or an access by it is not proven."""
+        if name not in self.candidates or variables is self.candidates:
+            return f"`{name}` is not an offset from one scalar pointer throughout"
+        reason = self._proven(site, self.candidates)
+        return reason if isinstance(reason, str) else f"another access by `{name}` is by none"
 
     def _assumable(self) -> frozenset[tuple[str, str]]:
         """The parameters that launches say something of, of every kernel that reaches the function."""
