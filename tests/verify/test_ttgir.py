@@ -91,3 +91,9 @@ def test_a_layout_that_a_reshape_hid_is_no_conversion() -> None:
     assert read_ttgir("\n".join(lines)).conversions == 0
     turned = [line.replace("-> tensor<64x64", "-> tensor<32x128") for line in lines]
     assert read_ttgir("\n".join(turned)).conversions == 1
+
+
+def test_what_is_turned_within_threads_is_a_conversion() -> None:
+    line = "%1 = amdg.in_thread_transpose %0 : tensor<32x64xf16, #blocked> -> tensor<32x64xf16, #linear> loc(#loc1)"
+    assert read_ttgir(line).conversions == 1
+    assert read_ttgir(line.replace("in_thread_transpose", "buffer_load")).conversions == 0

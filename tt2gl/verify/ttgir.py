@@ -12,6 +12,8 @@ from tt2gl.results import Place
 from tt2gl.verify.assembly import Exact, innermost
 
 _CONVERSION = re.compile(r"ttg\.convert_layout [^:\n]*: (tensor<.*?>) -> (tensor<.*?>)(?: loc\(|$)")
+# What AMD's compiler turns within threads, on its way to shared memory: its port converts.
+_TURNED = re.compile(r"= \w+\.in_thread_transpose %")
 # A tensor put into shared memory, a view of one that was, and a read: that moves data between layouts as well.
 _STORED = re.compile(r"(%[\w#]+) = ttg\.local_alloc (?:\{[^}]*\} )?%\w")
 _VIEW = re.compile(r"(%[\w#]+) = ttg\.memdesc_\w+ (?:\{[^}]*\} )?(%[\w#]+)")
@@ -50,7 +52,7 @@ class _Conversions:
         if (found := _STORED.search(line)) or (found := _VIEW.search(line)) and found[2] in self._stored:
             self._stored.add(found[1])
         found = _READ.search(line)
-        return found is not None and found[1] in self._stored
+        return _TURNED.search(line) is not None or found is not None and found[1] in self._stored
 
 
 @dataclass(frozen=True)
