@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -494,3 +495,16 @@ def total(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
     def test_a_rule_without_work_is_not_reported(self, file: File) -> None:
         assert converted(file(HEADER + ADD), ADD_LAUNCH).kernels[0].rules == ()
+
+
+def test_launches_are_inferred_from_what_the_author_says(file: File) -> None:
+    path = file(
+        f"{HEADER}# an extent that the lowered kernel does not read\n\n\n@triton.jit\n"
+        "def whole(p, SIZE: tl.constexpr, BLOCK: tl.constexpr):\n"
+        "    block = tl.make_block_ptr(p, (SIZE,), (1,), (0,), (BLOCK,), (0,))\n"
+        "    tl.store(block, tl.load(block) + 1)\n"
+    )
+    made = convert(path, target="sm90", compile=False)
+    (guess,) = {told for report in made.kernels for told in report.diagnostics if told.code == "TTG210"}
+    assert re.search(r"\bSIZE=\d+", guess.message)
+    assert path.read_text().splitlines()[guess.line - 1].startswith("def whole")

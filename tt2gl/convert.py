@@ -105,7 +105,7 @@ def _tell_in_the_authors_words(kernel: Kernel, known: LoweredSource) -> None:
     """Have a kernel's diagnostics speak of the author's file, and say why its block pointers could not be lowered."""
     # What no launch reaches of a function that the author does not have is nothing to him.
     told = [each for each in kernel.diagnostics if each.code != "TTG330" or not known.is_added(each)]
-    kernel.diagnostics = [known.told(diagnostic) for diagnostic in told]
+    kernel.diagnostics = [*kernel.guesses, *(known.told(diagnostic) for diagnostic in told)]
     kernel.failed = {index: known.told(diagnostic) for index, diagnostic in kernel.failed.items()}
     if kernel.kept is not None:
         reached = [name for _, name in kernel.slice.functions] if kernel.slice is not None else []

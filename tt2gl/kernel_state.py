@@ -33,7 +33,8 @@ class Kernel:
     then `kept` says why. `rings_outside`: rings may be made before loops around theirs; `crowded`: by launch, the bytes
     of shared memory that were too many. `elsewhere`: the helpers of other files that keep it, by file and line;
     `written_out`: helpers that it calls stand in its loops; `torn`: the helper whose callers want different layouts;
-    `precision`: what names a precision that is several products.
+    `precision`: what names a precision that is several products; `guesses`: what is told of inferred launches, at the
+    author's lines.
     """
 
     function: JitFunction
@@ -50,6 +51,7 @@ class Kernel:
     written_out: bool = False
     torn: str = ""
     precision: str = ""
+    guesses: tuple[Diagnostic, ...] = ()
     compiled: dict[int, CompileResult] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     rings_outside: bool = True

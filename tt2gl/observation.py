@@ -50,7 +50,7 @@ def observed(known: LoweredSource, asked: Asked) -> list[Kernel]:
     if not kernels:
         raise _no_kernel(known.source)
     for kernel in kernels:
-        _find_launches(kernel, known.work, asked)
+        _find_launches(kernel, known.source, asked)
         _slice(kernel, known.work, asked)
     _observe(kernels, asked)
     return kernels
@@ -116,8 +116,10 @@ def _find_launches(kernel: Kernel, source: SourceFile, asked: Asked) -> None:
         for launch in kernel.launches:
             check_launch(launch, kernel.function)
     if not kernel.launches:
-        kernel.launches, found = infer_launches(source, kernel.function)
-        kernel.diagnostics.extend(found)
+        # The author's text says more of its parameters than what it is lowered to: extents, that is, and strides.
+        same = [function for function in source.kernels if function.name == kernel.function.name]
+        author = next((function for function in same if function.line == kernel.function.line), same[0])
+        kernel.launches, kernel.guesses = infer_launches(source, author)
     if not kernel.launches:
         kernel.keep("TTG220", "No launch of this kernel is known.", "Give its launches with --launches.")
 
