@@ -57,8 +57,8 @@ def test_loads_that_stay_are_told(tmp_path: Path) -> None:
 
 def test_loads_that_triton_keeps_in_registers_on_amd_are_told(tmp_path: Path) -> None:
     scaled = "b = b * tl.load(a_ptr + i * 64 + tl.arange(0, 64))[None, :]\n        acc = tl.dot("
-    found = notes(tmp_path / "kernel.py", PRODUCT.replace("acc = tl.dot(", scaled), LAUNCH, "gfx942")
-    (found,) = [each for each in found if each.code == "TTG331"]
+    every = notes(tmp_path / "kernel.py", PRODUCT.replace("acc = tl.dot(", scaled), LAUNCH, "gfx942")
+    (found,) = [each for each in every if each.code == "TTG331"]
     assert found.line == 12
     assert "its tiles wait in registers" in found.message
 
