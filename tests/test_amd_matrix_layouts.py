@@ -104,6 +104,17 @@ def test_one_text_gives_every_launch_its_mfma(depths: tuple[int, ...]) -> None:
         assert evaluated(found.source, found.helpers, count, M=m, N=n, bits=width) == value
 
 
+def test_a_product_of_few_has_an_instruction_that_is_no_deeper() -> None:
+    shapes = [mfma_shape(shape, depth) for shape, depth in zip(TILES, (512, 512, 256), strict=True)]
+    values = [Mfma(4, instr, True, (count, 1)) for count, instr in zip(COUNTS, shapes, strict=True)]
+    bits = Width("bits", (16, 16, 16))
+    # What the elements are wide says nothing of it.
+    assert not mfma_source(values, TILE, COUNTS, [bits]).exact
+    found = mfma_source(values, TILE, COUNTS, [bits], Width("K", (64, 32, 16)))
+    assert found.exact
+    assert evaluated(found.source, found.helpers, 4, M=16, N=128, K=16, bits=16) == values[2]
+
+
 def test_a_chain_has_its_warps_along_the_rows() -> None:
     values = [Mfma(3, (32, 32, 8), True, (count, 1)) for count in (8, 4, 2)]
     text = "gl.amd.AMDMFMALayout(3, [32, 32, 8], True, [gl.num_warps(), 1])"

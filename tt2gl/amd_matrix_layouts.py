@@ -191,8 +191,17 @@ def wmma_layout(version, warps, instr_shape):
 """What a layout of `wmma` is written by, on every Triton."""
 
 
-def mfma_source(values: Sequence[Mfma], tile: Tile, warps: Sequence[int], widths: Sequence[Width] = ()) -> Written:
-    """An accumulator of `mfma` as source that gives `values`, one a launch; see `matrix_layouts.mma_source`."""
+def mfma_source(
+    values: Sequence[Mfma],
+    tile: Tile,
+    warps: Sequence[int],
+    widths: Sequence[Width] = (),
+    inner: Width | None = None,
+) -> Written:
+    """An accumulator of `mfma` as source that gives `values`, one a launch; see `matrix_layouts.mma_source`.
+
+    `inner`: the extent that is added up along, which may be less than the instruction's usual one.
+    """
     common = max(values, key=values.count)
     ways = list(_warps(tile, warps, bracketed(common.instr_shape[:2])))
     made = [
@@ -200,7 +209,7 @@ def mfma_source(values: Sequence[Mfma], tile: Tile, warps: Sequence[int], widths
         for text, counts, helpers in ways
     ]
     depths = [value.instr_shape[0] * value.instr_shape[2] for value in values]
-    for depth in _depths(depths, widths):
+    for depth in (*_depths(depths, widths), *_no_deeper(depths, inner)):
         instr = f"mfma_shape({tile.source}, {depth.source})"
 
         def shape(index: int, depth: Width = depth) -> tuple[int, ...]:
@@ -233,13 +242,21 @@ def _depths(depths: Sequence[int], widths: Sequence[Width]) -> Iterator[Width]:
     for width in widths:
         known = dict(zip(width.values, depths, strict=True))
         products = {bits * depth for bits, depth in known.items()}
+        if [known[bits] for bits in width.values] != list(depths):
+            # Elements of one width are multiplied by instructions of several depths.
+            continue
         if len(products) == 1:
             yield Width(width.under(products.pop()), tuple(depths))
         elif len(known) == 2:
             (bits, depth), (_, other) = known.items()
-            yield Width(
-                f"{depth} if {width.source} == {bits} else {other}", tuple(map(known.__getitem__, width.values))
-            )
+            yield Width(f"{depth} if {width.source} == {bits} else {other}", tuple(depths))
+
+
+def _no_deeper(depths: Sequence[int], inner: Width | None) -> Iterator[Width]:
+    """How deep an instruction of one row were that is no deeper than a product of few."""
+    most = max(depths)
+    if inner is not None and tuple(min(most, 16 * extent) for extent in inner.values) == tuple(depths):
+        yield Width(f"min({most}, 16 * {inner.source})", tuple(depths))
 
 
 def wmma_source(values: Sequence[Wmma], tile: Tile, warps: Sequence[int]) -> Written:

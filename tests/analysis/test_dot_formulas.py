@@ -27,8 +27,8 @@ def test_a_pointer_to_wider_elements_than_a_register_says_no_k_width(launch: Cal
 def test_a_width_that_differs_is_what_fills_a_register(launch: Callable[..., Launch]) -> None:
     scenes = [SimpleNamespace(launch=launch(f"a=*{dtype}"), lanes=32) for dtype in ("fp16", "fp8e5")]
     formulas = Formulas([cast(Scene, scene) for scene in scenes])
-    assert formulas.k_width({0: 2, 1: 2}) == "2"
-    assert formulas.k_width({0: 2, 1: 4}) == "32 // a.dtype.element_ty.primitive_bitwidth"
+    assert formulas.k_width({0: 2, 1: 2}, ("K", {0: 16, 1: 32})) == "2"
+    assert formulas.k_width({0: 2, 1: 4}, ("K", {0: 64, 1: 64})) == "32 // a.dtype.element_ty.primitive_bitwidth"
 
 
 def test_tiles_that_mfma_reads_are_swizzled_by_its_banks(launch: Callable[..., Launch]) -> None:

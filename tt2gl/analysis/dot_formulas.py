@@ -29,6 +29,9 @@ Layouts = Mapping[int, DialectAttr]
 Shapes = Mapping[int, tuple[int, ...]]
 """The extents of a tile under each launch."""
 
+Extent = tuple[str, Mapping[int, int]]
+"""An extent as source, and under each launch."""
+
 _DTYPES = {16: "gl.float16", 8: "gl.int8", 32: "gl.float32", 64: "gl.float64"}
 _BITS = (16, 8, 32)
 _K_WIDTHS = (2, 4, 1, 8, 16)
@@ -46,10 +49,17 @@ class Formulas:
     def __init__(self, scenes: Sequence[Scene]) -> None:
         self.scenes = scenes
 
-    def written(self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts, pointer: str | None = None) -> Written:
+    def written(
+        self,
+        dims: tuple[str, ...],
+        shapes: Shapes,
+        layouts: Layouts,
+        pointer: str | None = None,
+        inner: Extent | None = None,
+    ) -> Written:
         """Source of `layouts` for a tile of `dims`; `pointer`: the parameter that says best what its elements are.
 
-        Raises NoFormulaError for a layout of another kind.
+        `inner`: the extent that a product adds up along. Raises NoFormulaError for a layout of another kind.
         """
         layouts = dict(sorted(layouts.items()))
         at = list(layouts)
@@ -59,7 +69,8 @@ class Formulas:
         if mma := _all(every, read_mma):
             return self._accumulator(mma, tile, warps, at)
         if mfma := _all(every, read_mfma):
-            return mfma_source(mfma, tile, warps, self._bits(at))
+            depth = Width(inner[0], tuple(inner[1][index] for index in at)) if inner is not None else None
+            return mfma_source(mfma, tile, warps, self._bits(at), depth)
         if wmma := _all(every, read_wmma):
             return wmma_source(wmma, tile, warps)
         if nvmma := _all(every, read_nvmma_shared):
@@ -88,14 +99,17 @@ class Formulas:
             return loaded_source(loaded, tile, warps)
         raise NoFormulaError(every[0].name)
 
-    def k_width(self, widths: Mapping[int, int]) -> str:
-        """A `k_width` under each launch as source: a number, or what fills a register."""
+    def k_width(self, widths: Mapping[int, int], inner: Extent) -> str:
+        """A `k_width` under each launch as source: a number, what fills a register, or no more than the product has."""
         at, values = sorted(widths), set(widths.values())
         if len(values) == 1:
             return str(values.pop())
         for width in self._bits(at):
             if all(32 // bits == widths[index] for bits, index in zip(width.values, at, strict=True)):
                 return width.under(32)
+        text, extents = inner
+        if all(min(max(values), extents[index] // 4) == widths[index] for index in at):
+            return f"min({max(values)}, {text} // 4)"
         return str(max(values))
 
     def _accumulator(self, values: Sequence[Mma], tile: Tile, warps: Sequence[int], at: Sequence[int]) -> Written:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from tt2gl.analysis.dot_formulas import Formulas, Layouts, Shapes
+from tt2gl.analysis.dot_formulas import Extent, Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact
 from tt2gl.analysis.frames import Unsupported
 from tt2gl.analysis.graph import Graph, Node
@@ -149,7 +149,8 @@ class TensorCores:
         layouts = {index: fact.accumulator for index, fact in use.facts.items()}
         dims = named_dims(node, self.scenes, use.shapes)
         label = "mma_layout" if len(self.dots) == 1 else f"{use.name}_layout"
-        name = self._register(dims, use.shapes, layouts, label)
+        said = self.formulas.written(dims, use.shapes, layouts, inner=self._inner(node))
+        name = self.classes.named(dims, layouts, said.source, said.exact, label)
         self._accumulators.add(name)
         return Root(name)
 
@@ -157,8 +158,13 @@ class TensorCores:
         """How many elements along K a thread has side by side, as source."""
         facts = self.dots[node.chain].facts
         return self.formulas.k_width(
-            {i: self._operand(fact, operand).layout.get("kWidth", 0) for i, fact in facts.items()}
+            {i: self._operand(fact, operand).layout.get("kWidth", 0) for i, fact in facts.items()}, self._inner(node)
         )
+
+    def _inner(self, node: Node) -> Extent:
+        """The extent that a product adds up along."""
+        shapes = {index: fact.a.shape for index, fact in self.dots[node.chain].facts.items()}
+        return named_dims(node.operands[0], self.scenes, shapes)[-1], {i: shape[-1] for i, shape in shapes.items()}
 
     def in_memory(self, node: Node, operand: int) -> bool:
         """Whether a dot takes an operand from shared memory."""
@@ -221,7 +227,8 @@ class TensorCores:
         shapes = {index: scale.shape for index, scale in taken.items()}
         dims = named_dims(value, self.scenes, shapes)
         parents = {index: fact.accumulator for index, fact in use.facts.items()}
-        said = self.formulas.written(named_dims(node, self.scenes, use.shapes), use.shapes, parents)
+        tile = named_dims(node, self.scenes, use.shapes)
+        said = self.formulas.written(tile, use.shapes, parents, inner=self._inner(node))
         elements = f"gl.DotOperandLayout({operand}, {said.source}, {self.k_width(node, operand)})"
         function = f"gl.amd.{node.dot.chip}.get_{use.instruction.removesuffix('_scaled')}_scale_layout"
         layouts = {index: scale.layout for index, scale in taken.items()}
