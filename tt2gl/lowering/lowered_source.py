@@ -111,7 +111,8 @@ def lowered_source(
         work = read_source(work.path, step.text)
     lowerings = [lowered] if target.has_tma else [lowered, lowered_descriptors]
     if target.backend == "cuda":
-        lowerings += [turned_dots, partial(precise_dots, named=precisions), later_sums]
+        lowerings += [turned_dots, partial(precise_dots, named=precisions)]
+    lowerings.append(later_sums)
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:
