@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tt2gl.analysis.facts import DotFact, DotOperandFact, Instruction, RingFact
-from tt2gl.analysis.tensor_cores import RingUse, TensorCores
+from tt2gl.analysis.tensor_cores import TensorCores
+from tt2gl.analysis.uses import RingUse
 from tt2gl.ir.attributes import DialectAttr
 from tt2gl.plan import Fewer, Stages
 
