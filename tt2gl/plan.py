@@ -51,7 +51,8 @@ class Dot:
     """A matrix product: its call, its operands and its accumulator by position; its name where it is split off.
 
     `instruction`: `fma`, `mma_v2`, `wgmma`, `tcgen05`, or of `chip` `mfma` (as it is, `mfma_tf32`, `mfma_f8f6f4`) or
-    `wmma`. `layout`, `dims`, `dtype`: of its result. Without an accumulator it starts from zeros; with `is_sum` it takes the other side of the sum it stands in.
+    `wmma`. `layout`, `dims`, `dtype`: of its result. Without an accumulator it starts from zeros; with `is_sum` it takes
+    the other side of the sum it stands in.
     `memory`: the layout of its accumulator in tensor memory, `lhs`: its first operand there, where that is not in
     shared memory.
     `scaled`: its operands have scales. `promoted`: the dtype that its operands get before, as source; `summed`: the one
@@ -112,8 +113,8 @@ class Ring:
 
     `in_memory`: a dot takes its slots in place. `tile`: it is of tiles that a descriptor says all of (its marker does).
     `registers`: tiles come to registers, and are stored to their slots from there; `stored` is the function that they
-    are put through on the way, where there is one. `direct`: what copies them to their slots, as source, where those are
-    written by whole waves of AMD; other threads copy by `cp.async`.
+    are put through on the way, where there is one. `direct`: what copies them to their slots, as source, where
+    whole waves of AMD write those; other threads copy by `cp.async`.
     `ends_at_once`: dots are done with a tile in the iteration that reads it, so that its slot is free at the end of it.
     """
 

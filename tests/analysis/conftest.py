@@ -57,7 +57,7 @@ def observed(sliced: Callable[[str], Slice]) -> Callable[..., tuple[Slice, list[
     def apply(text: str, *launches: Launch, target: str = "sm90") -> tuple[Slice, list[LaunchFacts]]:
         preload()
         kernel = sliced(text)
-        outcomes = [run_isolated(observe_job, kernel, launch, target) for launch in launches]
+        outcomes = [run_isolated(observe_job, kernel, launch, target, True) for launch in launches]
         assert [outcome.error for outcome in outcomes] == [""] * len(launches)
         return kernel, [outcome.value for outcome in outcomes if outcome.value is not None]
 

@@ -56,9 +56,7 @@ _BLOCKED = re.compile(
 )
 
 
-def observe(
-    kernel: Slice, launch: Launch, target: str, directory: Path, *, direct_to_lds: bool = True
-) -> LaunchFacts:
+def observe(kernel: Slice, launch: Launch, target: str, directory: Path, *, direct_to_lds: bool = True) -> LaunchFacts:
     """Facts of `kernel` under `launch`; `directory` receives the sliced modules.
 
     With `direct_to_lds`, AMD's waves copy tiles to LDS where Triton has them do so; else all come to registers.
