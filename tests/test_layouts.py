@@ -90,7 +90,7 @@ def triton_says(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Access]:
     jobs = []
     for shape, fastest, bits, warps, target in cases():
         kernel = slice_kernel(source, f"rank{len(shape)}", target=target)
-        jobs.append((kernel, launch_of(shape, fastest, bits, warps), target))
+        jobs.append((kernel, launch_of(shape, fastest, bits, warps), target, True))
     found: dict[str, Access] = {}
     for case, outcome in zip(cases(), map_isolated(observe_job, jobs), strict=True):
         assert outcome.value is not None, outcome.error

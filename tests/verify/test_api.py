@@ -65,7 +65,9 @@ def test_every_target_is_converted_for_and_compared(kernel: tuple[Path, tuple[La
         assert report.triton.metrics is not None
         assert report.gluon.metrics is not None
         assert report.gluon.metrics.global_loads == report.triton.metrics.global_loads
-        assert report.diagnostics == ()
+        # Without arguments nothing says that 32 bits reach all of a tensor, as buffer operations want.
+        unproven = ["TTG340", "TTG340"] if report.target == "gfx942" else []
+        assert [each.code for each in report.diagnostics] == unproven
     assert sorted(done) == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert [found.name for found in path.parent.iterdir()] == ["copy.py"]
 
@@ -118,7 +120,7 @@ def test_runs_on_the_target_that_is_present(
     here, elsewhere = verify(kernel[0], targets=["sm90", "gfx942"], launches=kernel[1], run="gpu")
     assert here.device == result
     assert elsewhere.device is None
-    assert [each.code for each in elsewhere.diagnostics] == ["TTG413"]
+    assert [each.code for each in elsewhere.diagnostics] == ["TTG340", "TTG340", "TTG413"]
     assert [job.original.launch for job in jobs] == [kernel[1][0]]
 
 
