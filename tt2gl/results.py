@@ -98,7 +98,8 @@ class SimulateResult:
     """Both kernels simulated on the same inputs: all memory written, compared.
 
     `max_error` is in units in the last place of the tensor's type. `field` says whether field arithmetic agrees
-    exactly, None where it was not asked or could not say.
+    exactly, None where it was not asked or could not say. `undefined`: some results hang on elements that the author's
+    masks leave undefined; they were compared with zeros there.
     """
 
     equal: bool
@@ -106,6 +107,7 @@ class SimulateResult:
     max_error: float
     findings: tuple[SimulateFinding, ...] = ()
     field: bool | None = None
+    undefined: bool = False
 
     @property
     def own_faults(self) -> tuple[SimulateFinding, ...]:

@@ -281,3 +281,42 @@ def test_a_tuple_of_other_elements_than_its_type(tmp_path: Path) -> None:
     run = simulated(job(tmp_path, in_tuples(GLUON), in_tuples(TRITON), launch))
     assert run.trouble is not None
     assert run.trouble.message == "the launch does not say what values was"
+
+
+# In the last program the sum is of elements that nothing defines, too.
+OPEN = TRITON.replace("x * factor, mask=mask", "x * factor + tl.sum(x, 0), mask=mask")
+FILLED = changed("mask=mask)\n    gl.store", "mask=mask, other=0.0)\n    gl.store").replace(
+    "x * factor, mask=mask", "x * factor + gl.sum(x, 0), mask=mask"
+)
+
+
+@pytest.mark.parametrize("arithmetic", ["ieee", "field"])
+def test_what_masks_leave_undefined_is_compared_with_zeros_there(tmp_path: Path, arithmetic: str) -> None:
+    run = simulated(job(tmp_path, FILLED, OPEN), arithmetic=arithmetic)
+    assert run.result is not None
+    assert (run.result.equal, run.result.bitwise, run.result.undefined) == (True, True, True)
+    (told,) = simulation_diagnostics(run, "scale.py", "scale_kernel")
+    assert (told.code, told.severity) == ("TTG437", Severity.WARNING)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        FILLED.replace("mask=mask, other", "mask=mask & (offsets != 3), other"),
+        FILLED.replace("gl.sum(x, 0)", "gl.sum(x, 0) * 2"),
+        FILLED.replace("+ gl.sum(x, 0)", "+ gl.sum(x, 0) + gl.where(offsets > 400, 1.0, 0.0)"),
+    ],
+    ids=["defined", "everywhere", "undefined"],
+)
+def test_a_wrong_port_of_a_kernel_with_undefined_results_is_not_equal(tmp_path: Path, wrong: str) -> None:
+    assert wrong != FILLED
+    run = simulated(job(tmp_path, wrong, OPEN))
+    assert run.result is not None
+    assert not run.result.equal
+
+
+def test_an_other_that_the_port_leaves_out_is_not_undefined(tmp_path: Path) -> None:
+    original = OPEN.replace("tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr + offsets, mask=mask, other=0.0)")
+    run = simulated(job(tmp_path, FILLED.replace(", other=0.0", ""), original))
+    assert run.result is not None
+    assert (run.result.equal, run.result.undefined) == (False, False)

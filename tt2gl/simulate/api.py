@@ -20,7 +20,7 @@ from tt2gl.simulate.field import Field
 from tt2gl.simulate.findings import Finding
 from tt2gl.simulate.ieee import Ieee
 from tt2gl.simulate.interpreter import Run
-from tt2gl.simulate.memory import Allocation, Memory
+from tt2gl.simulate.memory import Allocation, Filling, Memory
 from tt2gl.simulate.ops.control import EndlessLoop
 from tt2gl.simulate.ops.functions import call
 from tt2gl.simulate.programs import Divergence, Programs
@@ -94,17 +94,19 @@ def simulate(
     *,
     arithmetic: Literal["ieee", "field"] = "ieee",
     schedule: Schedule = "late",
+    masked_off: Filling = "poison",
     limit: int = DEFAULT_LIMIT,
 ) -> Simulation:
     """Run the kernel of a module on a grid.
 
     `arguments` are those of the IR's function, in its order. `schedule` says when asynchronous work lands: as late or
-    as early as it may. `limit` bounds the memory used, in bytes: a large grid is run in parts. Raises TooLarge where
-    one program is too much, Unsupported for an operation that is unknown, SimulationError where the run cannot go on.
+    as early as it may. `masked_off`: what masked loads without `other` give, which Triton leaves undefined. `limit`
+    bounds the memory used, in bytes: a large grid is run in parts. Raises TooLarge where one program is too much,
+    Unsupported for an operation that is unknown, SimulationError where the run cannot go on.
     """
     # Tiles are too small to share among threads, and simulations already run side by side.
     with np.errstate(all="ignore"), ThreadpoolController().limit(limits=1, user_api="blas"):
-        return _Simulator(module, arguments, grid, arithmetic, schedule, limit).run()
+        return _Simulator(module, arguments, grid, arithmetic, schedule, masked_off, limit).run()
 
 
 class _Simulator:
@@ -115,6 +117,7 @@ class _Simulator:
         grid: tuple[int, int, int],
         arithmetic: Literal["ieee", "field"],
         schedule: Schedule,
+        masked_off: Filling,
         limit: int,
     ) -> None:
         self._module = module
@@ -122,7 +125,7 @@ class _Simulator:
         self._schedule = schedule
         self._arithmetic: Arithmetic = Field() if arithmetic == "field" else Ieee()
         self._findings: list[Finding] = []
-        self._memory = Memory(self._arithmetic, self._report)
+        self._memory = Memory(self._arithmetic, self._report, masked_off)
         # Shared memory cannot be taken apart half way.
         self._in_step = any(_holds_shared(module))
         self._may_restart = self._in_step or any(each.name in _WAITING for each in module.operation.walk())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -50,14 +51,17 @@ class Allocation:
 
 
 Report = Callable[[Finding], None]
+Filling = Literal["poison", "zero"]
+"""What a load gives where its mask is false and nothing says what is there: Triton leaves it undefined."""
 
 
 class Memory:
     """The allocations of one launch. Faults go to `report`; a load that is one yields poison, a store nothing."""
 
-    def __init__(self, arithmetic: Arithmetic, report: Report) -> None:
+    def __init__(self, arithmetic: Arithmetic, report: Report, masked_off: Filling = "poison") -> None:
         self.arithmetic = arithmetic
         self.report = report
+        self.masked_off = masked_off
         self.allocations: list[Allocation] = []
         self._saved: dict[tuple[int, int], tuple[Array, Array, bool]] | None = None
 
@@ -79,12 +83,13 @@ class Memory:
     def load(
         self, address: Array, mask: Array | None, kind: Type, where: Location, other: Array | None = None
     ) -> Array:
-        """Read elements of type `kind`: an array of the address's shape, `other` where masked out, or else poison.
+        """Read elements of type `kind`: an array of the address's shape, `other` or `masked_off` where masked out.
 
         What is out of bounds is poison.
         """
         poison = np.asarray(self.arithmetic.poison(kind), self.arithmetic.dtype(kind))
-        filling = poison if other is None else other
+        unsaid = np.zeros_like(poison) if self.masked_off == "zero" else poison
+        filling = unsaid if other is None else other
         mask = _needed(mask, address.shape)
         if mask is not None and not narrowed(mask).any():
             return self._unread(address, mask, kind, filling)

@@ -19,11 +19,12 @@ from tt2gl.launches import Launch, TensorArg
 from tt2gl.results import SimulateFinding, SimulateResult
 from tt2gl.simulate.api import Simulation, TensorOutput
 from tt2gl.simulate.engine import Schedule
+from tt2gl.simulate.memory import Filling
 from tt2gl.verify.compile import tensor_bytes
 from tt2gl.verify.device import Participant
 from tt2gl.verify.inputs import Array, Inputs, UnknownInputsError, make_inputs, poisoned, unknown_inputs
 from tt2gl.verify.options import SimulationOptions
-from tt2gl.verify.outputs import AGREED, Agreement, combine, compare, compare_exactly
+from tt2gl.verify.outputs import AGREED, Agreement, combine, compare, compare_exactly, where_defined
 from tt2gl.verify.simulated_kernel import Arithmetic, SimulatedKernel, Stopped, Trouble
 
 # Of all tensors, at most: inputs, their copy in the simulator, the first kernel's results, and a byte an element.
@@ -124,6 +125,16 @@ def run_job(job: SimulationJob, options: SimulationOptions) -> SimulationRun:
         return SimulationRun(trouble=Trouble("unknown", str(error)))
 
 
+@dataclass(frozen=True)
+class _Runs:
+    """The inputs of both kernels, the port's with poison in what the original never reads; what each made of them."""
+
+    inputs: Inputs
+    start: Inputs
+    expected: Simulation
+    found: Simulation
+
+
 @dataclass
 class _Comparison:
     """Both kernels, run on the inputs of every seed and under every schedule."""
@@ -153,7 +164,8 @@ class _Comparison:
 
     def _told(self, found: Agreement, exact: bool | None) -> SimulationRun:
         findings = tuple(self.findings)
-        return SimulationRun(SimulateResult(found.equal, found.bitwise, found.max_ulps, findings, exact), found.reason)
+        result = SimulateResult(found.equal, found.bitwise, found.max_ulps, findings, exact, found.undefined)
+        return SimulationRun(result, found.reason)
 
     def _trials(self, arithmetic: Arithmetic, seeds: int) -> Iterator[Agreement]:
         schedules: tuple[Schedule, ...] = ("late", "early")
@@ -168,13 +180,41 @@ class _Comparison:
                 # What the original never reads it cannot depend on: a port that does spreads the poison.
                 start = poisoned(inputs, unread)
                 found = self._simulated(self.port, start, arithmetic, schedule, held=_bytes_held(expected))
-                yield _agreement(inputs, expected, found, arithmetic)
+                agreed = _agreement(inputs, expected, found, arithmetic)
+                if not agreed.equal:
+                    runs = _Runs(inputs, start, expected, found)
+                    agreed = self._agreement_where_defined(runs, arithmetic, schedule) or agreed
+                yield agreed
+
+    def _agreement_where_defined(self, runs: _Runs, arithmetic: Arithmetic, schedule: Schedule) -> Agreement | None:
+        """How both agree on what the author's masks define, and on all once what they leave open is zero.
+
+        None where nothing that the original wrote hangs on that: it shows by the original's results with zeros.
+        """
+        held = _bytes_held(runs.expected) + _bytes_held(runs.found)
+        filled = _without_unwritten(self._simulated(self.original, runs.inputs, arithmetic, schedule, "zero", held))
+        defined = where_defined(runs.expected.tensors, filled.tensors, runs.found.tensors)
+        if defined is None:
+            return None
+        held += _bytes_held(filled)
+        zeros = self._simulated(self.port, runs.start, arithmetic, schedule, "zero", held)
+        parts = (
+            _agreement(runs.inputs, replace(runs.expected, tensors=defined), runs.found, arithmetic),
+            _agreement(runs.inputs, filled, zeros, arithmetic),
+        )
+        return replace(combine(parts), undefined=True)
 
     def _simulated(
-        self, kernel: SimulatedKernel, inputs: Inputs, arithmetic: Arithmetic, schedule: Schedule, held: int = 0
+        self,
+        kernel: SimulatedKernel,
+        inputs: Inputs,
+        arithmetic: Arithmetic,
+        schedule: Schedule,
+        masked_off: Filling = "poison",
+        held: int = 0,
     ) -> Simulation:
         """One run; `held` bytes of the memory are taken."""
-        simulation = kernel(inputs, self.grid, arithmetic, schedule, self.options.memory_limit - held)
+        simulation = kernel(inputs, self.grid, arithmetic, schedule, masked_off, self.options.memory_limit - held)
         self.findings.update(dict.fromkeys(map(kernel.finding, simulation.findings)))
         return simulation
 

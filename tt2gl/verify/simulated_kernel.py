@@ -18,6 +18,7 @@ from tt2gl.results import SimulateFinding
 from tt2gl.simulate.api import DEFAULT_LIMIT, Simulation, simulate
 from tt2gl.simulate.engine import Schedule
 from tt2gl.simulate.findings import Finding, SimulationError, TooLarge, Unsupported
+from tt2gl.simulate.memory import Filling
 from tt2gl.slicing.slices import Slice, names_of
 from tt2gl.targets import get_target
 from tt2gl.verify.bind import bind
@@ -83,16 +84,25 @@ class SimulatedKernel:
         grid: tuple[int, ...],
         arithmetic: Arithmetic = "ieee",
         schedule: Schedule = "late",
+        masked_off: Filling = "poison",
         limit: int = DEFAULT_LIMIT,
     ) -> Simulation:
-        """Simulate once, within `limit` bytes, the inputs' included.
+        """Simulate once, within `limit` bytes, the inputs' included. `masked_off`: see `simulate`.
 
         Raises Stopped where that cannot be done, UnknownInputsError for inputs that do not fit the kernel.
         """
         x, y, z = (*grid, 1, 1)[:3]
         arguments = bind(self._names, self.launch, inputs, self.module)
         try:
-            return simulate(self.module, arguments, (x, y, z), arithmetic=arithmetic, schedule=schedule, limit=limit)
+            return simulate(
+                self.module,
+                arguments,
+                (x, y, z),
+                arithmetic=arithmetic,
+                schedule=schedule,
+                masked_off=masked_off,
+                limit=limit,
+            )
         except TooLarge as error:
             raise Stopped(Trouble("too large", f"{self.what}: {error}")) from error
         except SimulationError as error:

@@ -61,6 +61,10 @@ def _told(run: SimulationRun, file: str, kernel: str, line: int) -> Iterator[Dia
         message = f"Both kernels are equal up to rounding, {_ulps(run.result.max_error)}.{_field(run)}"
         hint = "Sums in another order do this; it needs no action."
         yield Diagnostic("TTG436", Severity.NOTE, file, line, 0, f"{kernel}: {message}", hint)
+    if run.result.undefined:
+        message = f"Results of {kernel} hang on elements that a mask leaves out and no `other` says"
+        hint = "Give these loads an `other`, or the block pointers a `padding_option`."
+        yield Diagnostic("TTG437", Severity.WARNING, file, line, 0, f"{message}; zeros were compared.", hint)
 
 
 def _troubled(trouble: Trouble, file: str, kernel: str, line: int) -> Diagnostic:
