@@ -50,6 +50,13 @@ def test_loads(rewritten: Rewritten, call: str, said: dict[str, Any], expected: 
         ("v", True, "gl.cast(v, x_ptr.dtype.element_ty)"),
         ("1.0", True, "gl.cast(1.0, x_ptr.dtype.element_ty)"),
         ("v + 1", False, "gl.cast(v + 1, x_ptr.dtype.element_ty)"),
+        ("v.to(x_ptr.dtype.element_ty)", False, "v.to(x_ptr.dtype.element_ty)"),
+        ("v.to(y_ptr.dtype.element_ty)", False, "v.to(y_ptr.dtype.element_ty).to(x_ptr.dtype.element_ty)"),
+        (
+            "g.convert_layout(v.to(x_ptr.dtype.element_ty), b)",
+            False,
+            "g.convert_layout(v.to(x_ptr.dtype.element_ty), b)",
+        ),
     ],
 )
 def test_stored_values_get_the_dtype(rewritten: Rewritten, value: str, constant: bool, expected: str) -> None:

@@ -78,7 +78,20 @@ def in_ring(node: cst.Call) -> cst.Call:
 def _stored(node: cst.Call, name: str, access: BufferAccess) -> cst.BaseExpression:
     value = argument(node, name, 1)
     assert value is not None
-    return _cast(value, access.element, not access.constant) if access.element else value
+    if not access.element or _is_cast(value, access.element):
+        return value
+    return _cast(value, access.element, not access.constant)
+
+
+def _is_cast(value: cst.BaseExpression, dtype: str) -> bool:
+    """Whether a value says itself that it is of that dtype, converted to another layout or not."""
+    if not isinstance(value, cst.Call) or not value.args:
+        return False
+    first = value.args[0].value
+    if isinstance(value.func, cst.Attribute) and value.func.attr.value == "convert_layout":
+        return _is_cast(first, dtype)
+    cast = isinstance(value.func, cst.Attribute) and value.func.attr.value == "to" and len(value.args) == 1
+    return cast and cst.Module([]).code_for_node(first) == dtype
 
 
 def _spaced(node: cst.Call, arguments: list[tuple[str, cst.BaseExpression]]) -> list[cst.Arg]:
