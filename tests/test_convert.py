@@ -144,7 +144,9 @@ class TestKept:
         text = f"{HEADER}\n\n@triton.jit\ndef k(p):\n    {product}\n"
         made_of = convert(file(text), target="gfx942", launches=[launch("k", {"p": "*fp32"})])
         (report,) = made_of.kernels
-        assert (report.status, [told.code for told in report.diagnostics]) == ("kept", ["TTG302"])
+        assert report.status == "kept"
+        # Some Tritons fail before their products have instructions, some after.
+        assert [told.code for told in report.diagnostics] in (["TTG302"], ["TTG401"])
         assert made_of.text == text
 
     def test_a_mixed_file_has_one_comment_and_the_kernel_as_it_was(self, file: File) -> None:
