@@ -21,7 +21,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
-from libcst import matchers
 
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.edits import Edit, apply
@@ -34,8 +33,7 @@ from tt2gl.lowering.pointer_calls import Access, Dimension, Make, Refused, is_ma
 from tt2gl.lowering.shapes import shapes
 from tt2gl.lowering.signs import Signs
 from tt2gl.source import SourceFile
-
-_DOCSTRING = matchers.SimpleStatementLine([matchers.Expr(matchers.SimpleString() | matchers.ConcatenatedString())])
+from tt2gl.syntax import is_text
 
 _PARTS: tuple[Part, ...] = ("offset", "stride", "bound", "block")
 
@@ -205,7 +203,7 @@ class Functions:
         body = one.function.node.body
         if one.given and not isinstance(body, cst.IndentedBlock):
             raise Refused(one.function.node.name, "its body is on the line of its header")
-        return next((each for each in body.body if not matchers.matches(each, _DOCSTRING)), body.body[-1])
+        return next((each for each in body.body if not is_text(each)), body.body[-1])
 
     def _given(self, one: _Function, parameter: str) -> Make:
         """A parameter as the block pointer that it is given: parts as literals, as other parameters, or as new ones."""

@@ -6,14 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
-from libcst import matchers
 
 from tt2gl.lowering.expressions import called
+from tt2gl.syntax import is_name, is_text
 
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.BaseNumber, cst.SimpleString, cst.Tuple, cst.List)
 _SUMS = (cst.Add, cst.Subtract)
 _FACTORS = (cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo)
-_DOCSTRING = matchers.SimpleStatementLine([matchers.Expr(matchers.SimpleString() | matchers.ConcatenatedString())])
 _SCOPES = (cst.FunctionDef, cst.ClassDef, cst.Lambda, cst.BaseComp, cst.Global, cst.Nonlocal)
 
 
@@ -37,7 +36,7 @@ def read_body(function: cst.FunctionDef, literals: Mapping[str, cst.BaseExpressi
     chosen = _placed(function.body, literals)
     if not isinstance(chosen, cst.IndentedBlock):
         return None
-    statements = [statement for statement in chosen.body if not matchers.matches(statement, _DOCSTRING)]
+    statements = [statement for statement in chosen.body if not is_text(statement)]
     result: cst.BaseExpression | None = None
     comments: list[str] = []
     last = statements[-1] if statements else None
@@ -59,9 +58,7 @@ def is_atom(node: cst.BaseExpression) -> bool:
 
 def is_literal(node: cst.BaseExpression) -> bool:
     """Whether an argument is a constant as written, which branches may ask for."""
-    return isinstance(node, (cst.BaseNumber, cst.SimpleString)) or matchers.matches(
-        node, matchers.Name("True") | matchers.Name("False") | matchers.Name("None")
-    )
+    return isinstance(node, (cst.BaseNumber, cst.SimpleString)) or is_name(node, "True", "False", "None")
 
 
 def with_names(node: cst.CSTNode, values: Mapping[str, cst.BaseExpression]) -> cst.CSTNode:
@@ -213,8 +210,8 @@ def _truth(test: cst.BaseExpression) -> bool | None:
         return None if inner is None else not inner
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         against = test.comparisons[0]
-        if is_literal(test.left) and matchers.matches(against.comparator, matchers.Name("None")):
-            same = matchers.matches(test.left, matchers.Name("None"))
+        if is_literal(test.left) and is_name(against.comparator, "None"):
+            same = is_name(test.left, "None")
             return {cst.Is: same, cst.IsNot: not same}.get(type(against.operator))
     return None
 

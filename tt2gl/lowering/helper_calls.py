@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
-from libcst import matchers
 
 from tt2gl.jit_functions import JitFunction, Parameter
 from tt2gl.lowering.expressions import called, expression
@@ -21,6 +20,7 @@ from tt2gl.lowering.helper_bodies import (
     with_names,
     writes,
 )
+from tt2gl.syntax import is_name, within
 
 _SHARED = frozenset(("arange", "cdiv", "next_power_of_2", "to", "cast", "min", "max"))
 """What makes the same of the same constants, wherever it stands."""
@@ -173,10 +173,8 @@ def _in_order(caller: Caller, helper: JitFunction, site: Site, nodes: Collection
     if site.is_whole:
         return True
     # What the call is an argument of is done after it either way.
-    calls = matchers.findall(site.statement, matchers.Call())
-    beside = [
-        call for call in calls if not any(inner is site.call for inner in matchers.findall(call, matchers.Call()))
-    ]
+    calls = within(site.statement, cst.Call)
+    beside = [call for call in calls if not any(inner is site.call for inner in within(call, cst.Call))]
     others = read_names(beside).keys() & caller.helpers.keys() - {helper.name}
     effects = writes(beside, ()) or any(caller.writes(name) for name in others)
     return not effects and not writes(nodes, caller.helpers)
@@ -217,7 +215,7 @@ class _Writing:
                 continue
             local, argument = element.value, self.arguments.get(element.value)
             taken = {node.value for node in self.values.values() if isinstance(node, cst.Name)} | self.outer
-            is_own = argument is not None and matchers.matches(argument, matchers.Name(target))
+            is_own = is_name(argument, target)
             if given.count(target) == is_own and target not in taken:
                 self.values.setdefault(local, cst.Name(target))
 
@@ -251,7 +249,7 @@ class _Writing:
             return False
         local = self.values.get(name) or self._fresh(name)
         assert isinstance(local, cst.Name)
-        if not matchers.matches(value, matchers.Name(local.value)):
+        if not is_name(value, local.value):
             said = f": {parameter.annotation}" if parameter.is_constexpr else ""
             self.lines.append(f"{local.value}{said} = {expression(value, self.caller.module).text}")
         self.values[name] = local
@@ -262,8 +260,9 @@ class _Writing:
         known = expression(value, self.caller.module)
         if is_literal(value) or isinstance(value, cst.Name) or (known.pure and self._is_constant(value)):
             return True
-        if matchers.matches(value, matchers.Attribute(matchers.Name() | matchers.Attribute(matchers.Name()))):
-            return True
+        match value:
+            case cst.Attribute(cst.Name() | cst.Attribute(cst.Name())):
+                return True
         return known.pure and read_names(nodes).get(name, 0) <= 1 and name not in loop_names(nodes)
 
     def _is_constant(self, value: cst.BaseExpression) -> bool:
@@ -283,7 +282,7 @@ class _Writing:
                     return
                 fresh = self.values[name] = self._fresh(name, shared=True)
                 self.caller.made[key] = fresh.value
-                if matchers.matches(statement, matchers.SimpleStatementLine([matchers.AnnAssign()])):
+                if any(within(statement, cst.AnnAssign)):
                     self.caller.constants.add(fresh.value)
                 self.outside += self._code(with_names(statement, self.values))
                 return
@@ -294,8 +293,7 @@ class _Writing:
 
     def _is_shared(self, value: cst.CSTNode) -> bool:
         """Whether a value is made of constants alone."""
-        found = matchers.findall(value, matchers.Call())
-        functions = {called(call) for call in found if isinstance(call, cst.Call)}
+        functions = {called(call) for call in within(value, cst.Call)}
         return functions <= _SHARED and all(self.caller.is_constant(name) for name in read_names([value]))
 
     def _made_before(self, text: str) -> str | None:
@@ -352,4 +350,4 @@ def _computed(statement: cst.BaseStatement) -> tuple[str, cst.BaseExpression | N
 
 def _said(statement: cst.BaseStatement, value: cst.CSTNode) -> str:
     """A value as source; one that is annotated as a constant is another than one that is not."""
-    return f"{cst.Module([]).code_for_node(value)} {bool(matchers.findall(statement, matchers.AnnAssign()))}"
+    return f"{cst.Module([]).code_for_node(value)} {any(within(statement, cst.AnnAssign))}"

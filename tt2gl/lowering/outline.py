@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
-from libcst import matchers
 
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.expressions import called, target_names
@@ -20,10 +19,6 @@ from tt2gl.lowering.pointer_calls import (
     read_access,
     read_advance,
     read_make,
-)
-
-_ELEMENT_TYPE = matchers.Attribute(
-    matchers.Attribute(matchers.Name(), matchers.Name("dtype")), matchers.Name("element_ty")
 )
 
 IsMake = Callable[[cst.Call], bool]
@@ -161,9 +156,9 @@ class _Pointers(cst.CSTVisitor):
 
 def _unconditional(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression | None]:
     """The first of `value if condition else None`, with the condition; other expressions as they are."""
-    if matchers.matches(node, matchers.IfExp(orelse=matchers.Name("None"))):
-        assert isinstance(node, cst.IfExp)
-        return node.body, node.test
+    match node:
+        case cst.IfExp(orelse=cst.Name("None")):
+            return node.body, node.test
     return node, None
 
 
@@ -318,8 +313,11 @@ class _Events(cst.CSTVisitor):
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
         # The element type of a tensor of pointers is spelled as that of a block pointer.
-        if not matchers.matches(node, _ELEMENT_TYPE):
-            node.value.visit(self)
+        match node:
+            case cst.Attribute(cst.Attribute(cst.Name(), cst.Name("dtype")), cst.Name("element_ty")):
+                pass
+            case _:
+                node.value.visit(self)
         return False
 
     def visit_Arg(self, node: cst.Arg) -> bool:

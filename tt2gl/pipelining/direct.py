@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import libcst as cst
-from libcst import matchers
 
 from tt2gl.pipelining.loads import Load
 from tt2gl.pipelining.texts import conjunction
 from tt2gl.pipelining.trees import Replaced, code
+from tt2gl.syntax import is_name
 
 DIRECT_COPIES = {"gfx950": "async_copy.global_load_to_shared", "gfx1250": "async_copy.global_to_shared"}
 """What copies tiles to LDS without registers, by chip; of `async_copy` of the chip's module of Gluon."""
@@ -62,14 +62,17 @@ class Read(Replaced):
 
     def __init__(self, prefix: str, slots: Mapping[str, str], direct: Collection[str]) -> None:
         super().__init__(prefix, slots)
-        names = matchers.OneOf(*(matchers.Name(f"{prefix}{name}") for name in direct))
-        method = matchers.Attribute(matchers.Call(names), matchers.Name("load"))
-        self._load = matchers.Call(method, args=[matchers.Arg()])
+        self._direct = tuple(f"{prefix}{name}" for name in direct)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         """Replace a marker, or the load of one."""
-        if not matchers.matches(original_node, self._load):
-            return super().leave_Call(original_node, updated_node)
+        match original_node:
+            case cst.Call(cst.Attribute(cst.Call(marker), cst.Name("load")), [cst.Arg()]) if is_name(
+                marker, *self._direct
+            ):
+                pass
+            case _:
+                return super().leave_Call(original_node, updated_node)
         assert isinstance(updated_node.func, cst.Attribute)
         slot, layout = code(updated_node.func.value), code(updated_node.args[0].value)
         return cst.parse_expression(f"load_shared_relaxed({slot}, {layout})")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import libcst as cst
-from libcst import matchers
 
 from tt2gl.pipelining.advances import after_first, stepping
 from tt2gl.pipelining.branches import branched, joined
@@ -39,8 +38,7 @@ from tt2gl.pipelining.trees import (
 )
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import RING_MARK, Ring
-
-_NO_MASK = matchers.Assign(value=matchers.Name("None"))
+from tt2gl.syntax import is_name
 
 
 @dataclass
@@ -121,7 +119,7 @@ class Producer:
     def _statement(
         self, line: cst.SimpleStatementLine, small: cst.BaseSmallStatement, *, noted: bool
     ) -> cst.BaseStatement:
-        if matchers.matches(small, _NO_MASK):
+        if isinstance(small, cst.Assign) and is_name(small.value, "None"):
             # The mask gets the iterations' own beside it, and nothing is in the slice that is None but a mask.
             small = small.with_changes(value=cst.Name("True"))
         made = alone(line, edited(small, Guarded(self.exists, self.names)))

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import libcst as cst
 
+from tt2gl.syntax import within
+
 Node = TypeVar("Node", bound=cst.CSTNode)
 Member = tuple[ast.stmt, cst.BaseSmallStatement]
 Line = tuple[cst.BaseStatement, Sequence[Member], ast.stmt]
@@ -42,20 +44,8 @@ def indented(block: cst.BaseSuite) -> cst.IndentedBlock:
 
 def calls_in(node: cst.CSTNode, prefix: str) -> list[cst.Call]:
     """The calls of functions whose names start so, in the order in which Python's own tree has them."""
-    finder = _Calls(prefix)
-    node.visit(finder)
-    return finder.found
-
-
-class _Calls(cst.CSTVisitor):
-    def __init__(self, prefix: str) -> None:
-        super().__init__()
-        self.prefix = prefix
-        self.found: list[cst.Call] = []
-
-    def visit_Call(self, node: cst.Call) -> None:
-        if isinstance(node.func, cst.Name) and node.func.value.startswith(self.prefix):
-            self.found.append(node)
+    calls = within(node, cst.Call)
+    return [call for call in calls if isinstance(call.func, cst.Name) and call.func.value.startswith(prefix)]
 
 
 class _Variables(cst.CSTTransformer):

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import libcst as cst
-from libcst import matchers
 
 from tt2gl.rewrite.build import expression
+from tt2gl.syntax import is_name
 
 
 def with_layout(call: cst.BaseExpression, layout: str) -> cst.BaseExpression:
@@ -19,7 +19,7 @@ def with_layout(call: cst.BaseExpression, layout: str) -> cst.BaseExpression:
 
     A descriptor's may be Triton's function under a name that the file imports: what is told a layout is Gluon's.
     """
-    if isinstance(call, cst.Call) and matchers.matches(call.func, matchers.Name("make_tensor_descriptor")):
+    if isinstance(call, cst.Call) and is_name(call.func, "make_tensor_descriptor"):
         call = call.with_changes(func=expression("tma.make_tensor_descriptor"))
     return with_keywords(call, [("layout", layout)])
 

@@ -1,0 +1,34 @@
+"""Questions about the shape of syntax trees, each in a few lines.
+
+LibCST's own matchers answer them, too, but their import alone takes a quarter of a second of every command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import libcst as cst
+
+_Node = TypeVar("_Node", bound=cst.CSTNode)
+
+
+def is_name(node: cst.CSTNode | None, *names: str) -> bool:
+    """Whether a node is one of these names."""
+    return isinstance(node, cst.Name) and node.value in names
+
+
+def is_text(statement: cst.CSTNode) -> bool:
+    """Whether a statement is nothing but a string, as a docstring is."""
+    match statement:
+        case cst.SimpleStatementLine([cst.Expr(cst.SimpleString() | cst.ConcatenatedString())]):
+            return True
+    return False
+
+
+def within(node: cst.CSTNode, kind: type[_Node]) -> Iterator[_Node]:
+    """The nodes of a kind in a tree, its root among them, each before those in it."""
+    if isinstance(node, kind):
+        yield node
+    for child in node.children:
+        yield from within(child, kind)
