@@ -38,9 +38,9 @@ def test_a_target_triton_does_not_know_is_unsupported() -> None:
 
 
 def test_no_device_files_is_no_gpu_and_cheap(tmp_path: Path) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert gpu.present_architecture(tmp_path, tmp_path) is None
-    assert time.perf_counter() - start < 0.05
+    assert time.process_time() - start < 0.05
 
 
 @pytest.mark.parametrize(
