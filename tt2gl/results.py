@@ -27,7 +27,9 @@ class Metrics:
     `step_mma` and `step_copies` are those in the innermost loops that have some: what one step takes. `rings` has how
     many slots each ring of shared memory has, by tile (`128x64xf16`). `places` are lines of the source by what stands
     there: `load.128`, `store.32`, `convert_layout`, `ring.128x64xf16`, and instructions and copies by their names.
-    `step_cycles` is an estimate, of what one step takes one wave, where it was asked for (`verify.mca`).
+    `buffered` are AMD's buffer operations, `unbuffered` its other accesses of global memory; `step_waits` how often a
+    step of loops with products waits for memory there. `step_cycles` is an estimate, of what one step takes one wave,
+    where it was asked for (`verify.mca`).
     """
 
     shared_bytes: int
@@ -46,6 +48,9 @@ class Metrics:
     step_copies: dict[str, int] = field(default_factory=dict)
     rings: dict[str, list[int]] = field(default_factory=dict)
     places: dict[str, list[Place]] = field(default_factory=dict)
+    buffered: int = 0
+    unbuffered: int = 0
+    step_waits: int = 0
     step_cycles: float | None = None
 
 

@@ -97,3 +97,65 @@ def test_amd_products_and_copies_in_a_step() -> None:
     assert counts.step_mma == {"v_mfma_f32_32x32x8_f16": 1}
     assert (counts.copies, counts.step_copies) == ({"lds.16": 2}, {"lds.16": 1})
     assert list(counts.places["v_mfma_f32_32x32x8_f16"]) == [Place("k.py", 12)]
+
+
+LOOP_AND_DRAIN = """
+.LBB0_1:                                ; =>This Inner Loop Header: Depth=1
+	buffer_load_dwordx4 v[4:7], v0, s[8:11], 0 offen
+	s_waitcnt lgkmcnt(0)
+	v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]
+	s_waitcnt vmcnt(0)
+	s_cbranch_scc1 .LBB0_1
+.LBB0_2:                                ; =>This Inner Loop Header: Depth=1
+	s_waitcnt lgkmcnt(0)
+	v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]
+	s_cbranch_scc1 .LBB0_2
+"""
+
+
+def test_a_loop_that_only_ends_another_is_no_step() -> None:
+    counts = count_amdgcn(LOOP_AND_DRAIN)
+    assert counts.mma == {"v_mfma_f32_32x32x8_f16": 2}
+    assert counts.step_mma == {"v_mfma_f32_32x32x8_f16": 1}
+    assert counts.step_waits == 2
+
+
+def test_loops_that_load_nothing_are_steps_where_none_does() -> None:
+    counts = count_amdgcn(LOOP_AND_DRAIN.replace("buffer_load_dwordx4", "v_foo"))
+    assert counts.step_mma == {"v_mfma_f32_32x32x8_f16": 2}
+
+
+def test_a_loop_after_another_that_loads_is_a_step() -> None:
+    drain = LOOP_AND_DRAIN.rindex("\ts_waitcnt")
+    text = LOOP_AND_DRAIN[:drain] + "\tglobal_load_dword v0, v[2:3], off\n" + LOOP_AND_DRAIN[drain:]
+    assert count_amdgcn(text).step_mma == {"v_mfma_f32_32x32x8_f16": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("buffer_load_dwordx4 v[4:7], v0, s[8:11], 0 offen", (1, 0)),
+        ("buffer_atomic_add_f32 v0, v1, s[0:3], 0 offen", (1, 0)),
+        ("global_store_dword v0, v1, s[2:3]", (0, 1)),
+        ("flat_load_dword v0, v[2:3]", (0, 1)),
+        ("buffer_inv sc1", (0, 0)),
+        ("s_load_dwordx4 s[0:3], s[4:5], 0x0", (0, 0)),
+    ],
+)
+def test_buffer_operations_and_other_accesses(text: str, counted: tuple[int, int]) -> None:
+    counts = count_amdgcn(f"\t{text}\n")
+    assert (counts.buffered, counts.unbuffered) == counted
+
+
+@pytest.mark.parametrize(
+    ("wait", "times"),
+    [
+        ("s_waitcnt vmcnt(0)", 1),
+        ("s_wait_loadcnt_dscnt 0x0", 1),
+        ("s_waitcnt_vscnt null, 0x0", 1),
+        ("s_waitcnt_depctr 0xfff", 0),
+        ("s_wait_alu 0xfffe", 0),
+    ],
+)
+def test_waits_for_memory(wait: str, times: int) -> None:
+    assert count_amdgcn(LOOP_AND_DRAIN.replace("s_waitcnt vmcnt(0)", wait)).step_waits == 1 + times

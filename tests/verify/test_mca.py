@@ -36,6 +36,16 @@ def test_without_products_every_innermost_loop_counts() -> None:
     assert len(mca.inner_loops(NESTED.replace("v_mfma_f32_32x32x16_f16", "v_foo"))) == 2
 
 
+def test_a_loop_that_only_ends_another_is_left_out() -> None:
+    drain = """.LBB0_5:                                ; =>This Inner Loop Header: Depth=1
+	v_mfma_f32_32x32x16_f16 v[0:15], v[16:19], v[20:23], v[0:15]
+"""
+    step = drain.replace("BB0_5", "BB0_4") + "\tbuffer_load_dwordx4 v[16:19], v0, s[8:11], 0 offen\n"
+    (loop,) = mca.inner_loops(step + drain)
+    assert len(loop.splitlines()) == 2
+    assert len(mca.inner_loops(step + step.replace("BB0_4", "BB0_5"))) == 2
+
+
 def test_no_loop_no_estimate() -> None:
     assert mca.step_cycles("\tv_add_u32_e32 v0, 1, v0\n", "gfx950") is None
 

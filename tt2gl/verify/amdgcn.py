@@ -16,6 +16,10 @@ _WIDTHS = {
 }  # fmt: skip
 _WIDTH = re.compile(rf"_({'|'.join(sorted(_WIDTHS, key=len, reverse=True))})(?=_|$)")
 
+_ACCESS = re.compile(r"_(?:load|store|atomic)_")
+# What waits until a counter of accesses under way is low enough; `s_wait_alu` and `depctr` are of hazards.
+_WAIT = re.compile(r"s_waitcnt(?!_depctr)|s_wait_\w+cnt")
+
 
 def count_amdgcn(text: str, files: Mapping[str, str] | None = None) -> Counts:
     """Instructions of AMD assembly; scalar loads (kernel arguments) and scratch (spills) are not global accesses.
@@ -34,6 +38,9 @@ def count_amdgcn(text: str, files: Mapping[str, str] | None = None) -> Counts:
 def _count(counts: Counts, name: str, operands: str, line: AssemblyLine) -> None:
     family = name.partition("_")[0]
     if family in ("global", "buffer", "flat", "cluster"):
+        if _ACCESS.search(name):
+            counts.buffered += family == "buffer"
+            counts.unbuffered += family != "buffer"
         _count_access(counts, name, operands, line)
     elif name.startswith("tensor_load_to_lds"):
         counts.bulk_in(line)
@@ -43,6 +50,8 @@ def _count(counts: Counts, name: str, operands: str, line: AssemblyLine) -> None
         counts.shared_accesses += 1
     elif name in ("s_barrier", "s_barrier_signal"):
         counts.barriers += 1
+    elif _WAIT.match(name):
+        counts.wait(line)
     elif name.startswith(("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")):
         counts.product(name, line)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tt2gl.results import Place
@@ -39,15 +39,22 @@ class Assembly:
     lines: Sequence[AssemblyLine]
     parents: Mapping[str, frozenset[str]]
 
-    def a_step(self, found: Mapping[str, Counter[str]]) -> Counter[str]:
-        """What is counted by loop, summed over the loops that hold no other loop in which something was counted.
+    def a_step(self, found: Mapping[str, Counter[str]], loading: Collection[str] = ()) -> Counter[str]:
+        """What is counted by loop, summed over the loops that are a step (`steps`) where something was counted."""
+        loops = self.steps([loop for loop, counted in found.items() if counted], loading)
+        return sum((found[loop] for loop in found if loop in loops), Counter())
+
+    def steps(self, working: Iterable[str], loading: Collection[str]) -> frozenset[str]:
+        """Those of the loops that do some work that hold no other: what each turn of them has is a step.
 
         What stands before and after a loop is left out, and so is what an outer loop does between its inner ones:
-        prologues and epilogues of pipelines.
+        prologues and epilogues of pipelines. So is a loop that loads nothing beside one, of those `loading`, that
+        does: it is the end of that one's pipeline.
         """
-        loops = [loop for loop, counted in found.items() if loop and counted]
-        outer = frozenset().union(*(self.parents.get(loop, frozenset()) for loop in loops))
-        return sum((found[loop] for loop in loops if loop not in outer), Counter())
+        loops = frozenset(filter(None, working))
+        inner = loops.difference(*(self.parents.get(loop, frozenset()) for loop in loops))
+        fed = {self.parents.get(loop) for loop in inner.intersection(loading)}
+        return frozenset(loop for loop in inner if loop in loading or self.parents.get(loop) not in fed)
 
 
 def read_assembly(text: str, comment: str, files: Mapping[str, str]) -> Assembly:

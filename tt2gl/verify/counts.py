@@ -16,7 +16,8 @@ class Counts:
     """Instructions by what they do; loads and stores of global memory by width in bits.
 
     An asynchronous copy from global memory is a load too, of the bits that one thread copies. `copies` are those of
-    threads, by name and bytes (`cp.async.16`); how much a bulk copy moves, assembly does not say.
+    threads, by name and bytes (`cp.async.16`); how much a bulk copy moves, assembly does not say. `buffered` are AMD's
+    buffer operations, `unbuffered` its other accesses of global memory, `step_waits` where a step waits for memory.
     """
 
     def __init__(self) -> None:
@@ -27,15 +28,21 @@ class Counts:
         self.shared_accesses = 0
         self.async_copies = 0
         self.barriers = 0
+        self.buffered = 0
+        self.unbuffered = 0
+        self.step_waits = 0
         self.step_mma: Counter[str] = Counter()
         self.step_copies: Counter[str] = Counter()
         self.places: defaultdict[str, dict[Place, None]] = defaultdict(dict)
         self._mma_by_loop: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._copies_by_loop: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._waits_by_loop: Counter[str] = Counter()
+        self._loading: set[str] = set()
 
     def load(self, bits: int, line: AssemblyLine) -> None:
         """A load of global memory."""
         self.loads[bits] += 1
+        self._loading.add(line.loop)
         self._note(f"load.{bits}", line)
 
     def store(self, bits: int, line: AssemblyLine) -> None:
@@ -68,10 +75,15 @@ class Counts:
         self._mma_by_loop[line.loop][name] += 1
         self._note(name, line)
 
+    def wait(self, line: AssemblyLine) -> None:
+        """A wait until memory has answered."""
+        self._waits_by_loop[line.loop] += 1
+
     def end(self, assembly: Assembly) -> Counts:
         """All lines were counted: say what one step of the loops has."""
-        self.step_mma = assembly.a_step(self._mma_by_loop)
+        self.step_mma = assembly.a_step(self._mma_by_loop, self._loading)
         self.step_copies = assembly.a_step(self._copies_by_loop)
+        self.step_waits = sum(self._waits_by_loop[loop] for loop in assembly.steps(self._mma_by_loop, self._loading))
         return self
 
     def _note(self, what: str, line: AssemblyLine) -> None:

@@ -15,6 +15,7 @@ from tt2gl.verify.assembly import read_assembly
 
 _ITERATIONS = 100
 _PRODUCT = re.compile(r"^\s+v_(?:mfma|smfmac|wmma|swmmac)_")
+_LOAD = re.compile(r"^\s+(?:global|buffer|flat|cluster|tensor)_\w*load_")
 _INSTRUCTION = re.compile(r"^\s+[a-z]\w*")
 _CYCLES = re.compile(r"^Total Cycles:\s+(\d+)", re.MULTILINE)
 # Instructions that only make waves wait for each other or for memory, of which the analyser has no model: it takes
@@ -38,15 +39,19 @@ def step_cycles(text: str, arch: str) -> float | None:
 
 
 def inner_loops(text: str) -> list[str]:
-    """The instructions of the innermost loops of AMD assembly: of those with matrix products, where some have them."""
+    """The instructions of the innermost loops of AMD assembly: of those with matrix products, where some have them.
+
+    Of these, a loop that only ends what another has begun is left out (`Assembly.steps`).
+    """
     assembly = read_assembly(text, ";", {})
-    outer = frozenset().union(*assembly.parents.values())
-    loops: dict[str, list[str]] = {loop: [] for loop in assembly.parents if loop not in outer}
+    loading = {line.loop for line in assembly.lines if _LOAD.match(line.text)}
+    products = {line.loop for line in assembly.lines if line.loop and _PRODUCT.match(line.text)}
+    steps = assembly.steps(products or assembly.parents, loading if products else ())
+    loops: dict[str, list[str]] = {loop: [] for loop in assembly.parents if loop in steps}
     for line in assembly.lines:
         if line.loop in loops and _INSTRUCTION.match(line.text) and not _WAITS.match(line.text):
             loops[line.loop].append(line.text)
-    products = [lines for lines in loops.values() if any(map(_PRODUCT.match, lines))]
-    return ["\n".join(lines) + "\n" for lines in products or loops.values()]
+    return ["\n".join(lines) + "\n" for lines in loops.values()]
 
 
 @functools.cache

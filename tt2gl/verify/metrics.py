@@ -50,6 +50,9 @@ def read_metrics(asm: Mapping[str, Any], shared_bytes: int, files: Mapping[str, 
         step_mma=dict(sorted(counts.step_mma.items())),
         step_copies=dict(sorted((counts.step_copies + lowered.step_copies).items())),
         rings=lowered.rings,
+        buffered=counts.buffered,
+        unbuffered=counts.unbuffered,
+        step_waits=counts.step_waits,
         places={what: list(found) for what, found in sorted({**counts.places, **lowered.places}.items())},
     )
 
