@@ -36,6 +36,8 @@ def cst_name(node: cst.CSTNode) -> str:
         ("import a as x\nf = lambda x: ask(x)\n", {"<locals>.x"}),
         ("f(ask=ask(name))\n", set()),
         ("import a\nask(a[0] + 1)\n", set()),
+        ("try:\n    import a as x\nexcept ImportError:\n    x = None\nask(x)\n", {"a", "x"}),
+        ("try:\n    import a as x\nexcept ImportError:\n    x = None\nask(x.y)\n", {"a.y"}),
     ],
 )
 def test_what_shadows_an_import_is_not_it(text: str, expected: set[str]) -> None:

@@ -106,7 +106,10 @@ class QualifiedNames:
             else:
                 return set()
         scope = scope or self._scopes.get(id(node))
-        meanings = scope.meanings(node.value) if scope is not None else ()
+        meanings = scope.meanings(node.value) if scope is not None else set()
+        if rest:
+            # What the file puts in the place of a module that is missing (`tl = None`) has no attributes to speak of.
+            meanings = meanings & self._imported or meanings
         return {".".join([meaning, *reversed(rest)]) for meaning in meanings}
 
     @functools.cached_property
