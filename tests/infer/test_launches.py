@@ -165,6 +165,12 @@ def test_one_block_is_long_and_several_are_small() -> None:
     assert two.constexprs == {"BLOCK_M": 64, "BLOCK_K": 32}
 
 
+def test_a_loop_that_is_written_out_is_short() -> None:
+    loop = "for i in tl.static_range(N): tl.store(x + tl.arange(0, {}) + i, 0.0)"
+    assert guess("x, N: tl.constexpr", loop.format("N")).constexprs == {"N": 4}
+    assert guess("x, N: tl.constexpr, HEAD_DIM: tl.constexpr", loop.format("HEAD_DIM")).constexprs["HEAD_DIM"] == 64
+
+
 def test_operands_of_a_product_are_half_precision() -> None:
     body = "o = tl.arange(0, 32); m = o[:, None] * 32 + o[None, :]; tl.store(c + m, tl.dot(tl.load(a + m), tl.load(b + m)))"  # noqa: E501
     assert guess("a, b, c", body).signature == {"a": "*fp16", "b": "*fp16", "c": "*fp32"}

@@ -33,6 +33,9 @@ def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool) -> tup
     for pattern, value in VALUES:
         if re.search(pattern, upper):
             return value, False
+    if facts.unrolled:
+        # A thousand copies of a loop's body take a compiler minutes, and show nothing that a few do not.
+        return 4, False
     if facts.tile or "BLOCK" in upper or upper.endswith(("_SIZE", "TILE")):
         return _tile(kernel, usage, name), False
     if facts.integers and not facts.integer and not facts.number:

@@ -18,6 +18,8 @@ class Facts:
     float: bool = False
     truth: bool = False
     tile: bool = False
+    unrolled: bool = False
+    """It bounds a loop that the compiler writes out."""
     dtype: bool = False
     none: bool = False
     called: bool = False

@@ -78,6 +78,7 @@ class Usage(Body):
             return self._block(values, named)
         if name in _RANGES or name in ("arange", "cdiv"):
             self._mark(total.bases, "tile" if name == "arange" else "size")
+            self._mark(total.bases if name == "static_range" else (), "unrolled")
             self._makes_ranges |= name == "arange"
             self._mark(total.origins, "number")
             for loaded in total.loaded:
