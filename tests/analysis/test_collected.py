@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tt2gl.analysis.collected import Context, Entry, Function
-from tt2gl.analysis.terms import Operand, Root, Term
+from tt2gl.analysis.collected import Context, Entry, Function, Group
+from tt2gl.analysis.terms import Operand, Root, Stored, Term
 
 ONE: Context = (0, 0, (("kernel.py", 10, 4),))
 OTHER: Context = (0, 0, (("kernel.py", 11, 4),))
@@ -30,3 +30,12 @@ def test_an_operand_that_all_callers_load_or_that_all_convert_is_one_text() -> N
 def test_an_operand_that_one_caller_loads_and_another_converts_is_none() -> None:
     function = given(load={ONE: TAKEN}, unconverted={ONE: Root("acc")}, convert={OTHER: TAKEN})
     assert [position for position, _ in function.brought_apart(None, None)] == [PLACE]
+
+
+def test_shared_memory_of_one_launch_is_no_tensor_of_another() -> None:
+    group = Group("q", {(1, 0)})
+    group.add((0, 0, ()), [Root("q_layout")], converted=False)
+    group.add((0, 1, ()), [Root("q_layout")], converted=False)
+    group.add((0, 0, ()), [Stored(Root("q_shared"), in_place=False)], converted=True)
+    group.add((0, 1, ()), [Root("tile_layout")], converted=True)
+    assert [len(version.wanted) for version in group.versions] == [2, 1, 1]

@@ -76,8 +76,11 @@ class Group:
                 equal.wanted[context] = term
                 free.remove(equal)
         for term in left:
-            if free:
-                free.pop(0).wanted[context] = term
+            # What is shared memory under one launch is no tensor under another.
+            alike = next((v for v in free if any(_in_memory(t) == _in_memory(term) for t in v.wanted.values())), None)
+            if alike is not None:
+                alike.wanted[context] = term
+                free.remove(alike)
             else:
                 self.versions.append(Version({context: term}, converted))
 
@@ -89,6 +92,10 @@ class Group:
 
 def _agrees(version: Version, context: Context, term: Term) -> bool:
     return any(other == term and known[0] == context[0] for known, other in version.wanted.items())
+
+
+def _in_memory(term: Term) -> bool:
+    return isinstance(term, Stored)
 
 
 @dataclass
