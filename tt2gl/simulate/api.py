@@ -24,6 +24,7 @@ from tt2gl.simulate.memory import Allocation, Filling, Memory
 from tt2gl.simulate.ops.control import EndlessLoop
 from tt2gl.simulate.ops.functions import call
 from tt2gl.simulate.programs import Divergence, Programs
+from tt2gl.simulate.sparse import Sheet, SparseMemory, Touched
 from tt2gl.simulate.values import Array, Rows, dtype_of
 
 DEFAULT_LIMIT = 4 << 30
@@ -39,13 +40,15 @@ _WAITING = frozenset({"scf.while", "tt.atomic_poll"})
 class TensorInput:
     """A tensor argument: `elements` from its first to its last in memory, in numpy's format of `kind`.
 
-    `misalignment` is the first element's distance in bytes from a multiple of 256.
+    `misalignment` is the first element's distance in bytes from a multiple of 256. With `length`, the tensor has that
+    many, which repeat those given, and only what is touched is held.
     """
 
     name: str
     kind: Type
     elements: Array
     misalignment: int = 0
+    length: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +72,8 @@ Argument = TensorInput | DescriptorInput | int | float | bool
 class TensorOutput:
     """A tensor after the run: its elements, which of them were written, and whether any was read.
 
-    In field arithmetic the elements are residues.
+    In field arithmetic the elements are residues. Of one of which only what is touched is held, `elements` are those
+    that were written, at `places`, and `touched` says what else was.
     """
 
     name: str
@@ -77,6 +81,8 @@ class TensorOutput:
     elements: Array
     written: Array
     loaded: bool
+    places: Array | None = None
+    touched: Touched | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +102,9 @@ def simulate(
     schedule: Schedule = "late",
     masked_off: Filling = "poison",
     limit: int = DEFAULT_LIMIT,
+    programs: Rows | None = None,
 ) -> Simulation:
-    """Run the kernel of a module on a grid.
+    """Run the kernel of a module on a grid, or those of its `programs` that are asked for by number, x fastest.
 
     `arguments` are those of the IR's function, in its order. `schedule` says when asynchronous work lands: as late or
     as early as it may. `masked_off`: what masked loads without `other` give, which Triton leaves undefined. `limit`
@@ -106,7 +113,7 @@ def simulate(
     """
     # Tiles are too small to share among threads, and simulations already run side by side.
     with np.errstate(all="ignore"), ThreadpoolController().limit(limits=1, user_api="blas"):
-        return _Simulator(module, arguments, grid, arithmetic, schedule, masked_off, limit).run()
+        return _Simulator(module, arguments, grid, arithmetic, schedule, masked_off, limit).run(programs)
 
 
 class _Simulator:
@@ -125,7 +132,8 @@ class _Simulator:
         self._schedule = schedule
         self._arithmetic: Arithmetic = Field() if arithmetic == "field" else Ieee()
         self._findings: list[Finding] = []
-        self._memory = Memory(self._arithmetic, self._report, masked_off)
+        sparse = any(isinstance(each, TensorInput) and each.length for each in arguments)
+        self._memory = (SparseMemory if sparse else Memory)(self._arithmetic, self._report, masked_off)
         # Shared memory cannot be taken apart half way.
         self._in_step = any(_holds_shared(module))
         self._may_restart = self._in_step or any(each.name in _WAITING for each in module.operation.walk())
@@ -136,11 +144,15 @@ class _Simulator:
         for value, argument in zip(parameters, arguments, strict=True):
             self._arguments.append(self._bound(argument, value.type))
 
-    def run(self) -> Simulation:
-        """All programs, in groups that fit."""
+    def run(self, programs: Rows | None) -> Simulation:
+        """All programs, or some, in groups that fit."""
         x, y, z = self._grid
-        for first in range(0, x * y * z, self._at_once):
-            self._group(np.arange(first, min(first + self._at_once, x * y * z)), _ITERATIONS_TOGETHER)
+        count = x * y * z if programs is None else len(programs)
+        for first in range(0, count, self._at_once):
+            group = slice(first, min(first + self._at_once, count))
+            self._group(
+                np.arange(group.start, group.stop) if programs is None else programs[group], _ITERATIONS_TOGETHER
+            )
         outputs = tuple(_output(allocation) for allocation in self._memory.allocations)
         return Simulation(outputs, _each_once(self._findings))
 
@@ -201,6 +213,8 @@ class _Simulator:
         return tensor.elements.nbytes + len(tensor.elements) * (self._arithmetic.dtype(tensor.kind).itemsize + 1)
 
     def _allocate(self, tensor: TensorInput) -> Allocation:
+        if isinstance(self._memory, SparseMemory):
+            return self._memory.add(tensor.name, tensor.kind, tensor.elements, tensor.misalignment, tensor.length)
         return self._memory.add(tensor.name, tensor.kind, tensor.elements, tensor.misalignment)
 
 
@@ -219,4 +233,9 @@ def _holds_shared(module: Module) -> Any:
 
 
 def _output(allocation: Allocation) -> TensorOutput:
+    if isinstance(allocation, Sheet):
+        places, elements = allocation.stored()
+        written = np.ones(len(places), bool)
+        told = places, allocation.touched
+        return TensorOutput(allocation.name, allocation.kind, elements, written, allocation.loaded, *told)
     return TensorOutput(allocation.name, allocation.kind, allocation.elements, allocation.written, allocation.loaded)

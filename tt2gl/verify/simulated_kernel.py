@@ -62,7 +62,7 @@ class SimulatedKernel:
         self.launch = participant.launch
         self._kernel = participant.kernel
         function = load_kernel(participant.kernel, Path(tempfile.mkdtemp(prefix=f"{dialect}-")) / "kernel")
-        self._names = list(function.arg_names)
+        self.names = list(function.arg_names)
         self.module = self._parsed(function, target)
         self.asynchronous = any(_ASYNCHRONOUS.match(each.name) for each in self.module.operation.walk())
 
@@ -92,7 +92,7 @@ class SimulatedKernel:
         Raises Stopped where that cannot be done, UnknownInputsError for inputs that do not fit the kernel.
         """
         x, y, z = (*grid, 1, 1)[:3]
-        arguments = bind(self._names, self.launch, inputs, self.module)
+        arguments = bind(self.names, self.launch, inputs, self.module)
         try:
             return simulate(
                 self.module,
