@@ -26,13 +26,9 @@ def buffered(
 ) -> list[FunctionPlan]:
     """The plans with buffer operations where they are proven to be right; the kernels are told where they are not.
 
-    With `guard`, kernels check at each launch what is assumed; not those with several bodies.
+    With `guard`, kernels check at each launch what is assumed.
     """
-    guarded = frozenset(
-        kernel.function.name
-        for kernel in kernels
-        if guard and kernel.variants is not None and len(kernel.variants.analyses) == 1
-    )
+    guarded = frozenset(kernel.function.name for kernel in kernels if guard)
     reached = [
         Reached(
             kernel.function.name,

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from tt2gl.analysis.collected import Conflict, Wanted
+from tt2gl.analysis.planner import Planner
+from tt2gl.analysis.terms import Root
 from tt2gl.launches import Launch, TensorArg
+from tt2gl.plan import FunctionPlan
 from tt2gl.results import Conversion
 from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
 
@@ -259,6 +263,36 @@ def test_what_is_not_assumed_is_not_checked(buffers: Callable[..., Conversion]) 
 
 def test_a_guard_does_not_make_a_large_tensor_small(buffers: Callable[..., Conversion]) -> None:
     assert "buffer_load(x_ptr" not in buffers(MOVED, ENOUGH + 1, buffer_guard=True, compile=False).text
+
+
+class Apart(Planner):
+    """Has a body for each launch."""
+
+    def plans(self) -> list[FunctionPlan]:
+        """The plans, where no text is for two launches."""
+        for place, analysis in enumerate(self.analyses):
+            if len(analysis.scenes) == 2:
+                wanted: Wanted = {(place, 0, ()): Root("rows"), (place, 1, ()): Root("columns")}
+                raise Conflict(analysis.body(analysis.function), (1, 0, 1, 1), [wanted])
+        return super().plans()
+
+
+def test_a_kernel_with_several_bodies_is_checked_once(
+    conversion: Convert, launch: MakeLaunch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tt2gl.variants.Planner", Apart)
+    launches = [launch(TYPES, BLOCK=block) for block in (512, 1024)]
+    made = conversion(KERNEL.format(MOVED.replace("\n", "\n    ")), *launches, target="gfx942", buffer_guard=True)
+    assert [report.status for report in made.kernels] == ["converted"] * 2, made.kernels[0].diagnostics
+    assert made.text.count("buffer_load(x_ptr, cols * n)") == 2
+    assert made.text.count("fits_buffers([") == 1
+    chooses = made.text[made.text.index("@triton.heuristics") :].splitlines()
+    assert chooses[:4] == [
+        '@triton.heuristics({"FITS_BUFFERS": fits_buffers(["x_ptr"], ["n", "stride"])})',
+        "@gluon.jit",
+        "def kernel(x_ptr, y_ptr, i_ptr, n, stride, BLOCK: gl.constexpr, FITS_BUFFERS: gl.constexpr = True):",
+        '    gl.static_assert(FITS_BUFFERS, "a tensor is too large for buffer operations, or a stride negative")',
+    ]
 
 
 class Tensor:

@@ -9,7 +9,7 @@ import libcst as cst
 from libcst.metadata import PositionProvider
 
 from tt2gl.jit_functions import JitFunction
-from tt2gl.plan import Dispatch, FilePlan, FunctionPlan, Position
+from tt2gl.plan import Dispatch, FilePlan, FunctionPlan, Guard, Position
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.build import MARK, statement
@@ -120,7 +120,7 @@ class _FileEditor(cst.CSTTransformer):
         if function.line in self.plan.originals:
             made.insert(0, updated_node)
         if dispatch is not None:
-            made.append(self._dispatching(function, dispatch))
+            made.append(self._dispatching(function, dispatch, plans[0].guard))
         if any(plan.host_tiles for plan in plans):
             made[-1] = with_tile_layouts(made[-1])
         return cst.FlattenSentinel(made) if len(made) > 1 else made[0]
@@ -130,8 +130,8 @@ class _FileEditor(cst.CSTTransformer):
         made, is_jit = self._visited(function, plan), _is_jit(function)
         if is_body:
             made, is_jit = as_body(made, is_jit), [True]
-            # The kernel knows its launch, and passes on what its bodies ask for.
-            plan = replace(plan, stages=plan.stages and replace(plan.stages, asked=False, default=None))
+            # The kernel knows its launch, and passes on what its bodies ask for; it is checked for all of them.
+            plan = replace(plan, stages=plan.stages and replace(plan.stages, asked=False, default=None), guard=None)
         if plan.guard is not None:
             made, is_jit = with_guard(made, plan.guard, is_jit)
         made = with_signature(made, plan, is_jit)
@@ -140,12 +140,14 @@ class _FileEditor(cst.CSTTransformer):
         leading = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
         return made.with_changes(name=cst.Name(plan.name), leading_lines=leading)
 
-    def _dispatching(self, function: JitFunction, dispatch: Dispatch) -> cst.FunctionDef:
-        """A kernel that chooses between its bodies."""
+    def _dispatching(self, function: JitFunction, dispatch: Dispatch, guard: Guard | None) -> cst.FunctionDef:
+        """A kernel that chooses between its bodies, `guard` what its launches are checked for."""
         plan = FunctionPlan(str(function.path), function.line, True, stages=dispatch.stages)
         made, is_jit = with_flags(
             dispatching(self._visited(function, plan), dispatch), dispatch.flags, _is_jit(function)
         )
+        if guard is not None:
+            made, is_jit = with_guard(made, guard, is_jit)
         return with_signature(made, plan, is_jit)
 
     def _visited(self, function: JitFunction, plan: FunctionPlan) -> cst.FunctionDef:
