@@ -212,6 +212,8 @@ HOST_TILES = "with_tile_layouts"
 
 FITS_BUFFERS = "fits_buffers"
 """What says of a launch whether its tensors are small enough for buffer operations."""
+ATOMIC_ADD = "atomic_add_by_buffer"
+"""The function in converted files that adds by buffer operations where those are for the type of element."""
 
 TMA_LOAD = "tma_load"
 """What converted code calls a copy of a tile by TMA to shared memory."""
@@ -340,6 +342,7 @@ class FunctionPlan:
             yield from (f"{kind}_tile(" for kind in edits.tiles.values() if kind == "store")
             yield from (*edits.loads.values(), *(store.layout for store in edits.stores.values()))
             yield from (dot.layout for dot in edits.dots.values())
+            yield from (f"{access.function}(" for access in edits.buffers.values())
             yield from ("upcast(" for dot in edits.dots.values() if dot.upcasts)
             yield from (f"{dot.instruction}(" for dot in edits.dots.values())
             yield from (layout for pairs in edits.arguments.values() for _, layout in pairs)

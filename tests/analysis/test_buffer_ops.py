@@ -217,6 +217,37 @@ def test_every_chip_compiles_them(buffers: Callable[..., Conversion], target: st
     assert ("buffer_atomic_add(" in made.text) == (target not in ("gfx1100", "gfx1250"))
 
 
+SUMS = """
+@triton.jit
+def kernel(x_ptr, y_ptr, i_ptr, n, stride, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    tl.atomic_add(x_ptr + tl.load(i_ptr + cols), tl.load(y_ptr + cols), sem="relaxed")
+"""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "line"),
+    [
+        (["bf16"], "gl.atomic_add("),
+        (["fp32"], "gl.amd.cdna3.buffer_atomic_add("),
+        (["fp32", "bf16"], "atomic_add_by_buffer("),
+        (["i32", "fp32"], "gl.atomic_add("),
+    ],
+)
+def test_sums_of_launches_of_several_types(
+    conversion: Convert, launch: MakeLaunch, kinds: list[str], line: str
+) -> None:
+    given = dict.fromkeys(("x_ptr", "y_ptr", "i_ptr"), TensorArg("float32", (1024,), (1,)))
+    launches = [
+        replace(launch(TYPES.replace("x_ptr=*fp16", f"x_ptr=*{kind}"), BLOCK=1024), args={**given, "n": 3, "stride": 1})
+        for kind in kinds
+    ]
+    made = conversion(SUMS, *launches, target="gfx942")
+    assert [report.status for report in made.kernels] == ["converted"] * len(kinds), made.kernels[0].diagnostics
+    body = made.text[made.text.index("def kernel(") :].splitlines()
+    assert next(each.strip() for each in body if "atomic_add" in each).startswith(line), made.text
+
+
 HELPERS = """
 @triton.jit
 def read(ptr, offs):

@@ -40,7 +40,7 @@ def cases(tmp_path: Path) -> dict[str, Case]:
             f"{name}_kernel",
             {"x_ptr": "*fp16", "y_ptr": "*fp16", count: "i32", "BLOCK": "constexpr"},
             {"BLOCK": 128},
-            Options(),
+            options=Options(),
             grid=(4,),
             args={"x_ptr": tensor, "y_ptr": tensor, count: value},
         )

@@ -30,6 +30,7 @@ from tt2gl.analysis.addresses import (
     pointer_kinds,
     scalar_parts,
 )
+from tt2gl.analysis.buffer_atomics import ATOMICS, atomic_function
 from tt2gl.analysis.buffer_edits import Found, Refused
 from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
 from tt2gl.analysis.naming import listed
@@ -41,16 +42,6 @@ from tt2gl.plan import BufferAccess, Position
 
 BUFFER_BYTES = 2**31 - 2
 """What a buffer can have at most, as Triton describes it to the hardware."""
-
-_ATOMICS: Mapping[str, frozenset[str]] = {
-    "atomic_add": frozenset({"fp32", "fp64", "uint32", "uint64"}),
-    "atomic_and": frozenset({"int32", "int64"}),
-    "atomic_or": frozenset({"int32", "int64"}),
-    "atomic_xor": frozenset({"int32", "int64"}),
-    "atomic_max": frozenset({"int32", "int64", "uint32", "uint64"}),
-    "atomic_min": frozenset({"int32", "int64", "uint32", "uint64"}),
-}
-"""The atomics that Gluon has on buffers, and the types it has them for."""
 
 _ARGUMENTS = {
     "load": (
@@ -64,7 +55,7 @@ _ARGUMENTS = {
         "volatile",
     ),
     "store": ("pointer", "value", "mask", "boundary_check", "cache_modifier", "eviction_policy"),
-    **dict.fromkeys(_ATOMICS, ("pointer", "val", "mask", "sem", "scope")),
+    **dict.fromkeys(ATOMICS, ("pointer", "val", "mask", "sem", "scope")),
 }
 
 
@@ -155,20 +146,22 @@ class BufferOps:
 
     def _unlike_any_buffer(self, kind: str, given: Mapping[str, ast.expr]) -> str:
         """What an access does that no buffer operation does; empty if nothing."""
-        elements = {
-            name.removeprefix("pointer<").partition(",")[0].rstrip(">") for name in self._dtypes(given["pointer"])
-        }
+        elements = self._elements(given["pointer"])
         if "int1" in elements:
             return "truth values are not read as they lie in memory"
-        if kind in _ATOMICS and not (self.has_atomics and elements <= _ATOMICS[kind]):
+        if kind in ATOMICS and not (self.has_atomics and atomic_function(kind, elements, self.module)):
             return f"there is no `{kind}` on buffers for {listed(sorted(elements))} here"
         if self._constant(given.get("volatile")) not in (None, False):
             return "it is volatile"
         if self._constant(given.get("mask")) not in (None, True, "runtime"):
             return "its mask is known when it is compiled"
-        if kind in _ATOMICS and self._constant(given.get("scope")) == "sys":
+        if kind in ATOMICS and self._constant(given.get("scope")) == "sys":
             return "its scope is the whole system"
         return ""
+
+    def _elements(self, pointer: ast.expr) -> set[str]:
+        """The types of elements that pointers are of."""
+        return {name.removeprefix("pointer<").partition(",")[0].rstrip(">") for name in self._dtypes(pointer)}
 
     def _dtypes(self, node: ast.expr) -> set[str]:
         return {fact.dtype for fact in self.body.said(node) if isinstance(fact, TensorFact)}
@@ -317,8 +310,11 @@ class BufferOps:
                 self._narrow(parts[2])
             found.sides[place] = stays
         self._narrow(site.address.terms)
+        function = f"{self.module}.buffer_{site.kind}"
+        if site.kind in ATOMICS:
+            function = atomic_function(site.kind, self._elements(site.pointer), self.module)
         found.accesses[position_of(site.call)] = BufferAccess(
-            f"{self.module}.buffer_{site.kind}",
+            function,
             base,
             keeps_other=self._matters(site.given.get("other")),
             element=self._element(site, variables),
@@ -339,7 +335,7 @@ class BufferOps:
     def _element(self, site: _Site, variables: Variables) -> str:
         """The dtype, as source, that a stored value is to be made of first; empty where it has that already."""
         facts = self._value_facts(site)
-        elements = {name.removeprefix("pointer<").partition(",")[0].rstrip(">") for name in self._dtypes(site.pointer)}
+        elements = self._elements(site.pointer)
         if all(isinstance(fact, TensorFact) and fact.shape and {fact.dtype} == elements for fact in facts):
             return ""
         start = site.address.start

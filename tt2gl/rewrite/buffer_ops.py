@@ -11,11 +11,24 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tt2gl.plan import BufferAccess
+from tt2gl.plan import ATOMIC_ADD, BufferAccess
 from tt2gl.rewrite.build import bare, expression
 from tt2gl.rewrite.dots import argument
 
 _RUN_TIME = (cst.Call, cst.Subscript)
+
+
+def atomic_add_source(module: str) -> str:
+    """The function for sums that go by buffer operations of a module under some launches only, by their type."""
+    return f'''@gluon.jit
+def {ATOMIC_ADD}(ptr, offsets, val, mask=None, sem: gl.constexpr = None, scope: gl.constexpr = None):
+    """`gl.atomic_add`, by a buffer operation for the types of elements that there is one for."""
+    element: gl.constexpr = ptr.dtype.element_ty
+    if element == gl.float32 or element == gl.float64:
+        return {module}.buffer_atomic_add(ptr, offsets, val, mask=mask, sem=sem, scope=scope)
+    else:
+        return gl.atomic_add(ptr + offsets, val, mask=mask, sem=sem, scope=scope)
+'''
 
 
 def one_side(node: cst.BaseExpression, stays: str) -> cst.BaseExpression:

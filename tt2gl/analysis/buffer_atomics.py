@@ -1,0 +1,31 @@
+"""Rule `buffer_ops`: which atomics are by buffer operations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from tt2gl.plan import ATOMIC_ADD
+
+ATOMICS: Mapping[str, frozenset[str]] = {
+    "atomic_add": frozenset({"fp32", "fp64", "uint32", "uint64"}),
+    "atomic_and": frozenset({"int32", "int64"}),
+    "atomic_or": frozenset({"int32", "int64"}),
+    "atomic_xor": frozenset({"int32", "int64"}),
+    "atomic_max": frozenset({"int32", "int64", "uint32", "uint64"}),
+    "atomic_min": frozenset({"int32", "int64", "uint32", "uint64"}),
+}
+"""The atomics that Gluon has on buffers, and the types it has them for.
+
+Halves are added in pairs alone, which masks and alignment may take apart: of those Gluon does not ask.
+"""
+
+_FLOATS, _ADDED = frozenset({"fp16", "bf16", "fp32", "fp64"}), frozenset({"fp32", "fp64"})
+"""The types that floats are added in, and those of them that are by buffers."""
+
+
+def atomic_function(kind: str, elements: Collection[str], module: str) -> str:
+    """What an atomic on elements of such types, each under some launch, becomes; empty where it stays plain."""
+    if set(elements) <= ATOMICS[kind]:
+        return f"{module}.buffer_{kind}"
+    mixed = kind == "atomic_add" and set(elements) <= _FLOATS and not _ADDED.isdisjoint(elements)
+    return ATOMIC_ADD if mixed else ""
