@@ -31,7 +31,7 @@ from tt2gl.matrix_layouts import (
     WGMMA_SOURCE,
     fma_source,
 )
-from tt2gl.padded_layouts import DIRECT_SOURCE, SPACED_SOURCE, STAGGERED_SOURCE
+from tt2gl.padded_layouts import DIRECT_SOURCE, LINED_SOURCE, SPACED_SOURCE, STAGGERED_SOURCE
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.plan import ATOMIC_ADD, FITS_BUFFERS, HOST_TILES, FilePlan, FunctionPlan, KeptFunction
 from tt2gl.rewrite.buffer_ops import atomic_add_source
@@ -42,10 +42,10 @@ from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
 from tt2gl.rewrite.sorts import SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
-from tt2gl.rewrite.tiles import HOST_TILES_SOURCE, LOAD_TILE_SOURCE, STORE_TILE_SOURCE
+from tt2gl.rewrite.tiles import HOST_TILES_SOURCE, LOAD_TILE_SOURCES, STORE_TILE_SOURCES
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
-from tt2gl.targets import Target
+from tt2gl.targets import Target, mover
 from tt2gl.tensor_memory_layouts import LOADED_FOR_ROWS_SOURCE, LOADED_SOURCE, SCALES_SOURCE, TENSOR_MEMORY_SOURCE
 from tt2gl.variants import give_bodies
 
@@ -197,17 +197,18 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "staggered_layout": (STAGGERED_SOURCE,),
         "direct_layout": (DIRECT_SOURCE,),
         "spaced_layout": (SPACED_SOURCE,),
+        "lined_layout": (LINED_SOURCE,),
         "tensor_memory_layout": (TENSOR_MEMORY_SOURCE,),
         "loaded_layout": (LOADED_SOURCE,),
         "scales_layout": (SCALES_SOURCE,),
         "loaded_for_rows_layout": (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
-        "load_tile": (LOAD_TILE_SOURCE,),
+        "load_tile": (LOAD_TILE_SOURCES[mover(target)],),
         "upcast": (UPCAST_SOURCE,),
         "flipped": (HALVINGS_SOURCE, FLIPPED_SOURCE),
         "sorted_rows": (*SORTING_SOURCES, SORTED_ROWS_SOURCE),
         "top_of_rows": (*SORTING_SOURCES, TOP_OF_ROWS_SOURCE),
         "turned": (TURNED_SOURCE,),
-        "store_tile": (STORE_TILE_SOURCE,),
+        "store_tile": (STORE_TILE_SOURCES[mover(target)],),
         HOST_TILES: (HOST_TILES_SOURCE,),
         FITS_BUFFERS: (FITS_BUFFERS_SOURCE,),
         ATOMIC_ADD: (atomic_add_source(target.buffers),),

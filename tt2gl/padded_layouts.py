@@ -188,6 +188,21 @@ def spaced_layout(shape, order, bits, k_dim):
 """`spaced` as a Gluon helper."""
 
 
+def lined(shape: Sequence[int], bits: int) -> Padded:
+    """The layout of a tile that gfx1250's data mover copies, and no product reads (`LINED_SOURCE`)."""
+    order = tuple(reversed(range(len(shape))))
+    return Padded(((shape[-1], _COPY // bits),), _identity(shape, order), tuple(shape))
+
+
+LINED_SOURCE = '''@gluon.constexpr_function
+def lined_layout(shape, bits):
+    """LDS of a tile that is copied as it is: each row starts a read further than the one before."""
+    order = [len(shape) - 1 - dim for dim in range(len(shape))]
+    return gl.PaddedSharedLayout.with_identity_for([[shape[-1], 128 // bits]], shape, order)
+'''
+"""`lined` as a Gluon helper."""
+
+
 # ------------------------------------------------------------------------------------------------------------ source
 
 
@@ -225,9 +240,19 @@ def _of_mfma(tile: Tile, widths: Sequence[Width]) -> Iterator[_Way]:
             yield source, partial(value, order, width, k_dim, rows, bits), STAGGERED_SOURCE
 
 
+def _of_rows(tile: Tile, widths: Sequence[Width]) -> Iterator[_Way]:
+    """Ways to write memory that no product reads."""
+    for width in widths:
+
+        def value(index: int, width: Width = width) -> Padded:
+            return lined(tile.shapes[index], width.values[index])
+
+        yield f"lined_layout({tile.source}, {width.source})", value, LINED_SOURCE
+
+
 def padded_source(values: Sequence[Padded], tile: Tile, widths: Sequence[Width]) -> Written:
     """Padded memory as source that gives `values`, one a launch; `widths` are ways to say how wide elements are."""
-    ways = (*_of_mfma(tile, widths), *_of_wmma(tile, widths))
+    ways = (*_of_mfma(tile, widths), *_of_wmma(tile, widths), *_of_rows(tile, widths))
     return written(values, [Candidate(text, make, (helper,)) for text, make, helper in ways])
 
 

@@ -141,9 +141,9 @@ class Edits:
     `fills`: a scalar that becomes a full tile (extents then dtype, and layout). `reads`, `targets`: the name that a
     variable is read or defined under. `arguments`: layouts passed to a helper. `staged`: the ring that a load's tiles
     go through (without a name: one of its own), and the layout it is read from there in (empty: taken in place).
-    `tiles`: a `load` or `store` through a tensor descriptor. `views`: a transposition of shared
-    memory, by its order. `loads`: the layout that shared memory is read in. `stores`: a value that a dot takes from
-    shared memory. `dots`: a product, by the expression that it stands for (a call, or a sum).
+    `tiles`: a `load` or `store` through a tensor descriptor, by Gluon's module `mover`. `views`: a transposition of
+    shared memory, by its order. `loads`: the layout that shared memory is read in. `stores`: a value that a dot takes
+    from shared memory. `dots`: a product, by the expression that it stands for (a call, or a sum).
     `buffers`: accesses by buffer operations. `sides`: the side of a sum that stays where the other is a scalar pointer.
     `narrowed`: the dtype of terms of offsets that have more bits. `begun`: a sum to a scalar pointer in place, of which
     the other side is all of the offset, by the name that this gets.
@@ -168,6 +168,7 @@ class Edits:
     sides: Mapping[Position, str] = field(default_factory=dict)
     narrowed: Mapping[Position, str] = field(default_factory=dict)
     begun: Mapping[Position, str] = field(default_factory=dict)
+    mover: str = "tma"
 
 
 @dataclass(frozen=True)
@@ -273,7 +274,7 @@ class Stages:
     @property
     def whole(self) -> str:
         """How many they are where all have room."""
-        return f"{self.source} + {self.further}" if self.further else self.source
+        return f"{self.source} {'+' if self.further > 0 else '-'} {abs(self.further)}" if self.further else self.source
 
     @property
     def declared(self) -> tuple[Declaration, ...]:

@@ -54,10 +54,12 @@ def rewritten() -> Callable[..., str]:
         **edits: Mapping[str, Any],
     ) -> str:
         whole = header + textwrap.dedent(text).lstrip("\n")
-        made = Edits(**{kind: {place(whole, at): value for at, value in of.items()} for kind, of in edits.items()})
+        made = dict[str, Any](
+            {kind: {place(whole, at): value for at, value in of.items()} for kind, of in edits.items()}
+        )
         source = read_source("kernel.py", whole)
         line = source.kernel("kernel").line
-        function = FunctionPlan("kernel.py", line, True, edits=made, calls=renamed or {}, **(plan or {}))
+        function = FunctionPlan("kernel.py", line, True, edits=Edits(**made), calls=renamed or {}, **(plan or {}))
         return rewrite(source, FilePlan((function,), (), helpers))
 
     return apply

@@ -42,7 +42,7 @@ class DescriptorReader:
         through = arguments.get("desc", 0)
         if through is None:
             raise unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
-        if not self.builder.facts.tma:
+        if not self.builder.facts.mover:
             raise unsupported("TTG304", _NO_HARDWARE, node, frame)
         made = self.builder.evaluate(through, frame)
         operands = self.builder.accesses.operands(arguments, [("offsets", 1), ("value", 2)], frame)
@@ -57,7 +57,7 @@ class DescriptorReader:
 
     def make(self, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Static:
         """A descriptor: its block's extents as the author named them, and the pointer that it starts from."""
-        if not self.builder.facts.tma:
+        if not self.builder.facts.mover:
             raise unsupported("TTG304", _NO_HARDWARE, node, frame)
         base, block = arguments.get("base", 0), arguments.get("block_shape", 3)
         for value in self.builder.accesses.operands(arguments, [("base", 0), ("shape", 1), ("strides", 2)], frame):

@@ -92,7 +92,8 @@ class Formulas:
                 return multiplied
         padded = [read_padded(layout, shapes[index]) for index, layout in layouts.items()]
         if None not in padded:
-            return padded_source([layout for layout in padded if layout is not None], tile, self._bits(at))
+            bits = sorted(self._bits(at), key=lambda width: not width.source.startswith(f"{pointer}."))
+            return padded_source([layout for layout in padded if layout is not None], tile, bits)
         linear = [read_linear(layout, shapes[index]) for index, layout in layouts.items()]
         loaded = [layout for layout in linear if layout is not None]
         if len(loaded) == len(at):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tt2gl.ir.attributes import Attribute, DialectAttr
+from tt2gl.targets import Mover
 
 Position = tuple[int, int, int, int]
 """An expression's line (from 1) and column (from 0, in UTF-8 bytes as `ast` counts), first and last, in the
@@ -174,7 +175,8 @@ class Lowered:
     `prefetched`: the loads that Triton does iterations early, and keeps in registers. `specialised`: the loops, by
     file, line and column, of which Triton gives each part (copies, products, the rest) to warps of its own.
     `inferred`: whether a reshape, transposition or split has the layout that follows from that of its operand, a
-    product. `stores`: the layout of a stored value that has a product's, or one that is made of it.
+    product. `stores`: the layout of a stored value that has a product's, or one that is made of it. `turned`: that of a
+    tile loaded to be turned within threads, on its way to shared memory (AMD).
     """
 
     dots: dict[CallChain, DotFact] = field(default_factory=dict)
@@ -184,17 +186,21 @@ class Lowered:
     inferred: dict[CallChain, bool] = field(default_factory=dict)
     prefetched: frozenset[CallChain] = frozenset()
     stores: dict[CallChain, DialectAttr] = field(default_factory=dict)
+    turned: dict[CallChain, DialectAttr] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LaunchFacts:
-    """All facts of one launch. `entry` names the kernel's own entry in `functions`. `tma`: the target has it."""
+    """All facts of one launch. `entry` names the kernel's own entry in `functions`.
+
+    `mover`: what copies tiles through tensor descriptors on the target; empty where nothing does.
+    """
 
     entry: str
     functions: dict[str, FunctionFacts]
     accesses: dict[CallChain, Access]
     lowered: Lowered = field(default_factory=Lowered)
-    tma: bool = False
+    mover: Mover = ""
 
 
 def without_rings(facts: LaunchFacts) -> LaunchFacts:

@@ -45,7 +45,7 @@ from tt2gl.ir.parser import parse_module
 from tt2gl.launches import Launch
 from tt2gl.lowering.scaled_dots import unturned
 from tt2gl.slicing.slices import Slice, load_slice
-from tt2gl.targets import get_target
+from tt2gl.targets import get_target, mover
 
 _ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
 _LOWERED = {f"triton.language.core.{name}" for name in ("dot", "dot_scaled", "make_tensor_descriptor")}
@@ -84,7 +84,7 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path, *, dire
                 final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
             compiled = parse_module(generic_text(final))
         lowered = whole.noted(lowered_facts(compiled, lambda path: _author_file(path, files)))
-    return LaunchFacts(watcher.entry, watcher.functions, accesses, lowered, get_target(target).has_tma)
+    return LaunchFacts(watcher.entry, watcher.functions, accesses, lowered, mover(get_target(target)))
 
 
 def _as_compiled(kernel: Slice, directory: Path) -> Any:

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from tt2gl.analysis.amd_dots import amd_instruction, stored_layout
+from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
-from tt2gl.analysis.tma_facts import TMA_LOAD, descriptor_fact, taken_in_place, tma_ring
+from tt2gl.analysis.tma_facts import TILE_LOADS, descriptor_fact, taken_in_place, tile_ring
 from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.ir.operations import Location, Module, Operation, Value
 from tt2gl.ir.types import MemDescType, TensorType, Type
@@ -42,6 +42,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     descriptors: dict[CallChain, DescriptorFact] = {}
     inferred: dict[CallChain, bool] = {}
     stores: dict[CallChain, DialectAttr] = {}
+    turned: dict[CallChain, DialectAttr] = {}
     loads: dict[CallChain, set[int | None]] = {}
     filled: Counter[CallChain] = Counter()
     in_place = taken_in_place(module, made)
@@ -64,19 +65,21 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
             rings.setdefault(chain, ring)
         elif chip and operation.name.rpartition(".")[2] in _LOADS:
             loads.setdefault(_chain(operation.location, author_file), set()).add(loops.get(id(operation)))
-        elif operation.name == TMA_LOAD and (ring := tma_ring(operation, made, in_place)) is not None:
+        elif operation.name in TILE_LOADS and (ring := tile_ring(operation, made, in_place)) is not None:
             rings.setdefault(_chain(operation.location, author_file), ring)
         elif (descriptor := descriptor_fact(operation)) is not None:
             descriptors.setdefault(_chain(operation.location, author_file), descriptor)
         elif (stored := stored_layout(operation)) is not None:
             stores.setdefault(_chain(operation.location, author_file), stored)
+        elif from_loads := list(turned_loads(operation, made)):
+            turned |= {_chain(each.location, author_file): layout for each, layout in from_loads}
         elif operation.name in _RESHAPES and (encoding := _layout(operation.results[0].type)) is not None:
             chain = _chain(operation.location, author_file)
             inferred[chain] = encoding.name == "ttg.linear" and inferred.get(chain, True)
     rings = {chain: _without_spare(ring, filled[chain]) for chain, ring in rings.items()}
     # A load that stands before its loop, too, is done there for the first iterations.
     early = frozenset(chain for chain, places in loads.items() if len(places) > 1 and chain not in rings)
-    return Lowered(dots, rings, descriptors, inferred=inferred, prefetched=early, stores=stores)
+    return Lowered(dots, rings, descriptors, inferred=inferred, prefetched=early, stores=stores, turned=turned)
 
 
 def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:

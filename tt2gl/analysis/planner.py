@@ -142,6 +142,7 @@ class Planner:
                 reads=labelled("read"),
                 targets=labelled("target"),
                 arguments=self.passing.arguments(key, self.spelling.spelled, inside_of),
+                mover=next((scene.facts.mover for analysis in self.analyses for scene in analysis.scenes), ""),
             )
 
         copies = {s: tuple(edits(s, version) for version in each) for s, each in function.copied().items()}

@@ -152,8 +152,9 @@ class Propagation(Anchors):
             case "load" if node.tile:
                 ring = self.cores.rings.get(node.chain)
                 name, in_memory = (ring.name, ring.in_memory) if ring is not None else ("", False)
+                at_once, direct = self.cores.ends_at_once(ring), ring.direct if ring is not None else ""
                 want = RingWant(
-                    name, IN_RING, f"{node.tile}.dtype", in_memory, True, ends_at_once=self.cores.ends_at_once(ring)
+                    name, IN_RING, f"{node.tile}.dtype", in_memory, True, direct=direct, ends_at_once=at_once
                 )
                 self.decisions.tiles[spot] = node.kind
                 self.decisions.staged[spot] = term, want

@@ -94,6 +94,9 @@ class TensorCores:
             # There Triton runs the first of several products an iteration ahead, which may take one buffer more.
             further = min(deep[index] - options[index] for index in deep)
             deep = options
+        elif all(deep[index] - options[index] == -1 for index in deep):
+            # Where waves of AMD copy, Triton counts the stage in which tiles are read from LDS.
+            further, deep = -1, options
         if deep == options:
             values = {launch.options.num_stages for launch in launches}
             asked = len(values) > 1

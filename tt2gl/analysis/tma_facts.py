@@ -1,4 +1,4 @@
-"""What Triton's compiler makes of tensor descriptors on targets with TMA: their tiles in shared memory, and rings."""
+"""What Triton's compiler makes of tensor descriptors that TMA or TDM copies tiles of: how those lie, and rings."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from tt2gl.analysis.facts import DescriptorFact, RingFact
 from tt2gl.ir.operations import Module, Operation, Value
 from tt2gl.ir.types import DescriptorType, MemDescType
 
-TMA_LOAD = "ttng.async_tma_copy_global_to_local"
+TILE_LOADS = {"ttng.async_tma_copy_global_to_local": "", "amdg.async_tdm_copy_global_to_local": "tdm"}
+"""Operations that copy tiles to shared memory, with what `RingFact.direct` has of each."""
+
+# What makes descriptors in final TTGIR.
+_MAKES = ("ttng.reinterpret_tensor_descriptor", "tt.make_tensor_descriptor")
 _VIEWS = ("ttg.memdesc_index", "ttg.memdesc_trans", "ttg.memdesc_subslice", "ttg.memdesc_reshape")
 _PRODUCTS = ("ttng.warp_group_dot", "ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled")
 
 
 def descriptor_fact(operation: Operation) -> DescriptorFact | None:
     """The tile of a descriptor that an operation makes; None for another operation."""
-    if operation.name != "ttng.reinterpret_tensor_descriptor":
+    if operation.name not in _MAKES:
         return None
     kind = operation.results[0].type
     if not isinstance(kind, DescriptorType) or kind.block.encoding is None:
@@ -36,12 +40,13 @@ def root(value: Value, made: Mapping[int, Operation]) -> Value:
     return value
 
 
-def tma_ring(copy: Operation, made: Mapping[int, Operation], in_place: Iterable[int]) -> RingFact | None:
-    """The ring that a copy by TMA writes a slot of; None where it is no ring."""
+def tile_ring(copy: Operation, made: Mapping[int, Operation], in_place: Iterable[int]) -> RingFact | None:
+    """The ring that a copy of a tile writes a slot of; None where it is no ring."""
     slot = [value for value in copy.operands if isinstance(value.type, MemDescType)][-1]
     whole = root(slot, made)
     if not isinstance(whole.type, MemDescType) or not isinstance(slot.type, MemDescType):
         return None
     if len(whole.type.shape) == len(slot.type.shape):
         return None
-    return RingFact(whole.type.shape[0], slot.type.shape, slot.type.encoding, id(whole) in in_place)
+    taken, direct = id(whole) in in_place, TILE_LOADS[copy.name]
+    return RingFact(whole.type.shape[0], slot.type.shape, slot.type.encoding, taken, direct=direct)

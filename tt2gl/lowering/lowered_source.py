@@ -20,7 +20,7 @@ from tt2gl.lowering.precise_dots import precise_dots
 from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.lowering.steps import Lowered
 from tt2gl.source import SourceFile, read_source
-from tt2gl.targets import Target
+from tt2gl.targets import Target, mover
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def lowered_source(
     helpers: Collection[Place] = (),
     precisions: Collection[str] = (),
 ) -> LoweredSource:
-    """Lower block pointers, products that Triton makes otherwise, and without TMA descriptors made in kernels.
+    """Lower block pointers, products that Triton makes otherwise, and descriptors made in kernels that nothing copies.
 
     `helpers` of other files are brought into this one first. `precisions`: names for a precision of products that may
     be several.
@@ -109,7 +109,7 @@ def lowered_source(
         step = with_helpers(source, helpers, target.name, root)
         found.append((step, work))
         work = read_source(work.path, step.text)
-    lowerings = [lowered] if target.has_tma else [lowered, lowered_descriptors]
+    lowerings = [lowered] if mover(target) else [lowered, lowered_descriptors]
     if target.backend == "cuda":
         lowerings += [turned_dots, partial(precise_dots, named=precisions)]
     lowerings.append(later_sums)

@@ -67,7 +67,10 @@ class Consumer:
         if younger.known != 0:
             further = "iteration" if younger.known == 1 else f"{younger.source} iterations"
             note = f"at most the copies of the next {further} are under way: this one's tiles are there"
-        made: Lines = [statement(f"async_copy.wait_group({younger.source})", note)]
+        made: Lines = [statement(f"async_copy.wait_group({younger.source})", note)] if plan.copied else []
+        if plan.moved:
+            many = f"{plan.moved} * {younger.factor}" if plan.moved > 1 and younger.known != 0 else younger.source
+            made.append(statement(f"tdm.async_wait({many})", *([] if made else [note])))
         if any(ring.in_memory and not ring.tile for ring in plan.rings):
             made.append(statement("fence_async_shared()"))
         return made
@@ -78,8 +81,9 @@ class Consumer:
     def _line(self, line: cst.BaseStatement, members: Sequence[Member], first: ast.stmt, indent: int) -> Lines:
         kept = self.plan.parts.kept
         if isinstance(line, cst.SimpleStatementLine):
-            left = [edited(small, self.replaced) for each, small in members if each in kept]
-            if len(left) == len(members) and not calls_in(line, RING_MARK):
+            stays = [small for each, small in members if each in kept]
+            left = [edited(small, self.replaced) for small in stays]
+            if len(left) == len(members) and all(map(_same, stays, left)):
                 return [line]
             if not left:
                 return []
@@ -102,3 +106,7 @@ class Consumer:
         if body and calls_in(line, RING_MARK) and [code(each) for each in body] == [code(each) for each in other]:
             return [under(body[0], [*line.leading_lines, *leading(body[0])]), *body[1:]]
         return branched(line, body, other)
+
+
+def _same(before: cst.CSTNode, after: cst.CSTNode) -> bool:
+    return code(before) == code(after)

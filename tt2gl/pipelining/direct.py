@@ -22,8 +22,15 @@ from tt2gl.pipelining.texts import conjunction
 from tt2gl.pipelining.trees import Replaced, code
 from tt2gl.syntax import is_name
 
-DIRECT_COPIES = {"gfx950": "async_copy.global_load_to_shared", "gfx1250": "async_copy.global_to_shared"}
-"""What copies tiles to LDS without registers, by chip; of `async_copy` of the chip's module of Gluon."""
+TDM_LOAD = "tdm.async_load"
+"""What AMD's data mover copies a tile by."""
+
+DIRECT_COPIES = {
+    "gfx950": "async_copy.global_load_to_shared",
+    "gfx1250": "async_copy.global_to_shared",
+    "tdm": TDM_LOAD,
+}
+"""What copies tiles to LDS without registers, by chip (of its module's `async_copy`), or the data mover."""
 
 _BY_OFFSETS = {"async_copy.global_load_to_shared": "async_copy.buffer_load_to_shared"}
 """What copies by a scalar pointer and offsets, by what does by pointers, where there is such."""
@@ -57,22 +64,37 @@ def direct_copy(target: str, load: Load, exists: str) -> list[str]:
     return [*arguments, *(f"{option}={value}" for option, value in load.options if option == _PASSED_ON)]
 
 
+def _marker(slot: cst.BaseExpression) -> cst.BaseExpression:
+    """What is called for the slot that a view is of."""
+    while isinstance(slot, cst.Call) and isinstance(slot.func, cst.Attribute) and slot.func.attr.value == "permute":
+        slot = slot.func.value
+    return slot.func if isinstance(slot, cst.Call) else slot
+
+
 class Read(Replaced):
     """Markers replaced by slots; those that waves have filled directly are read by a relaxed load."""
 
     def __init__(self, prefix: str, slots: Mapping[str, str], direct: Collection[str]) -> None:
         super().__init__(prefix, slots)
-        self._direct = tuple(f"{prefix}{name}" for name in direct)
+        self._direct = {f"{prefix}{name}" for name in direct}
+        self._slots: set[str] = set()
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        """Note which variables are slots that waves have filled."""
+        name = node.targets[0].target
+        if isinstance(name, cst.Name):
+            is_slot = isinstance(node.value, cst.Call) and is_name(node.value.func, *self._direct)
+            (self._slots.add if is_slot else self._slots.discard)(name.value)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         """Replace a marker, or the load of one."""
         match original_node:
-            case cst.Call(cst.Attribute(cst.Call(marker), cst.Name("load")), [cst.Arg()]) if is_name(
-                marker, *self._direct
+            case cst.Call(cst.Attribute(slot, cst.Name("load")), [cst.Arg()]) if is_name(
+                _marker(slot), *self._direct, *self._slots
             ):
                 pass
             case _:
                 return super().leave_Call(original_node, updated_node)
         assert isinstance(updated_node.func, cst.Attribute)
-        slot, layout = code(updated_node.func.value), code(updated_node.args[0].value)
-        return cst.parse_expression(f"load_shared_relaxed({slot}, {layout})")
+        memory, layout = code(updated_node.func.value), code(updated_node.args[0].value)
+        return cst.parse_expression(f"load_shared_relaxed({memory}, {layout})")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.pipelining.counting import Count
+from tt2gl.pipelining.direct import TDM_LOAD
 from tt2gl.pipelining.lookups import Lookups
 from tt2gl.pipelining.rings import Amount, LoopRings
 from tt2gl.pipelining.slices import Slice
@@ -25,6 +26,7 @@ class LoopPlan:
     where tiles are. `outside`: rings are made before a loop around this one, and used in each of its turns. `coming`:
     the names of tiles in registers on their way to rings. `drain`: where the iterations that load nothing begin, a loop
     of their own; without a name, loads are masked there. `conditions`: the tests that there is a ring under.
+    `descriptors`: what rings of tiles are loaded through.
     """
 
     spec: LoopRings
@@ -47,11 +49,17 @@ class LoopPlan:
     coming: Mapping[str, str] = field(default_factory=dict)
     drain: str = ""
     conditions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    descriptors: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def copied(self) -> bool:
         """Whether threads copy some tiles, in groups of copies."""
         return any(not ring.tile and not ring.registers for ring in self.rings)
+
+    @property
+    def moved(self) -> int:
+        """How many tiles AMD's data mover copies in every iteration."""
+        return sum(ring.direct == TDM_LOAD and not self.conditions.get(ring.name) for ring in self.rings)
 
     @property
     def early(self) -> bool:

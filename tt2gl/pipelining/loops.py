@@ -20,7 +20,7 @@ from tt2gl.pipelining.slots import slots_of
 from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.surroundings import Surroundings, home_of
 from tt2gl.pipelining.texts import operand, whole
-from tt2gl.pipelining.tma import barriers
+from tt2gl.pipelining.tma import barriers, descriptors
 from tt2gl.pipelining.trees import code
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
@@ -155,7 +155,7 @@ class FunctionWriter:
         drain = ""
         # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
         # a copy by offsets a mask is nothing.
-        plain = [marker for marker in markers if not is_masked(marker) and not self._is_copied_by_offsets(marker)]
+        plain = [marker for marker in markers if self._is_plain(marker)]
         if comes_early(rings) and count.forwards and plain:
             drain = self.fresh("drain")
             bindings.append((drain, count.last(self.spec.ahead)))
@@ -174,18 +174,20 @@ class FunctionWriter:
             tuple(bindings),
             slots_of(self.spec, rings, [each.depth for each in arrivals], self.fresh),
             arrivals,
-            self.fresh("each") if any(ring.tile for ring in rings) else "",
+            self.fresh("each") if arrivals else "",
             lookups_of(loop, parts, wanted, renamed, self.fresh),
             coming={ring.name: self.fresh(f"{ring.name}_next") for ring in rings if ring.registers},
             drain=drain,
             conditions=conditions(loop, lambda test: is_static(test, *self._known) and not reads(test) & assigned),
+            descriptors=descriptors(self.spec, loop.body),
         )
 
-    def _is_copied_by_offsets(self, marker: ast.Call) -> bool:
-        """Whether a load is a copy to LDS by a scalar pointer and offsets."""
+    def _is_plain(self, marker: ast.Call) -> bool:
+        """Whether a load has no mask, and is not a copy to LDS by a scalar pointer and offsets."""
         assert isinstance(marker.func, ast.Name)
         ring = self.spec.ring(marker.func.id.removeprefix(RING_MARK))
-        return bool(ring.direct) and any(each.arg == "offsets" for each in marker.keywords)
+        by_offsets = bool(ring.direct) and any(each.arg == "offsets" for each in marker.keywords)
+        return ring.tile or not (is_masked(marker) or by_offsets)
 
     def _stages(self, count: Count, live_after: Names, as_tensor: bool) -> tuple[str, str]:
         """What the prologue counts with, and its name for the loop's variable: the variable itself where it may.

@@ -20,7 +20,7 @@ from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.registers import as_load, stored
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.texts import call, conjunction
-from tt2gl.pipelining.tma import Barriers, of_ring, offsets_of
+from tt2gl.pipelining.tma import Barriers, moved, of_ring, offsets_of
 from tt2gl.pipelining.trees import (
     Renamed,
     Uncommented,
@@ -138,8 +138,9 @@ class Producer:
             if (arrivals := of_ring(plan.barriers, ring)) is not None:
                 made += self._arrivals(arrivals, ring, renamed, copied, indent)
                 continue
-            load = Load.of(renamed if self.place == "steady" else edited(renamed, Uncommented()))
-            told = " ".join(f"{load.pointers}, {load.mask}".split())
+            bare_marker = renamed if self.place == "steady" else edited(renamed, Uncommented())
+            load = Load.of(bare_marker)
+            told = offsets_of(bare_marker) if ring.tile else " ".join(f"{load.pointers}, {load.mask}".split())
             if name in copied:
                 if copied[name] != told:
                     raise NotPipelinedError(f"ring {name} is loaded from two places in one iteration")
@@ -150,6 +151,10 @@ class Producer:
                 made.append(self._loaded(ring, marker, slot))
                 continue
             target = f"{plan.buffers[name]}.index({slot})"
+            if ring.tile:
+                given = moved(load.pointers, told, target, self.exists)
+                made.append(cst.parse_statement(call(ring.direct, given, indent)))
+                continue
             if ring.direct:
                 copy, arguments = direct_call(ring.direct, load), direct_copy(target, load, self.exists)
             else:

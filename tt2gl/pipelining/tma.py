@@ -94,14 +94,12 @@ def barriers(
 ) -> tuple[Barriers, ...]:
     """The mbarriers of a loop's tiles, in the order in which the `kept` statements of its body read them."""
     groups: list[dict[str, str]] = []
-    known: dict[str, str] = {}
+    known: set[str] = set()
     apart = True
     for each in body:
-        found = _descriptors(spec, each)
-        if any(known.get(name, said) != said for name, said in found.items()):
-            raise NotPipelinedError("a ring of tiles is loaded through two descriptors")
+        found = {name: said for name, said in descriptors(spec, [each]).items() if not spec.ring(name).direct}
         new = {name: said for name, said in found.items() if name not in known}
-        known |= found
+        known |= found.keys()
         for name, said in new.items():
             if apart or _depth(spec, name) != _depth(spec, next(iter(groups[-1]))):
                 groups.append({})
@@ -121,10 +119,10 @@ def _depth(spec: LoopRings, name: str) -> Amount:
     return spec.depth(spec.ring(name))
 
 
-def _descriptors(spec: LoopRings, body: ast.stmt) -> dict[str, str]:
-    """The rings of tiles that a statement reads, and the descriptor of each. Raises NotPipelinedError."""
+def descriptors(spec: LoopRings, body: Sequence[ast.stmt]) -> dict[str, str]:
+    """The rings of tiles that statements read, and the descriptor of each. Raises NotPipelinedError."""
     found: dict[str, str] = {}
-    for node in ast.walk(body):
+    for node in (node for each in body for node in ast.walk(each)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(RING_MARK)):
             continue
         name = node.func.id.removeprefix(RING_MARK)
@@ -141,6 +139,11 @@ def offsets_of(marker: cst.Call) -> str:
     named = {each.keyword.value: each.value for each in marker.args if each.keyword is not None}
     offsets = named["offsets"] if "offsets" in named else marker.args[1].value
     return cst.Module([]).code_for_node(offsets)
+
+
+def moved(descriptor: str, offsets: str, target: str, exists: str) -> list[str]:
+    """The arguments of a copy by AMD's data mover; without `exists` there surely is such an iteration."""
+    return [descriptor, offsets, target, *([f"pred={exists}"] if exists else [])]
 
 
 def of_ring(found: Sequence[Barriers], ring: Ring) -> Barriers | None:

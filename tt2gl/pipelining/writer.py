@@ -18,7 +18,7 @@ from tt2gl.pipelining.producer import Producer
 from tt2gl.pipelining.registers import stores
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.texts import operand
-from tt2gl.pipelining.tma import allocation, of_ring
+from tt2gl.pipelining.tma import allocation
 from tt2gl.pipelining.trees import alone, bare, code, comment, comments, indented, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Compound, Lines
 from tt2gl.pipelining.wgmma import runs_on
@@ -137,8 +137,8 @@ class LoopWriter:
         for ring in self.plan.rings:
             shape = ", ".join([spec.depth(ring).source, *ring.dims])
             source = f"gl.allocate_shared_memory({ring.dtype}, [{shape}], {ring.layout})"
-            if (arrivals := of_ring(self.plan.barriers, ring)) is not None:
-                source = allocation(arrivals.descriptors[ring.name], arrivals.depth)
+            if ring.tile:
+                source = allocation(self.plan.descriptors[ring.name], spec.depth(ring))
             line = statement(f"{self.plan.buffers[ring.name]} = {source}")
             made.append(guarded(line, self.plan.conditions.get(ring.name, ())))
         made = joined(made)

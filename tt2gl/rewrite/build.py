@@ -14,7 +14,7 @@ ADDED = (
     "_first_max", "_first_min", "_any_max", "_any_min", "flipped", "halvings",
     "along", "is_second", "exchanged", "merged", "sorted_rows", "top_of_rows",
     "mma_v2", "warpgroup_mma", "fence_async_shared",
-    "mbarrier", "tma", "tma_load", "tma_store", "load_tile", "store_tile", "with_tile_layouts", "fits_buffers",
+    "mbarrier", "tdm", "tma", "tma_load", "tma_store", "load_tile", "store_tile", "with_tile_layouts", "fits_buffers",
     "upcast", "turned",
     "mma_v2_layout", "batched_mma_v2_layout", "wgmma_layout", "chained_wgmma_layout", "fma_layout", "swizzled_layout",
     "TensorMemoryLayout", "tensor_memory_layout", "loaded_layout", "loaded_for_rows_layout",

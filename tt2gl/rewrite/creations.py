@@ -14,14 +14,27 @@ from tt2gl.rewrite.build import expression
 from tt2gl.syntax import is_name
 
 
-def with_layout(call: cst.BaseExpression, layout: str) -> cst.BaseExpression:
-    """The creating call with its layout.
+def with_layout(call: cst.BaseExpression, layout: str, mover: str = "tma") -> cst.BaseExpression:
+    """The creating call with its layout; `mover`: what copies tiles through descriptors.
 
-    A descriptor's may be Triton's function under a name that the file imports: what is told a layout is Gluon's.
+    A descriptor's may be Triton's function under a name that the file imports: what is told a layout is Gluon's. AMD's
+    data mover has zeros outside, and is not told so.
     """
     if isinstance(call, cst.Call) and is_name(call.func, "make_tensor_descriptor"):
-        call = call.with_changes(func=expression("tma.make_tensor_descriptor"))
+        call = call.with_changes(func=expression(f"{mover}.make_tensor_descriptor"))
+    if isinstance(call, cst.Call) and is_name(call.func, "tdm.make_tensor_descriptor"):
+        call = without_keyword(call, "padding_option")
     return with_keywords(call, [("layout", layout)])
+
+
+def without_keyword(call: cst.Call, keyword: str) -> cst.Call:
+    """A call without one of its keyword arguments."""
+    kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != keyword]
+    if kept and len(kept) < len(call.args):
+        kept[-1] = kept[-1].with_changes(
+            comma=call.args[-1].comma, whitespace_after_arg=call.args[-1].whitespace_after_arg
+        )
+    return call.with_changes(args=kept)
 
 
 def with_keywords(call: cst.BaseExpression, keywords: Iterable[tuple[str, str]]) -> cst.BaseExpression:

@@ -88,7 +88,7 @@ class Expressions(cst.CSTTransformer):
             if name is not None:
                 node = cst.Name(name, lpar=original.lpar, rpar=original.rpar)
         if isinstance(original, (cst.Name, cst.Attribute)):
-            node = rewrite_name(node, set(self.qualify(original)))
+            node = rewrite_name(node, set(self.qualify(original)), edits.mover)
         if isinstance(original, cst.Call):
             if at in edits.arguments:
                 node = with_keywords(node, edits.arguments[at])
@@ -99,7 +99,7 @@ class Expressions(cst.CSTTransformer):
             if at in edits.replaced:
                 node = cst.Name(edits.replaced[at])
             elif at in edits.creations:
-                node = with_layout(node, edits.creations[at])
+                node = with_layout(node, edits.creations[at], edits.mover)
         node = self._in_memory(original, self._buffered(original, node, at), at)
         if at in edits.converts:
             node = converted(node, edits.converts[at])

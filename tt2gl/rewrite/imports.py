@@ -37,6 +37,7 @@ _NVIDIA = "triton.experimental.gluon.language.nvidia"
 _AMD = "triton.experimental.gluon.language.amd"
 INSTRUCTIONS = {
     f"{_AMD}.cdna4.async_copy": ("load_shared_relaxed",),
+    f"{_AMD}.gfx1250": ("tdm",),
     f"{_NVIDIA}.ampere": ("async_copy", "mma_v2"),
     f"{_NVIDIA}.blackwell": (
         "TensorMemoryLayout",
@@ -101,7 +102,8 @@ def _instructions(code: str) -> Mapping[str, tuple[str, ...]]:
     for copy, module in ASYNC_COPIES.items():
         if f"{copy}(" in code:
             ampere = tuple(name for name in INSTRUCTIONS[f"{_NVIDIA}.ampere"] if name != "async_copy")
-            return {**INSTRUCTIONS, f"{_NVIDIA}.ampere": ampere, module: ("async_copy",)}
+            beside = ("async_copy", *INSTRUCTIONS.get(module, ()))
+            return {**INSTRUCTIONS, f"{_NVIDIA}.ampere": ampere, module: beside}
     return INSTRUCTIONS
 
 

@@ -109,8 +109,8 @@ GLUON = frozenset(
 
 _MODULE = "triton.language."
 
-MOVED = {f"{_MODULE}{name}": f"tma.{name}" for name in ("make_tensor_descriptor", "tensor_descriptor")}
-"""Names that Gluon has in another module."""
+MOVED = {f"{_MODULE}{name}": name for name in ("make_tensor_descriptor", "tensor_descriptor")}
+"""Names that Gluon has in the module of what copies tiles."""
 
 
 def gluon_name(qualified: str) -> str | None:
@@ -119,9 +119,9 @@ def gluon_name(qualified: str) -> str | None:
     return short if qualified.startswith(_MODULE) and short in GLUON else None
 
 
-def rewrite_name(updated: cst.BaseExpression, qualified: set[str]) -> cst.BaseExpression:
-    """`updated` under Gluon's module, where all that it can mean is there."""
-    names = {MOVED.get(name) or gluon_name(name) for name in qualified}
+def rewrite_name(updated: cst.BaseExpression, qualified: set[str], mover: str = "tma") -> cst.BaseExpression:
+    """`updated` under Gluon's module, where all that it can mean is there; `mover`: the one for descriptors."""
+    names = {f"{mover}.{MOVED[name]}" if name in MOVED else gluon_name(name) for name in qualified}
     if len(names) != 1 or (name := names.pop()) is None:
         return updated
     lpar, rpar = getattr(updated, "lpar", ()), getattr(updated, "rpar", ())

@@ -1,4 +1,4 @@
-"""Rule `tiles`: a load or store through a tensor descriptor becomes a copy by TMA, through shared memory.
+"""Rule `tiles`: a load or store through a tensor descriptor becomes a copy by TMA or TDM, through shared memory.
 
 q = q_desc.load([start_m, 0])                           # before
 o_desc.store([start_m, 0], acc)
@@ -17,7 +17,7 @@ import libcst as cst
 from tt2gl.plan import HOST_TILES
 from tt2gl.rewrite.build import expression
 
-LOAD_TILE_SOURCE = '''@gluon.jit
+_TMA_LOAD_SOURCE = '''@gluon.jit
 def load_tile(desc, offsets):
     """Shared memory with a tile that TMA has put there."""
     tile = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout)
@@ -30,7 +30,19 @@ def load_tile(desc, offsets):
     return tile
 '''
 
-STORE_TILE_SOURCE = '''@gluon.jit
+_TDM_LOAD_SOURCE = '''@gluon.jit
+def load_tile(desc, offsets):
+    """LDS with a tile that the data mover has put there."""
+    tile = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout)
+    tdm.async_load(desc, offsets, tile)
+    tdm.async_wait(0)
+    return tile
+'''
+
+LOAD_TILE_SOURCES = {"tma": _TMA_LOAD_SOURCE, "tdm": _TDM_LOAD_SOURCE, "": ""}
+"""`load_tile`, by what copies tiles."""
+
+_TMA_STORE_SOURCE = '''@gluon.jit
 def store_tile(desc, offsets, value):
     """Store a tile by TMA, through shared memory."""
     tile = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout, value.to(desc.dtype))
@@ -38,6 +50,17 @@ def store_tile(desc, offsets, value):
     tma_store(desc, offsets, tile)
     tma.store_wait(0)
 '''
+
+_TDM_STORE_SOURCE = '''@gluon.jit
+def store_tile(desc, offsets, value):
+    """Store a tile by the data mover, through LDS."""
+    tile = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout, value.to(desc.dtype))
+    tdm.async_store(desc, offsets, tile)
+    tdm.async_wait(0)
+'''
+
+STORE_TILE_SOURCES = {"tma": _TMA_STORE_SOURCE, "tdm": _TDM_STORE_SOURCE, "": ""}
+"""`store_tile`, by what copies tiles."""
 
 
 HOST_TILES_SOURCE = f'''def {HOST_TILES}(kernel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Literal
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.isolate import map_isolated, preload
@@ -10,7 +11,11 @@ from tt2gl.targets import gfx942, gfx950, gfx1100, gfx1201, gfx1250, sm80, sm90,
 from tt2gl.targets.base import Target
 from tt2gl.targets.gpu import present_architecture
 
-__all__ = ["TARGETS", "Target", "default_target", "get_target", "probe", "supported"]
+__all__ = ["TARGETS", "Mover", "Target", "default_target", "get_target", "mover", "probe", "supported"]
+
+Mover = Literal["", "tma", "tdm"]
+"""What copies tiles through tensor descriptors, as Gluon's module is called; empty where they become pointers."""
+
 
 TARGETS: dict[str, Target] = {
     module.TARGET.name: module.TARGET
@@ -57,6 +62,22 @@ def default_target() -> Target:
     present = present_architecture()
     name = _STAND_INS.get(present or "", present or "")
     return TARGETS.get(name, sm90.TARGET)
+
+
+@functools.cache
+def mover(target: Target) -> Mover:
+    """What the installed Triton has copy tiles through tensor descriptors.
+
+    It uses AMD's data mover well since it lays tiles out in LDS itself: before, it made pointers of descriptors (3.6),
+    or failed to pipeline loops that load through them (3.7).
+    """
+    if target.has_tma:
+        return "tma"
+    if not target.has_tdm:
+        return ""
+    from triton._C.libtriton import amd
+
+    return "tdm" if hasattr(amd.passes.ttgpuir, "add_optimize_descriptor_encoding") else ""
 
 
 def supported(target: Target) -> bool:

@@ -26,7 +26,7 @@ class Target:
     shared memory (LDS) a kernel can ask for at launch, and `shared_memory_banks` the banks of 4 bytes it is made of.
     `device` stands for its GPUs where there is none to be asked.
     `buffers`: the module of Gluon that has its buffer operations, empty where it has none; `buffer_atomics`: Triton
-    uses the atomic ones too.
+    uses the atomic ones too. `has_tdm`: a data mover copies tiles through tensor descriptors, by Gluon's `tdm`.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Target:
     shared_memory_banks: int = 32
     buffers: str = ""
     buffer_atomics: bool = False
+    has_tdm: bool = False
 
     @property
     def has_tma(self) -> bool:

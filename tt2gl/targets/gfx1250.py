@@ -14,4 +14,5 @@ TARGET = Target(
     device=Device("AMD gfx1250", multiprocessors=256, memory_gib=288),
     shared_memory_banks=64,
     buffers="gl.amd.gfx1250",
+    has_tdm=True,
 )
