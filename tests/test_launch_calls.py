@@ -33,25 +33,27 @@ def test_what_is_no_launch(launch: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "launch",
+    ("before", "launch"),
     [
-        "entry[(1,)](x)",
-        "entry[lambda meta: (1,)](x, num_warps=4)",
-        "k = entry; k[(1,)](x)",
-        "entry.run(x, grid=(1,), warmup=False)",
-        "entry.warmup(x, grid=(1,))",
-        "self.entry[(1,)](x)",
+        ("", "entry[(1,)](x)"),
+        ("", "entry[lambda meta: (1,)](x, num_warps=4)"),
+        ("k = entry; ", "k[(1,)](x)"),
+        ("", "entry.run(x, grid=(1,), warmup=False)"),
+        ("", "entry.warmup(x, grid=(1,))"),
+        ("", "self.entry[(1,)](x)"),
     ],
 )
-def test_launches(launch: str) -> None:
-    (call,) = launches(launch)
-    assert call.kernel == "entry"
-    assert call.grid is not None
-    assert len(call.positional) == 1
+def test_launches(before: str, launch: str) -> None:
+    (call,) = launches(before + launch)
+    assert call == LaunchCall("entry", 8, 4 + len(before))
 
 
-def test_a_launch_has_its_arguments() -> None:
-    (call,) = launches("entry[2, 3](x, *rest, num_warps=8)")
-    assert list(call.keywords) == ["num_warps"]
-    assert call.starred
-    assert call.line == 8
+def test_launches_come_in_the_order_of_the_text() -> None:
+    found = launches('x = "é", entry[2](entry[3](x)); entry[1,](x)')
+    assert [call.column for call in found] == sorted(call.column for call in found)
+    assert found[0].column == 4 + len('x = "é", '.encode())
+    assert len(found) == 3
+
+
+def test_a_later_alias_is_not_known_yet() -> None:
+    assert launches("k[1,](x); k = entry") == ()

@@ -16,6 +16,7 @@ import libcst as cst
 
 from tt2gl.host.triton_names import DecoratorKind, Dialect, decorator_kind
 from tt2gl.qualified_names import QualifiedNames, children
+from tt2gl.syntax import python_tree
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def jit_functions(path: Path, text: str, module: cst.Module, names: QualifiedNam
         return
     resolver = _resolver(module, names)
     # Python's own parser knows places at once, where LibCST writes the whole file to find one.
-    places = [*_places(ast.parse(text))]
+    places = [*_places(python_tree(text))]
     for (node, nested), (line, column) in zip(definitions, places, strict=True):
         kinds = [resolver.kind(decorator.decorator) for decorator in node.decorators]
         dialects = [dialect for kind, dialect in kinds if kind == "jit"]

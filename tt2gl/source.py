@@ -16,6 +16,7 @@ from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.jit_functions import JitFunction, jit_functions
 from tt2gl.launch_calls import LaunchCall, launch_calls
 from tt2gl.qualified_names import QualifiedNames
+from tt2gl.syntax import python_tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,8 @@ class SourceFile:
     @cached_property
     def launches(self) -> tuple[LaunchCall, ...]:
         """Every launch call of the file."""
-        return launch_calls(self.wrapper, (function.name for function in self.functions))
+        names = [function.name for function in self.functions]
+        return launch_calls(python_tree(self.text), names) if names else ()
 
     @cached_property
     def kernels(self) -> tuple[JitFunction, ...]:

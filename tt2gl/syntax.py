@@ -5,12 +5,23 @@ LibCST's own matchers answer them, too, but their import alone takes a quarter o
 
 from __future__ import annotations
 
+import ast
+import functools
 from collections.abc import Iterator
 from typing import TypeVar
 
 import libcst as cst
 
 _Node = TypeVar("_Node", bound=cst.CSTNode)
+
+
+@functools.lru_cache(maxsize=64)
+def python_tree(text: str) -> ast.Module:
+    """Python's own tree of a file's text: the same one for whoever asks again, so it is only read.
+
+    Raises SyntaxError, and what else Python's parser raises.
+    """
+    return ast.parse(text.removeprefix("\ufeff"))
 
 
 def is_name(node: cst.CSTNode | None, *names: str) -> bool:

@@ -20,6 +20,7 @@ from tt2gl.slicing.parts import split_lines
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.source import read_source
+from tt2gl.syntax import python_tree
 
 HEADER = "import triton\nimport triton.language as tl\n"
 
@@ -128,6 +129,20 @@ def test_line_endings_stay(write: Write, newline: str) -> None:
 def test_a_slice_can_be_pickled(write: Write) -> None:
     sliced = slice_kernel(read_source(write("a.py", HEADER + KERNEL.format(body="x"))), "kernel")
     assert pickle.loads(pickle.dumps(sliced)) == sliced
+
+
+def test_each_file_is_parsed_by_python_once(write: Write) -> None:
+    helper = "import triton\n@triton.jit\ndef helper(x):\n    return x\n"
+    write("other.py", helper)
+    text = f"from .other import helper\n{HEADER}{KERNEL.format(body='helper(x)')}"
+    path = write("kernel.py", f"{text}{KERNEL.format(body='helper(helper(x))').replace('kernel', 'second')}")
+    write("__init__.py", "")
+    python_tree.cache_clear()
+    source = read_source(path)
+    assert [kernel.name for kernel in source.kernels] == ["kernel", "second"]
+    for kernel in source.kernels:
+        assert len(slice_kernel(source, kernel.name).functions) == 2
+    assert python_tree.cache_info().misses == 2
 
 
 def test_an_unresolved_name_stays_unbound(write: Write, tmp_path: Path) -> None:

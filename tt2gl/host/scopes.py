@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from tt2gl.host import facts
+from tt2gl.syntax import python_tree
 
 Statement = ast.stmt
 
@@ -79,7 +80,7 @@ class Module:
     tree: ast.Module = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tree = ast.parse(self.text.removeprefix("\ufeff"))
+        self.tree = python_tree(self.text)
 
     @cached_property
     def scope(self) -> Scope:

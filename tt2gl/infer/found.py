@@ -63,12 +63,8 @@ def _config(config: Any, names: set[str]) -> Known | None:
 def calls(kernel: Kernel, source: SourceFile) -> Iterator[Known]:
     """What each launch call of the file says."""
     wanted = {(call.line, call.column) for call in source.launches if call.kernel == kernel.fn.name}
-    lines = kernel.module.text.split("\n")
     for node in ast.walk(kernel.module.tree):
-        if not isinstance(node, ast.Call):
-            continue
-        column = len(lines[node.lineno - 1].encode()[: node.col_offset].decode())
-        if (node.lineno, column) in wanted:
+        if isinstance(node, ast.Call) and (node.lineno, node.col_offset) in wanted:
             yield _launch_call(kernel, node, _scope_of(kernel.module, node))
 
 
