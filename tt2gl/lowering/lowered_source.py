@@ -12,6 +12,7 @@ from libcst.metadata import PositionProvider
 
 from tt2gl.diagnostics import Diagnostic
 from tt2gl.lowering.block_pointers import lowered
+from tt2gl.lowering.concatenations import concatenations
 from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
@@ -98,7 +99,7 @@ def lowered_source(
     helpers: Collection[Place] = (),
     precisions: Collection[str] = (),
 ) -> LoweredSource:
-    """Lower block pointers, products that Triton makes otherwise, and descriptors made in kernels that nothing copies.
+    """Lower block pointers, products that Triton makes otherwise, `tl.cat`, and descriptors that nothing copies.
 
     `helpers` of other files are brought into this one first. `precisions`: names for a precision of products that may
     be several.
@@ -112,7 +113,7 @@ def lowered_source(
     lowerings = [lowered] if mover(target) else [lowered, lowered_descriptors]
     if target.backend == "cuda":
         lowerings += [turned_dots, partial(precise_dots, named=precisions)]
-    lowerings.append(later_sums)
+    lowerings += [later_sums, concatenations]
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:
