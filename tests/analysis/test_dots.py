@@ -107,6 +107,18 @@ def test_two_tiles_of_one_name_in_one_turn_of_a_loop_have_rings_of_their_own(mad
     assert "z_2_buf = " in text
 
 
+@pytest.mark.parametrize(("kind", "rings"), [("*fp16", 1), ("*bf16", 2)])
+def test_tiles_of_one_name_in_two_loops_share_a_ring_where_their_elements_are_of_one_type(
+    port: Port, launch: MakeLaunch, kind: str, rings: int
+) -> None:
+    lines = ["s = tl.zeros([M, M], tl.float32)"]
+    for pointer in "bd":
+        lines += ["for j in range(0, 8):", f"    z = tl.load({pointer} + j * M * M + o)"]
+        lines += ["    s = tl.dot(x.to(z.dtype), z, s)"]
+    text = port(TILES.format("\n        ".join([*lines, "tl.store(c + o, s)"])), launch(f"{POINTERS[:-5]}{kind}", M=64))
+    assert len(set(re.findall(r"\bz\w*_buf(?= = )", text))) == rings
+
+
 CALLED = """
     @triton.jit
     def add(s, x, b, o, start, M: tl.constexpr, SHIFT: tl.constexpr):

@@ -12,7 +12,7 @@ from tests.lowering.conftest import HEADER
 from tt2gl.compiler import backend_for
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, TensorArg
-from tt2gl.lowering.precise_dots import PRECISIONS, precise_dots
+from tt2gl.lowering.precise_dots import OF_BACKENDS, PRECISIONS, precise_dots
 from tt2gl.lowering.steps import Lowered
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
@@ -22,9 +22,9 @@ from tt2gl.verify.options import SimulationOptions
 from tt2gl.verify.simulate import SimulationJob, simulate_many
 
 
-def lower(body: str, header: str = HEADER) -> Lowered:
+def lower(body: str, header: str = HEADER, backend: str = "cuda") -> Lowered:
     text = f"{header}def kernel(a, b, acc, P: tl.constexpr):\n{textwrap.indent(body, '    ')}"
-    done = precise_dots(read_source(Path("kernel.py"), text))
+    done = precise_dots(read_source(Path("kernel.py"), text), precisions=OF_BACKENDS[backend])
     ast.parse(done.text)
     return done
 
@@ -43,6 +43,12 @@ def test_what_stays(body: str) -> None:
     done = lower(body)
     assert done.functions == ()
     assert done.text.endswith(textwrap.indent(body, "    "))
+
+
+def test_a_precision_that_the_target_does_not_know_stays() -> None:
+    body = 'acc = tl.dot(a, b, acc, input_precision="tf32x3")\n'
+    assert lower(body, backend="hip").functions == ()
+    assert lower(body.replace("tf32", "bf16"), backend="hip").functions == ("kernel",)
 
 
 @pytest.mark.parametrize(
@@ -106,14 +112,20 @@ def product_kernel(a_ptr, b_ptr, c_ptr, PRECISION: tl.constexpr):
 """
 
 
-def test_a_kernel_of_which_some_launches_want_several_products_converts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "several", "one"), [("sm90", "tf32x3", "tf32"), ("gfx942", "bf16x3", "ieee")], ids=["sm90", "gfx942"]
+)
+def test_a_kernel_of_which_some_launches_want_several_products_converts(
+    target: str, several: str, one: str, tmp_path: Path
+) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(NAMED)
     types = {**dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp32"), "PRECISION": "constexpr"}
-    launches = [Launch(str(path), "product_kernel", types, {"PRECISION": known}) for known in ("tf32x3", "tf32")]
-    made = convert(path, target="sm90", launches=launches)
+    launches = [Launch(str(path), "product_kernel", types, {"PRECISION": known}) for known in (several, one)]
+    made = convert(path, target=target, launches=launches)
     assert [report.status for report in made.kernels] == ["converted"] * 2, made.kernels[0].diagnostics
     assert "product = dot_in_precision(" in made.text
+    assert ("dot_tf32x3" in made.text) == (target == "sm90")
 
 
 KERNEL = """

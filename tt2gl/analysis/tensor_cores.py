@@ -13,7 +13,7 @@ from tt2gl.analysis.dot_formulas import Extent, Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact
 from tt2gl.analysis.frames import Unsupported
 from tt2gl.analysis.graph import Graph, Node
-from tt2gl.analysis.memory import Classes, named_dims
+from tt2gl.analysis.memory import Classes, Scene, named_dims
 from tt2gl.analysis.naming import stem, unused
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.analysis.uses import DotUse, RingUse, either, fact_of, names_in, stages_of
@@ -60,7 +60,7 @@ class TensorCores:
     def _ring_name(self, node: Node, names: dict[int, str], index: int) -> str:
         """What a ring is called: as the variable its tile becomes, else as the pointer it is loaded from.
 
-        Loads of one variable and extent share a ring where one turn of a loop takes only one of them.
+        Loads of one variable, extent and type share a ring where one turn of a loop takes only one of them.
         """
         name = names.get(id(node)) or stem(node.function) or "tile"
         beside = {
@@ -71,6 +71,7 @@ class TensorCores:
             and (
                 use.node.site.statement == node.site.statement
                 or use.shapes.get(index, node.shape) != node.shape
+                or any(_element(scene, use.node) != _element(scene, node) for scene in self.scenes)
                 or (index in use.facts and use.node.loop is node.loop and not either(use.node, node))
             )
         }
@@ -309,6 +310,11 @@ class TensorCores:
         """The class of these layouts; called `label` where it is new. `pointer`: to elements of such a tile."""
         said = self.formulas.written(dims, shapes, layouts, pointer)
         return self.classes.named(dims, layouts, said.source, said.exact, label)
+
+
+def _element(scene: Scene, load: Node) -> str:
+    """The type of what a load's pointer points to, as a launch has it; empty where a helper has the pointer."""
+    return scene.launch.signature.get(load.pointer or "", "").removeprefix("*").removeprefix("k")
 
 
 def _turned(layout: DialectAttr) -> DialectAttr:

@@ -17,7 +17,7 @@ from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.later_sums import later_sums
-from tt2gl.lowering.precise_dots import precise_dots
+from tt2gl.lowering.precise_dots import OF_BACKENDS, precise_dots
 from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.lowering.steps import Lowered
 from tt2gl.source import SourceFile, read_source
@@ -112,8 +112,9 @@ def lowered_source(
         work = read_source(work.path, step.text)
     lowerings = [lowered] if mover(target) else [lowered, lowered_descriptors]
     if target.backend == "cuda":
-        lowerings += [turned_dots, partial(precise_dots, named=precisions)]
-    lowerings += [later_sums, concatenations]
+        lowerings.append(turned_dots)
+    several = partial(precise_dots, named=precisions, precisions=OF_BACKENDS[target.backend])
+    lowerings += [several, later_sums, concatenations]
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:

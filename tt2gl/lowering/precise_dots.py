@@ -31,6 +31,9 @@ from tt2gl.source import SourceFile
 PRECISIONS = ("tf32x3", "bf16x3", "bf16x6")
 """The precisions that are several products."""
 
+OF_BACKENDS = {"cuda": PRECISIONS, "hip": PRECISIONS[1:]}
+"""Those that a backend of Triton's knows."""
+
 DOT = re.compile(r"(^|\.)(language|tl)(\.core)?\.dot$")
 """What Triton's product is called, by a qualified name."""
 
@@ -46,17 +49,17 @@ _ORDERS = {
 }
 
 
-def precise_dots(source: SourceFile, named: Collection[str] = ()) -> Lowered:
+def precise_dots(source: SourceFile, named: Collection[str] = (), precisions: Sequence[str] = PRECISIONS) -> Lowered:
     """Write the products of every Triton function of a file that are several as calls of a function that makes them.
 
-    `named`: expressions that a precision of several products comes by.
+    `named`: expressions that a precision of several products comes by. `precisions`: those that the target knows.
     """
     names: dict[str, str] = {}
     free = Names.of(source.text)
-    spelled = [precision for precision in PRECISIONS if precision in source.text] or PRECISIONS
+    spelled = [precision for precision in precisions if precision in source.text] or precisions
 
     def edits(function: JitFunction, spans: Spans) -> Iterator[Edit]:
-        calls = _Calls(source, named)
+        calls = _Calls(source, named, precisions)
         jit = _jit(function, source.module)
         if jit is not None:
             function.node.body.visit(calls)
@@ -76,7 +79,7 @@ def precise_dots(source: SourceFile, named: Collection[str] = ()) -> Lowered:
             else:
                 yield _edit(call, names[precision], source.module, spans)
 
-    return each_function(source, (*PRECISIONS, *named), edits)
+    return each_function(source, (*precisions, *named), edits)
 
 
 def _choosing(name: str, functions: Mapping[str, str], language: str) -> str:
@@ -160,8 +163,8 @@ def _above(text: str, start: int, spans: Spans) -> str:
 class _Calls(cst.CSTVisitor):
     """The products that are several, with their precision and what stands for `tl`."""
 
-    def __init__(self, source: SourceFile, named: Collection[str]) -> None:
-        self.named = named
+    def __init__(self, source: SourceFile, named: Collection[str], precisions: Collection[str]) -> None:
+        self.named, self.precisions = named, precisions
         self.names = source.names
         self.module = source.module
         self.found: list[tuple[cst.Call, str, str]] = []
@@ -171,7 +174,7 @@ class _Calls(cst.CSTVisitor):
             return True
         said = _arguments(node.args).get("input_precision")
         precision = said.evaluated_value if isinstance(said, cst.SimpleString) else None
-        if isinstance(precision, str) and precision in PRECISIONS:
+        if isinstance(precision, str) and precision in self.precisions:
             self.found.append((node, precision, self.module.code_for_node(node.func.value)))
             return False
         if said is not None and self.module.code_for_node(said) in self.named:
