@@ -56,12 +56,12 @@ HOST_LAUNCH = replace(
 )
 
 
-def equal(path: Path, text: str, port: str, launch: Launch) -> None:
+def equal(path: Path, text: str, port: str, launch: Launch, target: str = "sm90") -> None:
     kernels = [
-        Participant(slice_kernel(read_source(path, each), "kernel", target="sm90", root=path.parent), launch)
+        Participant(slice_kernel(read_source(path, each), "kernel", target=target, root=path.parent), launch)
         for each in (text, port)
     ]
-    run = simulate_many([SimulationJob(kernels[0], kernels[1], "sm90")], SimulationOptions(seeds=1))[0]
+    run = simulate_many([SimulationJob(kernels[0], kernels[1], target)], SimulationOptions(seeds=1))[0]
     assert run.result is not None, run.trouble
     assert (run.result.equal, run.result.bitwise, run.result.findings) == (True, True, ())
 
@@ -95,6 +95,26 @@ def test_a_kernels_own_descriptors(tmp_path: Path) -> None:
     assert "load_tile(a, [i, 0]).load(" in made
     assert "store_tile(c, [i, j], " in made
     equal(path, OWN, made, LAUNCH)
+
+
+SCORES = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [N, B], [K, 1], [B, B])
+    c = tl.make_tensor_descriptor(c_ptr, [N, N], [N, 1], [B, B])
+    q = a.load([tl.program_id(0) * B, 0])
+    best = tl.zeros((B, B), tl.float32)
+    for k in range(0, N, B):
+        best = tl.maximum(tl.dot(q, a.load([k, 0]).T), best)
+    c.store([tl.program_id(0) * B, 0], best.to(tl.float16))
+"""
+
+
+def test_a_tile_from_before_the_loop_stays_in_memory_where_registers_are_multiplied(tmp_path: Path) -> None:
+    path, launch = tmp_path / "kernel.py", replace(LAUNCH, grid=(2,))
+    made, codes = converted(path, SCORES, launch, "sm120")
+    assert codes == []
+    assert "q = load_tile(a, [gl.program_id(0) * B, 0])\n" in made
+    assert "q.load(" in made[made.index("for k in range(0, N, B)") :]
+    equal(path, SCORES, made, launch, "sm120")
 
 
 def test_descriptors_from_the_host(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from tt2gl.plan import (
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_gluon
+from tt2gl.rewrite.reads import turned_first
 from tt2gl.source import read_source
 
 Rewritten = Callable[..., str]
@@ -64,7 +65,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
 }
 """The edits of each example that is a statement."""
 
-OTHERS = {"bounces", "guards", "hoists", "ranges", "signatures", "imports", "dispatches", "tiles", "tuples"}
+OTHERS = {"bounces", "guards", "hoists", "ranges", "reads", "signatures", "imports", "dispatches", "tiles", "tuples"}
 
 WITHOUT = {"build", "collisions", "dots", "expressions", "file", "masked", "scaled_dots"}
 """Modules that show no before and after, or several: what they do is not a rule's edit, or has a text between."""
@@ -103,6 +104,16 @@ def test_bounces() -> None:
     assert isinstance(function, cst.FunctionDef)
     made = cst.Module([settled(function)]).code
     assert made == "def kernel():\n" + textwrap.indent(f"x = gl.load(x_ptrs)\n{after}\n", "    ")
+
+
+def test_reads() -> None:
+    before, after = (
+        re.sub(r"\b([ab])_ring\(", r"_tt2gl__tt2gl_ring_\1(", text) + "\n" for text in examples("reads")[0]
+    )
+    function = cst.parse_statement("def kernel():\n" + textwrap.indent(before, "    "))
+    assert isinstance(function, cst.FunctionDef)
+    made = cst.Module([turned_first(function)]).code
+    assert made == "def kernel():\n" + textwrap.indent(after, "    ")
 
 
 def test_tuples(rewritten: Rewritten, position: Callable[..., Position]) -> None:

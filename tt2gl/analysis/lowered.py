@@ -157,9 +157,11 @@ def _reloaded(load: Operation, made: dict[int, Operation]) -> Attribute | None:
     """The shared layout that a value was put in once and is read from for a dot; None for other values."""
     if load.name != "ttg.local_load":
         return None
-    allocation = made.get(id(load.operands[0]))
-    held = allocation is not None and allocation.name == "ttg.local_alloc" and allocation.operands
-    return _layout(load.operands[0].type) if held else None
+    allocation, layout = made.get(id(load.operands[0])), _layout(load.operands[0].type)
+    if allocation is None or allocation.name != "ttg.local_alloc":
+        return None
+    # What a descriptor's tile is copied to is made without a value.
+    return layout if allocation.operands or layout is not None and layout.name == "ttg.nvmma_shared" else None
 
 
 def _operand(value: Value, registers: Attribute | None = None) -> DotOperandFact:

@@ -61,10 +61,17 @@ class Products:
         One from outside the loop is put there once, and loaded for each product. One of the loop in a blocked layout is
         converted: its conversion takes the registers through less memory (12% and 22% quicker on an H200).
         """
-        slot = None if in_ring(operand) else self.cores.reloaded(dot, place, operand, self.graph)
+        spot, web = Spot(operand.site, clone), operand.web.find() if operand.web is not None else None
+        if in_ring(operand):
+            # A descriptor's tile is in shared memory as it comes, and may stay there.
+            if web is None or web.made_outside(operand) is None or not self.cores.read_again(dot, place):
+                return False
+            self.flow.resolve(operand, IN_RING, clone)
+            self.decisions.loads[spot] = term
+            return True
+        slot = self.cores.reloaded(dot, place, operand, self.graph)
         if slot is None:
             return False
-        spot, web = Spot(operand.site, clone), operand.web.find() if operand.web is not None else None
         if web is not None and web.natural is not None and (made := web.made_outside(operand)) is not None:
             if not self._given(web, made, lambda value: self.cores.reloaded(dot, place, value, self.graph)):
                 self.decisions.convert_after(made, web.name, web.natural, slot)

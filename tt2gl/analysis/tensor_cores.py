@@ -281,6 +281,10 @@ class TensorCores:
         root = self._register(named_dims(value, self.scenes, shapes), shapes, layouts, f"{name}_shared")
         return Stored(Root(root), self._spelled(value, graph, shapes), in_place=False)
 
+    def read_again(self, node: Node, operand: int) -> bool:
+        """Whether Triton reads an operand from the memory that it was put in once for each product anew."""
+        return all(self._operand(fact, operand).reloaded is not None for fact in self.dots[node.chain].facts.values())
+
     def ring(self, node: Node, graph: Graph) -> Stored:
         """The shared layout of a ring's slots."""
         use = self.rings[node.chain]

@@ -21,7 +21,8 @@ converted in the product's call gets a line and a name of its own there, `x_lhs`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -92,7 +93,7 @@ class _Blocks(cst.CSTTransformer):
             return line
         found = _Conversions()
         line.visit(found)
-        names: dict[cst.CSTNode, str] = {}
+        names: dict[cst.CSTNode, cst.BaseExpression] = {}
         for side, variable, conversion in found.conversions:
             source = cst.Module([]).code_for_node(conversion)
             if source not in known:
@@ -102,12 +103,8 @@ class _Blocks(cst.CSTTransformer):
                 known[source] = self._unused(f"{variable}_{side}")
                 assigned = cst.Assign([cst.AssignTarget(cst.Name(known[source]))], conversion)
                 above.insert(place, cst.SimpleStatementLine([assigned]))
-            names[conversion] = known[source]
-        for converted, name in names.items():
-            replaced = line.deep_replace(converted, cst.Name(name))
-            assert isinstance(replaced, cst.SimpleStatementLine)
-            line = replaced
-        return line
+            names[conversion] = cst.Name(known[source])
+        return with_replaced(line, names) if names else line
 
     def _unused(self, name: str) -> str:
         number, chosen = 2, name
@@ -115,6 +112,24 @@ class _Blocks(cst.CSTTransformer):
             chosen, number = f"{name}_{number}", number + 1
         self.taken.add(chosen)
         return chosen
+
+
+class _Replaced(cst.CSTTransformer):
+    def __init__(self, made: Mapping[cst.CSTNode, cst.BaseExpression]) -> None:
+        super().__init__()
+        self.made = made
+
+    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
+        return self.made.get(original_node, updated_node)
+
+
+def with_replaced(
+    line: cst.SimpleStatementLine, made: Mapping[cst.CSTNode, cst.BaseExpression]
+) -> cst.SimpleStatementLine:
+    """A statement with other expressions for some; all at once, as what LibCST has edited is new throughout."""
+    changed = line.visit(_Replaced(made))
+    assert isinstance(changed, cst.SimpleStatementLine)
+    return changed
 
 
 class _Renamed(cst.CSTTransformer):
@@ -151,23 +166,35 @@ def _earliest(above: Sequence[cst.BaseStatement], source: str) -> int:
     place = bound[-1] + 1 if bound else len(above)
     while place < len(above) and _bounce(above[place]):
         place += 1
-    return place if any(_reads_tile(line) for line in above[place:]) else len(above)
+    return place if any(ring_read(line) for line in above[place:]) else len(above)
 
 
-def _reads_tile(line: cst.BaseStatement) -> bool:
-    """Whether a statement gives a tile of a ring a name in registers."""
+@dataclass(frozen=True)
+class RingRead:
+    """A statement that gives a tile of a ring a `name` in registers: `reading` is `tile.load(layout)`."""
+
+    name: str
+    reading: cst.Call
+    tile: cst.Call
+
+
+def ring_read(line: cst.BaseStatement) -> RingRead | None:
+    """What a statement reads of a ring into registers; None for other statements."""
     match line:
         case cst.SimpleStatementLine(
             body=[
                 cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
                     value=cst.Call(
-                        func=cst.Attribute(value=cst.Call(func=cst.Name(value=name)), attr=cst.Name(value="load"))
-                    )
+                        func=cst.Attribute(
+                            value=cst.Call(func=cst.Name(value=ring)) as tile, attr=cst.Name(value="load")
+                        )
+                    ) as reading,
                 )
             ]
-        ):
-            return name.startswith(f"{MARK}{RING_MARK}")
-    return False
+        ) if ring.startswith(f"{MARK}{RING_MARK}"):
+            return RingRead(name, reading, tile)
+    return None
 
 
 class _Conversions(cst.CSTVisitor):
@@ -177,7 +204,7 @@ class _Conversions(cst.CSTVisitor):
         self.conversions: list[tuple[str, str, cst.Call]] = []
 
     def visit_Call(self, node: cst.Call) -> None:
-        if not _is_product(node):
+        if not is_product(node):
             return
         for side, arg in zip(("lhs", "rhs"), node.args, strict=False):
             match arg.value:
@@ -190,7 +217,8 @@ class _Conversions(cst.CSTVisitor):
                     self.conversions.append((side, variable, conversion))
 
 
-def _is_product(node: cst.Call) -> bool:
+def is_product(node: cst.Call) -> bool:
+    """Whether a call is a product of operands in registers."""
     return isinstance(node.func, cst.Name) and node.func.value.removeprefix(MARK) == _PRODUCT
 
 
@@ -212,7 +240,7 @@ class _Uses(cst.CSTVisitor):
         self.mentions += node.value == self.name
 
     def visit_Call(self, node: cst.Call) -> None:
-        if _is_product(node):
+        if is_product(node):
             for arg in node.args:
                 match arg.value:
                     case cst.Call(func=cst.Attribute(value=cst.Name(value=self.name), attr=cst.Name(value="load"))):

@@ -19,6 +19,7 @@ from tt2gl.rewrite.expressions import FunctionBody
 from tt2gl.rewrite.guards import with_guard
 from tt2gl.rewrite.imports import IMPORTED, top_level_index, with_gluon
 from tt2gl.rewrite.names import aliases
+from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.signatures import with_flags, with_signature
 from tt2gl.rewrite.tiles import with_tile_layouts
 from tt2gl.source import SourceFile
@@ -153,7 +154,7 @@ class _FileEditor(cst.CSTTransformer):
     def _visited(self, function: JitFunction, plan: FunctionPlan) -> cst.FunctionDef:
         renamed = {self.names[line]: name for line, name in plan.calls.items()}
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
-        return settled(_function(made))
+        return turned_first(settled(_function(made)))
 
 
 def _is_jit(function: JitFunction) -> list[bool]:
