@@ -147,3 +147,10 @@ def test_rows_of_a_thread(shape: tuple[int, int], size: list[int]) -> None:
     assert coalesced_blocks(shape, (1, 0), 16, 4, 64).size_per_thread == tuple(size)
     made = helper("coalesced_blocks", coalesced_source(64), COALESCED_BLOCKS_SOURCE)(shape, (1, 0), 16, 4)
     assert made == coalesced_blocks(shape, (1, 0), 16, 4, 64)
+
+
+def test_rows_of_a_thread_whose_accesses_are_narrower_than_its_elements_would_have_them() -> None:
+    one_by_one = coalesced_blocks((32, 64), (1, 0), 128, 4, 64, column_bits=16)
+    assert one_by_one == Blocked((4, 1), (1, 64), (4, 1), (1, 0))
+    made = helper("coalesced_blocks", coalesced_source(64), COALESCED_BLOCKS_SOURCE)
+    assert made((32, 64), (1, 0), 128, 4, column_bits=16) == one_by_one

@@ -66,20 +66,27 @@ def coalesced(shape, order, bits, num_warps, lanes={lanes}):
 '''
 
 
-def coalesced_blocks(shape: Sequence[int], order: Sequence[int], bits: int, num_warps: int, lanes: int) -> Blocked:
-    """The layout of such an access of which a thread has several rows, to store them by columns, 8 bytes at a time."""
+def coalesced_blocks(
+    shape: Sequence[int], order: Sequence[int], bits: int, num_warps: int, lanes: int, column_bits: int = 0
+) -> Blocked:
+    """The layout of such an access of which a thread has several rows, to store them by columns, 8 bytes at a time.
+
+    `column_bits` are those of an element there, where accesses are narrower than elements of `bits` would have them.
+    """
     plain, slow = coalesced(shape, order, bits, num_warps, lanes), order[-1]
     size = list(plain.size_per_thread)
-    size[slow] = max(min(shape[slow] // (plain.threads_per_warp[slow] * plain.warps_per_cta[slow]), 64 // bits), 1)
+    rows = shape[slow] // (plain.threads_per_warp[slow] * plain.warps_per_cta[slow])
+    size[slow] = max(min(rows, 64 // (column_bits or bits)), 1)
     return Blocked(tuple(size), plain.threads_per_warp, plain.warps_per_cta, tuple(order))
 
 
 COALESCED_BLOCKS_SOURCE = '''@gluon.constexpr_function
-def coalesced_blocks(shape, order, bits, num_warps):
-    """As `coalesced`, with as many rows in a thread as make a column of 8 bytes."""
+def coalesced_blocks(shape, order, bits, num_warps, column_bits=0):
+    """As `coalesced`, with as many rows in a thread as make a column of 8 bytes, of elements of `column_bits`."""
     plain, slow = coalesced(shape, order, bits, num_warps), order[-1]
     size = list(plain.size_per_thread)
-    size[slow] = max(min(shape[slow] // (plain.threads_per_warp[slow] * plain.warps_per_cta[slow]), 64 // bits), 1)
+    rows = shape[slow] // (plain.threads_per_warp[slow] * plain.warps_per_cta[slow])
+    size[slow] = max(min(rows, 64 // (column_bits or bits)), 1)
     return gl.BlockedLayout(size, plain.threads_per_warp, plain.warps_per_cta, order)
 '''
 """`coalesced_blocks` as a Gluon helper, which calls `coalesced` (Triton's pass InThreadTranspose)."""

@@ -105,3 +105,28 @@ LOAD = '%l = "ttg.local_load"(%m) : (!ttg.memdesc<64x64xf16, #shared, #smem>) ->
 def test_an_operand_stays_in_memory_where_it_is_loaded_in_the_loop(place: str, other: str, kept: bool) -> None:
     (fact,) = lowered_facts(parse_module(HELD.replace(place, LOAD).replace(other, "")), str).dots.values()
     assert (fact.a.reloaded is not None) == kept
+
+
+TURNED = """
+#plain = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 16], warpsPerCTA = [4, 1], order = [1, 0]}>
+#blocks = #ttg.blocked<{sizePerThread = [4, 8], threadsPerWarp = [4, 16], warpsPerCTA = [4, 1], order = [1, 0]}>
+"builtin.module"() ({
+  "tt.func"() <{function_type = () -> (), sym_name = "k", sym_visibility = "public"}> ({
+    %p, %s = "x.make"() : () -> (tensor<64x128x!tt.ptr<i8>, #blocks>, tensor<64x128xf16, #blocks>)
+    %q = "x.make"() : () -> tensor<64x128x!tt.ptr<i8>, #plain>
+    %a = "tt.load"(%p) : (tensor<64x128x!tt.ptr<i8>, #blocks>) -> tensor<64x128xi8, #blocks> loc("k.py":5:3)
+    %b = "tt.load"(%q) : (tensor<64x128x!tt.ptr<i8>, #plain>) -> tensor<64x128xi8, #plain> loc("k.py":6:3)
+    %f = "arith.sitofp"(%a) : (tensor<64x128xi8, #blocks>) -> tensor<64x128xf16, #blocks>
+    %m = "arith.mulf"(%f, %s) : (tensor<64x128xf16, #blocks>, tensor<64x128xf16, #blocks>)
+        -> tensor<64x128xf16, #blocks>
+    %t = "amdg.in_thread_transpose"(%m) : (tensor<64x128xf16, #blocks>) -> tensor<64x128xf16, #plain>
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+
+
+def test_tiles_loaded_to_be_turned_within_threads_have_the_layout_of_that() -> None:
+    turned = lowered_facts(parse_module(TURNED), str).turned
+    assert [(chain[0][1], layout.get("sizePerThread")) for chain, layout in turned.items()] == [(5, (4, 8))]
+    assert not lowered_facts(parse_module(TURNED.replace("in_thread_transpose", "other")), str).turned

@@ -38,11 +38,12 @@ def tile_warps(shape, num_warps, instr):
 
 
 @gluon.constexpr_function
-def coalesced_blocks(shape, order, bits, num_warps):
-    """As `coalesced`, with as many rows in a thread as make a column of 8 bytes."""
+def coalesced_blocks(shape, order, bits, num_warps, column_bits=0):
+    """As `coalesced`, with as many rows in a thread as make a column of 8 bytes, of elements of `column_bits`."""
     plain, slow = coalesced(shape, order, bits, num_warps), order[-1]
     size = list(plain.size_per_thread)
-    size[slow] = max(min(shape[slow] // (plain.threads_per_warp[slow] * plain.warps_per_cta[slow]), 64 // bits), 1)
+    rows = shape[slow] // (plain.threads_per_warp[slow] * plain.warps_per_cta[slow])
+    size[slow] = max(min(rows, 64 // (column_bits or bits)), 1)
     return gl.BlockedLayout(size, plain.threads_per_warp, plain.warps_per_cta, order)
 
 

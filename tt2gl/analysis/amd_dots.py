@@ -6,13 +6,17 @@ may be multiplied as xf32, and 8-bit ones on CDNA4 by the instruction that else 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from tt2gl.analysis.facts import Instruction
 from tt2gl.ir.attributes import DialectAttr
-from tt2gl.ir.operations import Operation
+from tt2gl.ir.operations import Operation, Value
 from tt2gl.ir.types import TensorType
 
 _PRODUCTS = ("ttg.amd_mfma", "ttg.amd_wmma")
 _STORES = {"tt.store": 1, "amdg.buffer_store": 0, "amdgpu.buffer_store": 0}
+_LOADS = ("tt.load", "amdg.buffer_load", "amdgpu.buffer_load")
+_TURN = "in_thread_transpose"
 _TF32 = 0
 _UNSCALED = 3
 
@@ -41,3 +45,27 @@ def stored_layout(store: Operation) -> DialectAttr | None:
     encoding = kind.encoding if isinstance(kind, TensorType) else None
     known = isinstance(encoding, DialectAttr) and encoding.name in _PRODUCTS
     return encoding if known else None
+
+
+def turned_loads(operation: Operation, made: Mapping[int, Operation]) -> Iterator[tuple[Operation, DialectAttr]]:
+    """The loads of what is turned within threads, and their layout, which Triton chose for that; none elsewhere."""
+    if operation.name.rpartition(".")[2] != _TURN:
+        return
+    layout = _encoding(operation.operands[0])
+    waiting, seen = [operation.operands[0]], set[int]()
+    while waiting:
+        value = waiting.pop()
+        before = made.get(id(value))
+        if before is None or id(before) in seen or _encoding(value) != layout:
+            continue
+        seen.add(id(before))
+        if before.name in _LOADS:
+            assert layout is not None
+            yield before, layout
+        else:
+            waiting += before.operands
+
+
+def _encoding(value: Value) -> DialectAttr | None:
+    encoding = value.type.encoding if isinstance(value.type, TensorType) else None
+    return encoding if isinstance(encoding, DialectAttr) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -156,11 +156,12 @@ class Classes:
         A slot that is swizzled by pieces smaller than a thread's would take those one after the other, and threads side
         by side would copy pieces that are not (Triton's pass CoalesceAsyncCopy).
         """
+        turned = read_blocked(self.scenes[index].facts.lowered.turned.get(chain))
         loaded = Blocked(access.size_per_thread, access.threads_per_warp, access.warps_per_cta, access.order)
         ring = self.scenes[index].facts.lowered.rings.get(chain) if chain in self.staged else None
         copied = read_blocked(ring.copied) if ring is not None else None
         if copied is None or copied.order != loaded.order:
-            return loaded
+            return turned if turned is not None and turned.order == loaded.order else loaded
         if ring is not None and ring.registers:
             return copied
         fastest = loaded.order[0]
@@ -207,15 +208,13 @@ class Classes:
         first = [index for index in layouts if aligned[index] == max(aligned.values())]
         order = layouts[first[0]].order if first else tuple(reversed(range(len(candidate.dims))))
         tried: list[tuple[tuple[int, int], str]] = []
-        builders = (coalesced, coalesced_blocks) if len(order) == 2 else (coalesced,)
-        for build, (text, bits) in product(builders, self._widths(candidate)):
+        for name, build, said in self._builders(candidate):
             exact: set[int] = set()
             for index, layout in layouts.items():
                 scene = self.scenes[index]
-                width = bits(scene.launch)
-                made = build(candidate.shapes[index], order, width, scene.launch.options.num_warps, scene.lanes)
-                exact |= {index} if made == layout else set()
-            source = f"{build.__name__}([{', '.join(candidate.dims)}], {list(order)}, {text}, gl.num_warps())"
+                shape, warps = candidate.shapes[index], scene.launch.options.num_warps
+                exact |= {index} if build(scene.launch, shape, order, warps, scene.lanes) == layout else set()
+            source = f"{name}([{', '.join(candidate.dims)}], {list(order)}, {said}"
             tried.append(((len(exact & set(first)), len(exact)), source))
             if len(exact) == len(layouts):
                 return source, True
@@ -223,6 +222,20 @@ class Classes:
         if len(literal) == 1 and all(dim.isdigit() for dim in candidate.dims):
             return next(iter(literal)).source(), True
         return max(tried, key=lambda entry: entry[0])[1], False
+
+    def _builders(self, candidate: _Candidate) -> Iterator[tuple[str, Callable[..., Blocked], str]]:
+        """Ways to make a blocked layout: a helper, what it gives, and its last arguments as source."""
+        widths = self._widths(candidate)
+        for text, bits in widths:
+            yield "coalesced", _built(coalesced, bits), f"{text}, gl.num_warps())"
+        if len(candidate.dims) != 2:
+            return
+        for text, bits in widths:
+            yield "coalesced_blocks", _built(coalesced_blocks, bits), f"{text}, gl.num_warps())"
+        if any(candidate.chain in scene.facts.lowered.turned for scene in self.scenes):
+            for (text, bits), (column_text, column) in product(widths, widths):
+                said = f"{text}, gl.num_warps(), column_bits={column_text})"
+                yield "coalesced_blocks", _built(coalesced_blocks, bits, column), said
 
     def _widths(self, candidate: _Candidate) -> list[tuple[str, Any]]:
         """Ways to say how wide an element is: by the access's own pointer, another's, or as a number."""
@@ -235,6 +248,16 @@ class Classes:
             if all(pointee_bits(scene.launch, name) for scene in self.scenes)
         ]
         return ways + [(str(bits), lambda _, bits=bits: bits) for bits in (32, 16, 64, 8, 128)]
+
+
+def _built(make: Callable[..., Blocked], *widths: Callable[[Launch], int]) -> Callable[..., Blocked]:
+    """A formula of blocked layouts, of a launch, a shape, an order, warps and lanes; `widths` say bits of elements."""
+
+    def built(launch: Launch, shape: Sequence[int], order: Sequence[int], warps: int, lanes: int) -> Blocked:
+        bits, *columns = (width(launch) for width in widths)
+        return make(shape, order, bits, warps, lanes, *columns)
+
+    return built
 
 
 def pointee_bits(launch: Launch, name: str) -> int:
