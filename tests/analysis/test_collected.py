@@ -33,7 +33,7 @@ def test_an_operand_that_one_caller_loads_and_another_converts_is_none() -> None
 
 
 def test_shared_memory_of_one_launch_is_no_tensor_of_another() -> None:
-    group = Group("q", {(1, 0)})
+    group = Group("q", {PLACE})
     group.add((0, 0, ()), [Root("q_layout")], converted=False)
     group.add((0, 1, ()), [Root("q_layout")], converted=False)
     group.add((0, 0, ()), [Stored(Root("q_shared"), in_place=False)], converted=True)
