@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tt2gl.analysis.buffer_ops import BUFFER_BYTES
+from tt2gl.analysis.buffer_sizes import BUFFER_BYTES
 from tt2gl.launches import Launch
 from tt2gl.simulate.api import Simulation, TensorInput, simulate
 from tt2gl.simulate.findings import SimulationError

@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.growing import Growth, Large  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
-from tt2gl.analysis.buffer_ops import BUFFER_BYTES  # noqa: E402
+from tt2gl.analysis.buffer_sizes import BUFFER_BYTES  # noqa: E402
 from tt2gl.convert import RULES, convert  # noqa: E402
 from tt2gl.file_plan import file_plan  # noqa: E402
 from tt2gl.formatting import fitted  # noqa: E402

@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tt2gl.analysis.bodies import Reached, bodies_of
-from tt2gl.analysis.buffer_edits import Refused, with_buffers
-from tt2gl.analysis.buffer_ops import BufferOps, Sizes
+from tt2gl.analysis.bodies import Reached, bodies_of, callers_first
+from tt2gl.analysis.buffer_edits import Found, Refused, with_buffers
+from tt2gl.analysis.buffer_ops import BufferOps
+from tt2gl.analysis.buffer_sizes import Sizes
+from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.kernel import parsed
+from tt2gl.analysis.offset_ranges import Body
+from tt2gl.analysis.pointer_arguments import could_be_pairs, give
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.kernel_state import Kernel
 from tt2gl.launches import TensorArg
@@ -48,17 +52,17 @@ def buffered(
     made: list[FunctionPlan] = []
     tensors: set[tuple[str, str]] = set()
     counts: set[tuple[str, str]] = set()
-    for plan in (*plans, *helpers):
+    every = (*plans, *helpers)
+    decided = _decided([plan for plan in every if (plan.path, plan.line) in bodies], bodies, sizes, target)
+    for plan in every:
         key = (plan.path, plan.line)
-        found = None
-        if key in bodies:
-            in_rings = _in_rings(plan)
-            found = BufferOps(bodies[key], sizes, target.buffers, target.buffer_atomics, in_rings).decide()
+        found = decided.get(id(plan))
+        if found is not None:
             for kernel in kernels:
                 _tell(kernel, plan, found.refused)
             tensors |= found.tensors
             counts |= found.counts
-        if found is not None and found.accesses:
+        if found is not None and (found.accesses or found.passed):
             made.append(with_buffers(plan, found, bodies[key].tree))
         elif key in planned:
             made.append(plan)
@@ -69,6 +73,36 @@ def buffered(
         else plan
         for plan in made
     ]
+
+
+def _decided(
+    plans: Sequence[FunctionPlan], bodies: Mapping[FunctionKey, Body], sizes: Sizes, target: Target
+) -> dict[int, Found]:
+    """What becomes of each plan's accesses; helpers take offsets for tensors of pointers where all callers can."""
+    by_function: dict[FunctionKey, list[FunctionPlan]] = {}
+    for plan in plans:
+        by_function.setdefault((plan.path, plan.line), []).append(plan)
+    ordered = callers_first([bodies[key] for key in by_function])
+    of = {id(bodies[key]): several for key, several in by_function.items()}
+    for body in ordered:
+        # A caller that is left as it is gives tensors of pointers.
+        body.pairs = could_be_pairs(body) if all(id(caller) in of for caller, _ in body.callers) else {}
+    while True:
+        found: dict[int, Found] = {}
+        again = False
+        for body in ordered:
+            cannot = give(body)
+            held: list[dict[str, str]] = []
+            for plan in of[id(body)]:
+                ops = BufferOps(body, sizes, target.buffers, target.buffer_atomics, _in_rings(plan))
+                found[id(plan)] = ops.decide()
+                held.append(body.carried)
+            body.carried = {name: base for name, base in held[0].items() if all(name in each for each in held)}
+            for name in cannot | (body.pairs.keys() - body.carried.keys()):
+                del body.pairs[name]
+                again = True
+        if not again:
+            return found
 
 
 def _guard(kernel: str, tensors: set[tuple[str, str]], counts: set[tuple[str, str]]) -> Guard | None:

@@ -306,7 +306,8 @@ class FunctionPlan:
     `wide`: variables of its loops that count in 64 bits. `rings`: what its loads go through, `stages`: how far they run
     ahead of their use; `rings_outside`: they may be made before a loop around the one that uses them. `host_tiles`: a
     kernel that the host gives tensor descriptors, whose tiles need a layout. `notes`: what the function assumes of its
-    arguments, told on its top; `guard`: what of it a launch is checked for.
+    arguments, told on its top; `guard`: what of it a launch is checked for. `pairs`: parameters that are offsets now,
+    by the names of those and of the scalar pointers that come beside them.
     """
 
     path: str
@@ -327,6 +328,7 @@ class FunctionPlan:
     host_tiles: bool = False
     notes: tuple[str, ...] = ()
     guard: Guard | None = None
+    pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def layouts(self) -> Iterator[str]:
         """Every layout that the function's text spells, and every helper that it calls."""

@@ -349,3 +349,46 @@ def test_the_check(size: int | None, stride: int, fits: bool) -> None:
     exec(FITS_BUFFERS_SOURCE, scope)
     check = scope["fits_buffers"](["x_ptr"], ["stride"])
     assert check({"x_ptr": None if size is None else Tensor(size), "stride": stride}) == fits
+
+
+TENSORS = """
+@triton.jit
+def summed(x, ptrs, more_ptrs, n, BLOCK: tl.constexpr):
+    for k in range(0, n, BLOCK):
+        x += tl.load(ptrs) + tl.load(more_ptrs)
+        ptrs += BLOCK
+        more_ptrs += BLOCK
+    return x
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, i_ptr, n, stride, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    x_base = x_ptr + tl.program_id(0) * stride
+    x_ptrs = x_base + cols
+    x = summed(tl.zeros((BLOCK,), tl.float32), x_ptrs, i_ptr + cols, n, BLOCK)
+    x = summed(x, x_ptrs, {}, n, BLOCK)
+    tl.store(y_ptr + cols, x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "both"), [("x_ptrs + BLOCK", True), ("tl.load(i_ptr).to(x_ptrs.dtype) + cols", False)]
+)
+def test_helpers_take_offsets_for_tensors_of_pointers(
+    conversion: Convert, launch: MakeLaunch, last: str, both: bool
+) -> None:
+    given = dict.fromkeys(("x_ptr", "y_ptr", "i_ptr"), TensorArg("float16", (4096,), (1,)))
+    asked = replace(launch(TYPES, BLOCK=1024), args={**given, "n": 2048, "stride": 8})
+    made = conversion(TENSORS.format(last), asked, target="gfx942")
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    written = [line.strip() for line in made.text.splitlines()]
+    head = "def summed(x, offsets, more_offsets, n, BLOCK: gl.constexpr, ptr, more_ptr"
+    if not both:
+        head = "def summed(x, offsets, more_ptrs, n, BLOCK: gl.constexpr, ptr"
+    assert [line for line in written if line.startswith(head)], made.text
+    assert ("gl.amd.cdna3.buffer_load(more_ptr, more_offsets)" in made.text) == both
+    assert "gl.amd.cdna3.buffer_load(ptr, offsets)" in made.text
+    assert "x_offsets = cols" in written
+    assert ("x_offsets + BLOCK, n, BLOCK, layout=y_layout, ptr=x_base, more_ptr=x_base)" in made.text) == both
+    assert "ptr=x_base" in made.text

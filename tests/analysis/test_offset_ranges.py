@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from tt2gl.analysis.offset_ranges import ANY, Body, Interval, Reader
+from tt2gl.analysis.intervals import ANY, Interval
+from tt2gl.analysis.offset_ranges import Body, Reader
 from tt2gl.analysis.stated_ranges import constraints_of
 
 

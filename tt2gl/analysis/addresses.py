@@ -122,6 +122,8 @@ def _named_origin(body: Body, name: str, seen: frozenset[tuple[int, str]]) -> Or
     if key in seen:
         return NOWHERE
     seen = seen | {key}
+    if name in body.given:
+        return _joined([origin(caller, node, seen) for caller, node in body.given[name]])
     found: list[Origin] = []
     if name in body.arguments:
         found.append(_parameter_origin(body, name, seen))
@@ -174,6 +176,8 @@ def begins_tensor(body: Body, statement: ast.AST) -> bool:
     if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
         return False
     name = statement.target.id
+    if name in body.pairs:
+        return False
     making = [each.statement for each in body.definitions.get(name, ()) if makes_tensor(body, each.statement)]
     first = min(making, key=lambda made: getattr(made, "lineno", 0), default=None)
     return first is statement and (name in body.arguments or len(making) < len(body.definitions[name]))

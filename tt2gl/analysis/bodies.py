@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from tt2gl.analysis.facts import FunctionFacts, LaunchFacts
 from tt2gl.analysis.graph import FunctionKey
-from tt2gl.analysis.offset_ranges import Body, Interval
+from tt2gl.analysis.intervals import Interval
+from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.stated_ranges import assumed_ranges
 from tt2gl.analysis.statics import position_of
 from tt2gl.launches import Launch
@@ -51,6 +52,22 @@ def bodies_of(kernels: Sequence[Reached]) -> dict[FunctionKey, Body]:
                 # An address counts from where its tensor begins.
                 made[key].parameters.update(_starts(kernel.launches))
     return made
+
+
+def callers_first(bodies: Sequence[Body]) -> list[Body]:
+    """Functions in an order in which each comes after those that call it."""
+    ordered: dict[int, Body] = {}
+
+    def visit(body: Body) -> None:
+        if id(body) not in ordered:
+            for caller, _ in body.callers:
+                visit(caller)
+            ordered[id(body)] = body
+
+    for body in bodies:
+        visit(body)
+    own = set(map(id, bodies))
+    return [body for body in ordered.values() if id(body) in own]
 
 
 def _definition(trees: Mapping[str, ast.Module], key: FunctionKey) -> ast.FunctionDef | None:

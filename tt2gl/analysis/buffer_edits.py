@@ -6,8 +6,10 @@ Variables that held tensors of pointers hold offsets then, and are called so.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
 
 from tt2gl.analysis.naming import listed, unused
 from tt2gl.plan import BufferAccess, Edits, FunctionPlan, Position
@@ -26,7 +28,8 @@ class Found:
     """What becomes of a function's accesses.
 
     `bases`: reads of a variable that become ones of its scalar pointer. `tensors`, `counts`: parameters, of kernels,
-    that are assumed to end below 2 GiB, and not to be negative.
+    that are assumed to end below 2 GiB, and not to be negative. `passed`: the scalar pointers that a call gives beside
+    offsets, by the helper's names; `paired`: the parameters that are such offsets, by the names of their pointers.
     """
 
     accesses: dict[Position, BufferAccess] = field(default_factory=dict)
@@ -36,6 +39,8 @@ class Found:
     targets: dict[Position, str] = field(default_factory=dict)
     bases: dict[Position, str] = field(default_factory=dict)
     begun: dict[Position, str] = field(default_factory=dict)
+    passed: dict[Position, dict[str, str]] = field(default_factory=dict)
+    paired: dict[str, str] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
     tensors: set[tuple[str, str]] = field(default_factory=set)
     counts: set[tuple[str, str]] = field(default_factory=set)
@@ -43,6 +48,9 @@ class Found:
 
 def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> FunctionPlan:
     """The plan with buffer operations, and what they assume."""
+    named = [each.arg for each in _arguments(tree) if each.arg in found.paired]
+    if named:
+        plan = _by_pointers(plan, found.paired)
     taken = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {each.arg for each in _arguments(tree)}
     labels = _Labels(taken | {declaration.name for declaration in plan.declarations})
 
@@ -62,6 +70,10 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
             sides=found.sides,
             narrowed=found.narrowed,
             begun={at: labels.offset(name) for at, name in found.begun.items()},
+            arguments={
+                **edits.arguments,
+                **{at: (*edits.arguments.get(at, ()), *given.items()) for at, given in found.passed.items()},
+            },
         )
 
     copies = {statement: tuple(apply(each) for each in several) for statement, several in plan.copies.items()}
@@ -73,7 +85,34 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
         )
         for statement, steps in plan.conversions.items()
     }
-    return replace(plan, edits=edits, copies=copies, conversions=conversions, notes=tuple(_notes(found)))
+    pairs = {name: (labels.offset(name), found.paired[name]) for name in named}
+    return replace(plan, edits=edits, copies=copies, conversions=conversions, notes=tuple(_notes(found)), pairs=pairs)
+
+
+def _by_pointers(plan: FunctionPlan, paired: Mapping[str, str]) -> FunctionPlan:
+    """The plan with scalar pointers wherever a text asks for the type of what has become offsets."""
+    asked = re.compile(rf"\b({'|'.join(paired)})\b")
+    asked_for_type = re.compile(rf"{asked.pattern}(?=\.dtype)")
+
+    def spelled(value: Any, pattern: re.Pattern[str]) -> Any:
+        match value:
+            case str():
+                return pattern.sub(lambda found: paired[found[0]], value)
+            case tuple():
+                return tuple(spelled(each, pattern) for each in value)
+            case Mapping():
+                return {key: spelled(each, pattern) for key, each in value.items()}
+        if is_dataclass(value) and not isinstance(value, type):
+            return replace(value, **{each.name: spelled(getattr(value, each.name), pattern) for each in fields(value)})
+        return value
+
+    return replace(
+        plan,
+        declarations=spelled(plan.declarations, asked),
+        rings=spelled(plan.rings, asked),
+        edits=spelled(plan.edits, asked_for_type),
+        copies=spelled(plan.copies, asked_for_type),
+    )
 
 
 def _arguments(tree: ast.FunctionDef) -> list[ast.arg]:

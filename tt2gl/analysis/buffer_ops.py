@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tt2gl.analysis.addresses import (
     Address,
@@ -32,16 +32,16 @@ from tt2gl.analysis.addresses import (
 )
 from tt2gl.analysis.buffer_atomics import ATOMICS, atomic_function
 from tt2gl.analysis.buffer_edits import Found, Refused
+from tt2gl.analysis.buffer_sizes import BUFFER_BYTES, Sizes
 from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
+from tt2gl.analysis.intervals import Interval
 from tt2gl.analysis.naming import listed
-from tt2gl.analysis.offset_ranges import Body, Interval, Reader
+from tt2gl.analysis.offset_ranges import Body, Reader
+from tt2gl.analysis.pointer_arguments import passed_pairs, scalar_of
 from tt2gl.analysis.pointer_variables import Variables, dtypes_asked, pointer_variables
 from tt2gl.analysis.stated_ranges import constraints_of
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import BufferAccess, Position
-
-BUFFER_BYTES = 2**31 - 2
-"""What a buffer can have at most, as Triton describes it to the hardware."""
 
 _ARGUMENTS = {
     "load": (
@@ -57,27 +57,6 @@ _ARGUMENTS = {
     "store": ("pointer", "value", "mask", "boundary_check", "cache_modifier", "eviction_policy"),
     **dict.fromkeys(ATOMICS, ("pointer", "val", "mask", "sem", "scope")),
 }
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What launches say of the kernels' tensors: bytes by kernel and parameter, None where one says nothing.
-
-    `guarded`: the kernels of which what they do not say is checked at each launch.
-    """
-
-    bytes: Mapping[tuple[str, str], int | None] = field(default_factory=dict)
-    guarded: frozenset[str] = frozenset()
-
-    def refused(self, parameters: Collection[tuple[str, str]]) -> str:
-        """Why tensors cannot be taken to end below 2 GiB; empty where they can."""
-        for kernel, name in sorted(parameters):
-            size = self.bytes.get((kernel, name))
-            if size is None and kernel not in self.guarded:
-                return f"no launch says how large the tensor of {name} is"
-            if size is not None and size > BUFFER_BYTES:
-                return f"the tensor of {name} has {size} bytes under some launch, 2 GiB or more"
-        return ""
 
 
 @dataclass(frozen=True)
@@ -120,9 +99,23 @@ class BufferOps:
                 self.found.refused.append(Refused(position_of(site.call), proof))
             else:
                 self._accept(site, proof, variables)
+        self.body.carried = {name: base for name, (base, _) in variables.items()}
         for name, (base, values) in variables.items():
             self._carry(name, base, values)
+        self._pass_on()
         return self.found
+
+    def _pass_on(self) -> None:
+        """Give helpers the scalar pointers of the offsets that they take."""
+        for call, callee, name, argument in passed_pairs(self.body):
+            made, start = address(self.body, argument), scalar_of(self.body, argument)
+            if made is None or start is None:
+                continue  # it is found that this cannot be, and all is decided again
+            self._narrow(made.terms)
+            if made.dropped is not None:
+                place, stays = made.dropped
+                self.found.sides[place] = stays
+            self.found.passed.setdefault(position_of(call), {})[callee.pairs[name]] = start.id
 
     def _read(self, call: ast.Call) -> None:
         """Note an access to global memory by a tensor of pointers, or why it cannot be by a buffer."""
@@ -269,7 +262,12 @@ class BufferOps:
         """A reader of what an access adds to its scalar pointer, where its mask holds."""
         reader = Reader(self.body, assume, constraints_of(site.given.get("mask"), self.body))
         if isinstance(base, ast.Name):
-            reader.known[id(self.body), base.id] = Interval(0, 0)
+            stack: list[tuple[Body, ast.expr]] = [(self.body, base)]
+            while stack:
+                body, node = stack.pop()
+                if isinstance(node, ast.Name) and (id(body), node.id) not in reader.known:
+                    reader.known[id(body), node.id] = Interval(0, 0)
+                    stack += body.given.get(node.id, ())
         return reader
 
     def _sum(self, site: _Site, reader: Reader) -> Interval:
@@ -361,7 +359,9 @@ class BufferOps:
                 found.sides[place] = stays
                 self._narrow(parts[2])
             self._narrow(made.terms)
-        for definition in body.definitions[name]:
+        if name in body.pairs:
+            found.paired[name] = base
+        for definition in body.definitions.get(name, ()):
             match definition.statement:
                 case ast.AugAssign(target=target, value=value) as summed:
                     self._narrow([Term(value)])

@@ -9,67 +9,16 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
 from tt2gl.analysis.facts import ConstFact, Fact, FunctionFact, FunctionFacts, TensorFact
+from tt2gl.analysis.intervals import ANY, COUNT, NOTHING, TYPES, Interval, combined, union_of
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Position
 
-Number = int | float
-"""An end of an interval: an integer, or an infinity."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """The integers from `low` to `high`."""
-
-    low: Number = -math.inf
-    high: Number = math.inf
-
-    @property
-    def empty(self) -> bool:
-        """Whether it has nothing: what is not reached, or not yet."""
-        return self.low > self.high
-
-    def union(self, other: Interval) -> Interval:
-        """The smallest interval around both."""
-        return Interval(min(self.low, other.low), max(self.high, other.high))
-
-    def within(self, other: Interval) -> Interval:
-        """What both have; this one where they share nothing, which is then never reached."""
-        made = Interval(max(self.low, other.low), min(self.high, other.high))
-        return made if made.low <= made.high else self
-
-    def plus(self, other: Interval) -> Interval:
-        """The interval of sums."""
-        if self.empty or other.empty:
-            return NOTHING
-        return Interval(self.low + other.low, self.high + other.high)
-
-    def negated(self) -> Interval:
-        """The interval of opposites."""
-        return Interval(-self.high, -self.low)
-
-    def times(self, other: Interval) -> Interval:
-        """The interval of products; zero times infinity is zero."""
-        if self.empty or other.empty:
-            return NOTHING
-        ends = [0 if 0 in (a, b) else a * b for a in (self.low, self.high) for b in (other.low, other.high)]
-        return Interval(min(ends), max(ends))
-
-
-ANY, NOTHING = Interval(), Interval(math.inf, -math.inf)
-COUNT = Interval(0, 2**31 - 1)
-"""What a program id can be, and a parameter of 32 bits that is not negative."""
-
-_TYPES = {
-    **{f"int{bits}": Interval(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": Interval(0, 2**bits - 1) for bits in (8, 16, 32, 64)},
-    "int1": Interval(0, 1),
-}
 _SAME = {
     "expand_dims", "broadcast_to", "broadcast", "reshape", "view", "trans", "permute", "ravel", "cast", "to",
     "multiple_of", "max_contiguous", "max_constancy", "max", "min", "flip", "gather",
@@ -86,7 +35,9 @@ class Body:
 
     `parameters`: what is known of the kernel's own; `assumed`: what the launches say of them besides. `callers`: calls
     of a helper, with the body that each stands in; `callees`: the helpers that a call reaches. `kernel`: the name of
-    one that it is, or is reached by.
+    one that it is, or is reached by. `pairs`: parameters that it is given tensors of pointers for, as offsets from a
+    scalar pointer each, by the name of that; `carried`: those and variables that hold offsets, likewise; `given`: what
+    those scalar pointers are where it is called.
     """
 
     tree: ast.FunctionDef
@@ -97,6 +48,9 @@ class Body:
     callers: list[tuple[Body, ast.Call]] = field(default_factory=list)
     callees: dict[Position, list[Body]] = field(default_factory=dict)
     is_kernel: bool = True
+    pairs: dict[str, str] = field(default_factory=dict)
+    carried: dict[str, str] = field(default_factory=dict)
+    given: dict[str, list[tuple[Body, ast.expr]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.definitions = _definitions(self.tree)
@@ -155,9 +109,9 @@ class Reader:
         if facts and len(constants) == len(facts) and all(isinstance(value, int) for value in constants):
             return Interval(min(constants), max(constants))
         made = self._made(node)
-        types = [_TYPES.get(fact.dtype, ANY) for fact in facts if isinstance(fact, TensorFact) and not fact.is_pointer]
+        types = [TYPES.get(fact.dtype, ANY) for fact in facts if isinstance(fact, TensorFact) and not fact.is_pointer]
         for kind in types[:1]:
-            made = made.within(_union([kind, *types[1:]]))
+            made = made.within(union_of([kind, *types[1:]]))
         limit = self.constraints.get(plain_text(node))
         return made if limit is None else made.within(limit)
 
@@ -168,7 +122,7 @@ class Reader:
             case ast.Name(id=name):
                 return self.named(name)
             case ast.BinOp(left=left, op=op, right=right):
-                made = _combined(op, self.value(left), self.value(right))
+                made = combined(op, self.value(left), self.value(right))
                 return made.within(Interval(low=0)) if self._counts_down(node) else made
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.value(operand).negated()
@@ -184,7 +138,7 @@ class Reader:
 
     def _call(self, node: ast.Call) -> Interval:
         if bodies := self.body.called(node):
-            return _union([self._returned(body, None) for body in bodies])
+            return union_of([self._returned(body, None) for body in bodies])
         name = self.body.callee(node.func)
         places = list(node.args)
         if isinstance(node.func, ast.Attribute) and any(isinstance(each, TensorFact) for each in self._receiver(node)):
@@ -246,7 +200,7 @@ class Reader:
             if place is not None:
                 value = value.elts[place] if isinstance(value, ast.Tuple) and place < len(value.elts) else None
             found.append(ANY if value is None else inner.value(value))
-        self.known[key] = _union(found)
+        self.known[key] = union_of(found)
         return self.known[key]
 
     def element(self, node: ast.expr, place: int) -> Interval:
@@ -255,7 +209,7 @@ class Reader:
             return self.value(node.elts[place]) if place < len(node.elts) else ANY
         if isinstance(node, ast.Call):
             if bodies := self.body.called(node):
-                return _union([self._returned(body, place) for body in bodies])
+                return union_of([self._returned(body, place) for body in bodies])
             if self.body.callee(node.func) == "swizzle2d":
                 return COUNT
         return ANY
@@ -265,6 +219,9 @@ class Reader:
         key = (id(self.body), name)
         if key in self.known:
             return self.known[key]
+        if name in self.body.given:
+            outside = self.body.given[name]
+            return union_of([Reader(body, self.assume, {}, self.known).value(node) for body, node in outside])
         makers = self.body.definitions.get(name, [])
         start = [self._parameter(name)] if name in self.body.arguments else []
         if not makers:
@@ -273,7 +230,7 @@ class Reader:
         current = start[0] if start else NOTHING
         for turn in range(4):
             inside.known = {**self.known, key: current}
-            made = _union([current, *(maker.make(inside) for maker in makers)])
+            made = union_of([current, *(maker.make(inside) for maker in makers)])
             if made == current:
                 break
             if turn:
@@ -295,42 +252,7 @@ class Reader:
             argument = body.argument_of(name, call)
             outer = Reader(caller, self.assume, {}, self.known)
             found.append(ANY if argument is None else outer.value(argument))
-        return _union(found) if found else ANY
-
-
-def _union(intervals: Sequence[Interval]) -> Interval:
-    made = intervals[0] if intervals else ANY
-    for other in intervals[1:]:
-        made = made.union(other)
-    return made
-
-
-def _combined(op: ast.operator, left: Interval, right: Interval) -> Interval:
-    if left.empty or right.empty:
-        return NOTHING
-    match op:
-        case ast.Add():
-            return left.plus(right)
-        case ast.Sub():
-            return left.plus(right.negated())
-        case ast.Mult():
-            return left.times(right)
-        # Nothing is divided by zero.
-        case ast.FloorDiv() if left.low >= 0 and right.low >= 0:
-            low = 0 if math.isinf(right.high) else left.low // max(right.high, 1)
-            return Interval(low, left.high if math.isinf(left.high) else left.high // max(right.low, 1))
-        case ast.Mod() if left.low >= 0 and right.low >= 0:
-            return Interval(0, min(left.high, max(right.high - 1, 0)))
-        case ast.BitAnd() if left.low >= 0 or right.low >= 0:
-            return Interval(0, min(each.high for each in (left, right) if each.low >= 0))
-        case ast.BitOr() | ast.BitXor() if left.low >= 0 and right.low >= 0:
-            top = max(left.high, right.high)
-            return Interval(0, top if math.isinf(top) else 2 ** int(top).bit_length() - 1)
-        case ast.LShift() if left.low >= 0 and 0 <= right.low <= right.high < 64:
-            return left.times(Interval(2 ** int(right.low), 2 ** int(right.high)))
-        case ast.RShift() if left.low >= 0 and right.low >= 0:
-            return Interval(0, left.high)
-    return ANY
+        return union_of(found) if found else ANY
 
 
 def only_adds_dims(node: ast.Subscript) -> bool:
@@ -383,7 +305,7 @@ def _targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Maker]]:
 
 
 def _added(reader: Reader, name: str, op: ast.operator, value: ast.expr) -> Interval:
-    return _combined(op, reader.named(name), reader.value(value))
+    return combined(op, reader.named(name), reader.value(value))
 
 
 def _anything(_: Reader) -> Interval:

@@ -24,6 +24,7 @@ from tt2gl.analysis.addresses import (
     stays_the_same,
 )
 from tt2gl.analysis.offset_ranges import Body
+from tt2gl.analysis.pointer_arguments import passed_pairs
 
 Variables: TypeAlias = Mapping[str, tuple[str, list[ast.expr]]]
 """Variables by name: the scalar pointer that each starts from, and the values that it is given."""
@@ -36,6 +37,7 @@ def pointer_variables(body: Body, accesses: Iterable[Address], among: Collection
         for name, definitions in body.definitions.items()
         if (among is None or name in among) and any(makes_tensor(body, each.statement) for each in definitions)
     }
+    names |= {name for name in body.pairs if among is None or name in among}
     accesses = list(accesses)
     while True:
         known = {name: found for name in sorted(names) if (found := _defined(body, name, names)) is not None}
@@ -50,7 +52,10 @@ def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[a
     starts: set[str] = set()
     values: list[ast.expr] = []
     lines: list[int] = []
-    for definition in body.definitions[name]:
+    if name in body.pairs:
+        starts.add(body.pairs[name])
+        lines.append(body.tree.lineno)
+    for definition in body.definitions.get(name, ()):
         match definition.statement:
             case statement if not makes_tensor(body, statement):
                 starts.add(name)  # the scalar pointer that it is made of, or another use of the name
@@ -103,6 +108,7 @@ def _only_in_addresses(body: Body, name: str, known: Variables, accesses: Iterab
     """Whether a variable is read in addresses only: of accesses, and of variables that can hold offsets."""
     values = [value for _, made in known.values() for value in made]
     starts = [*accesses, *filter(None, (address(body, value) for value in values))]
+    starts += filter(None, (address(body, argument) for _, _, _, argument in passed_pairs(body)))
     expected = {id(made.start) for made in starts if made.is_variable}
     expected |= {id(node) for node in dtypes_asked(body, name)}
     return all(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from tt2gl.analysis.offset_ranges import ANY, Body, Interval, Reader, only_adds_dims, plain_text
+from tt2gl.analysis.intervals import ANY, Interval
+from tt2gl.analysis.offset_ranges import Body, Reader, only_adds_dims, plain_text
 
 
 def constraints_of(mask: ast.expr | None, body: Body) -> dict[str, Interval]:

@@ -45,6 +45,19 @@ def with_parameters(function: cst.FunctionDef, names: Sequence[str], value: int 
     return function
 
 
+def _with_pairs(function: cst.FunctionDef, pairs: Mapping[str, tuple[str, str]]) -> cst.FunctionDef:
+    """The function with offsets for tensors of pointers, and their scalar pointers at its end."""
+    for name, (offsets, pointer) in pairs.items():
+        params = function.params
+        named = [
+            param.with_changes(name=cst.Name(offsets)) if param.name.value == name else param for param in params.params
+        ]
+        default = cst.Name("None") if any(param.default is not None for param in named) else None
+        made = _appended(named, cst.Param(cst.Name(pointer), default=default), function.whitespace_before_params)
+        function = function.with_changes(params=params.with_changes(params=made))
+    return function
+
+
 def _appended(
     params: Sequence[cst.Param], added: cst.Param, opening: cst.BaseParenthesizableWhitespace
 ) -> list[cst.Param]:
@@ -136,7 +149,8 @@ def with_signature(function: cst.FunctionDef, plan: FunctionPlan, is_jit: Sequen
     if stages is not None and stages.asked:
         place = is_jit.index(True)
         decorators.insert(place, _stages_of_launch(function.decorators[place], stages))
-    function = with_parameters(function.with_changes(decorators=decorators), plan.parameters)
+    function = _with_pairs(function.with_changes(decorators=decorators), plan.pairs)
+    function = with_parameters(function, plan.parameters)
     if stages is not None:
         function = with_parameters(function, [stages.source], stages.default)
     return with_declarations(function, plan.declarations, plan.conversions.get(ENTRY, ()), plan.notes)
