@@ -245,9 +245,10 @@ def under(case: Case, launch: Launch, left: Collection[str], outcome: Outcome) -
             if not told and not also:
                 gap = BUFFER_BYTES - found.reached[tensor]
                 said = "refused" if refused else "needs no check"
-                outcome.shown[tensor] = (
+                outcome.shown.setdefault(
+                    tensor,
                     f"right up to {gap} bytes before the end; beyond {said}{', would be wrong' if forced else ''}, "
-                    f"plain right; by {', '.join(' '.join(knob) for knob in found.turns)}"
+                    f"plain right; by {', '.join(' '.join(knob) for knob in found.turns)}",
                 )
         if name not in found.tensors:
             others = " and ".join(found.tensors)
