@@ -23,7 +23,7 @@ FLOORS = (
     ("buffers",),
     ("kernel_state",),
     ("variants",),
-    ("analysis", "verify"),
+    ("analysis", "guesses", "verify"),
     ("compiler", "failures", "infer", "launch_file", "pipeline", "rewrite"),
     ("launches", "lowering", "pipelining", "slicing"),
     ("plan",),

@@ -12,7 +12,7 @@ from tt2gl.analysis.groups import alike, grouped, misaligned, traits
 from tt2gl.analysis.helper_loads import calls_in_between, calls_of
 from tt2gl.analysis.kernel import observe_job, parsed
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.infer.launches import infer_launches
+from tt2gl.guesses import guessed_launches
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.kernel_state import Calls, Kernel
 from tt2gl.launches import Launch, check_launch, launches_for
@@ -119,7 +119,7 @@ def _find_launches(kernel: Kernel, source: SourceFile, asked: Asked) -> None:
         # The author's text says more of its parameters than what it is lowered to: extents, that is, and strides.
         same = [function for function in source.kernels if function.name == kernel.function.name]
         author = next((function for function in same if function.line == kernel.function.line), same[0])
-        kernel.launches, kernel.guesses = infer_launches(source, author)
+        kernel.launches, kernel.guesses = guessed_launches(source, author, asked.target.name, asked.root)
     if not kernel.launches:
         kernel.keep("TTG220", "No launch of this kernel is known.", "Give its launches with --launches.")
 

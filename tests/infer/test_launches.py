@@ -26,8 +26,8 @@ FULL = '@triton.jit\ndef kernel(x: "*fp16", n: "i32", B: tl.constexpr = 64):\n  
 
 def test_nothing_is_guessed_where_the_file_says_all() -> None:
     source = read_source(Path("kernel.py"), HEADER + FULL)
-    launches, diagnostics = infer_launches(source, source.kernel("kernel"))
-    assert diagnostics == ()
+    launches, notes, types = infer_launches(source, source.kernel("kernel"))
+    assert (notes, types) == ((), {})
     assert launches[0].origin == "found"
     assert launches[0].signature == {"x": "*fp16", "n": "i32", "B": "constexpr"}
     assert launches[0].constexprs == {"B": 64}
@@ -35,10 +35,11 @@ def test_nothing_is_guessed_where_the_file_says_all() -> None:
 
 def test_a_guess_is_named() -> None:
     source = read_source(Path("kernel.py"), HEADER + "@triton.jit\ndef kernel(x, n):\n    tl.store(x + n, 1)\n")
-    launches, (diagnostic,) = infer_launches(source, source.kernel("kernel"))
+    launches, (diagnostic,), types = infer_launches(source, source.kernel("kernel"))
     assert launches[0].origin == "guessed"
     assert diagnostic.code == "TTG210"
     assert "x: *fp32" in diagnostic.message
+    assert types == {"x": "*fp32", "n": "i32"}
 
 
 AUTOTUNED = """\

@@ -14,7 +14,7 @@ from pathlib import Path
 from tt2gl.check.lowering import Lowering, Measured, Spot, Spots
 from tt2gl.check.places import locate
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, Severity, shown
-from tt2gl.infer.launches import infer_launches
+from tt2gl.guesses import guessed_launches
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launch_file import encode
 from tt2gl.launches import Launch, TensorArg, check_launch, launches_for
@@ -135,7 +135,7 @@ def _jobs(work: Work, diagnostics: list[Diagnostic]) -> Iterator[_Job]:
         for target in work.targets:
             try:
                 sliced = slice_kernel(source, kernel.name, target=target, root=work.root)
-                labelled = {label(launch): launch for launch in _launches(work, source, kernel)}
+                labelled = {label(launch): launch for launch in _launches(work, source, kernel, target)}
             except DiagnosticError as error:
                 diagnostics.append(error.diagnostic)
                 continue
@@ -145,7 +145,7 @@ def _jobs(work: Work, diagnostics: list[Diagnostic]) -> Iterator[_Job]:
                 yield _Job(work, kernel, index, text, CompileJob(sliced, launch, target, texts=TEXTS))
 
 
-def _launches(work: Work, source: SourceFile, kernel: JitFunction) -> Sequence[Launch]:
+def _launches(work: Work, source: SourceFile, kernel: JitFunction, target: str) -> Sequence[Launch]:
     """Those given for the file or, of a port, for its original; else those that the file, or the original, shows."""
     for path in filter(None, (work.path, work.original)):
         given = launches_for(work.launches, path, kernel.name, work.root)
@@ -156,8 +156,8 @@ def _launches(work: Work, source: SourceFile, kernel: JitFunction) -> Sequence[L
     if work.original is not None:
         original = read_source(work.original)
         if any(function.name == kernel.name for function in original.functions):
-            return infer_launches(original, original.kernel(kernel.name))[0]
-    return infer_launches(source, kernel)[0]
+            return guessed_launches(original, original.kernel(kernel.name), target, work.root)[0]
+    return guessed_launches(source, kernel, target, work.root)[0]
 
 
 def _unlaunched(kernel: JitFunction) -> Diagnostic:

@@ -5,7 +5,8 @@ A guess serves to convert and compile a kernel nobody gave a launch for; every o
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.host.evaluator import open_module
@@ -19,38 +20,52 @@ from tt2gl.launches import DtypeValue, JitValue, Launch, Options
 from tt2gl.source import SourceFile
 
 
+class Inferred(NamedTuple):
+    """Launches of a kernel, notes on what was guessed, and the types among that, by parameter."""
+
+    launches: tuple[Launch, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
+    types: Mapping[str, str] = {}
+
+
 def infer_launches(
-    source: SourceFile, fn: JitFunction, *, limit: int = 4
-) -> tuple[tuple[Launch, ...], tuple[Diagnostic, ...]]:
-    """At most `limit` launches of a kernel, from its file alone, and notes on what was guessed."""
+    source: SourceFile, fn: JitFunction, *, limit: int = 4, types: Mapping[str, str] | None = None
+) -> Inferred:
+    """At most `limit` launches of a kernel, from its file alone; `types` are for parameters whose type is a guess."""
     evaluator, module = open_module(source.path, source.text, "sm90", None)
     node = next((found for found in module.definitions(fn.name) if found.lineno == fn.line), None)
     if node is None:
-        return (), ()
+        return Inferred()
     kernel = Kernel(fn, node, evaluator, module)
     usage = Usage(node, kernel.helper)
     known = list(combine(list(calls(kernel, source)), list(configs(kernel))))
     launches: list[Launch] = []
     notes: dict[str, None] = {}
+    guessed_types: dict[str, str] = {}
     for flags in (False, True):
         for item in known:
             if len(launches) >= limit:
                 break
-            launch, guessed, flagged = _launch(kernel, usage, item, flags)
+            launch, guessed, flagged = _launch(kernel, usage, item, flags, types or {})
             if flags and not flagged:
                 continue
             if launch not in launches:
                 launches.append(launch)
             notes.update(dict.fromkeys(guessed))
+            guessed_types.update(
+                (name, kind) for name, kind in launch.signature.items() if f"{name}: {kind}" in guessed
+            )
     diagnostics: tuple[Diagnostic, ...] = ()
     if notes:
         message = f"The launch of {fn.name} is partly guessed: {', '.join(notes)}."
         hint = "Give real ones with --launches (see docs/launches.md)."
         diagnostics = (Diagnostic("TTG210", Severity.NOTE, str(fn.path), fn.line, fn.column, message, hint),)
-    return tuple(launches), diagnostics
+    return Inferred(tuple(launches), diagnostics, guessed_types)
 
 
-def _launch(kernel: Kernel, usage: Usage, known: Known, flags: bool) -> tuple[Launch, list[str], bool]:
+def _launch(
+    kernel: Kernel, usage: Usage, known: Known, flags: bool, types: Mapping[str, str]
+) -> tuple[Launch, list[str], bool]:
     """One launch, what of it was guessed, and whether a flag was set because of `flags`."""
     signature: dict[str, str] = {}
     constexprs: dict[str, Any] = {}
@@ -74,9 +89,10 @@ def _launch(kernel: Kernel, usage: Usage, known: Known, flags: bool) -> tuple[La
             signature[name], constexprs[name] = "constexpr", None
             continue
         kind, sure = guess_type(kernel, usage, parameter, known.dtypes.get(name), value)
-        signature[name] = kind
         if not sure:
+            kind = types.get(name, kind)
             guessed.append(f"{name}: {kind}")
+        signature[name] = kind
         if is_divisible(name, kind, facts, value):
             divisible.append(name)
     options = {name: value for name, value in known.options.items() if name in ("num_warps", "num_stages", "num_ctas")}

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tt2gl.convert import convert
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.infer.launches import infer_launches
+from tt2gl.guesses import guessed_launches
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.lowering.lowered_source import has_block_pointers, without_block_pointers
@@ -133,13 +133,13 @@ class _Counter:
 
 
 def _launches_of(
-    source: SourceFile, kernel: JitFunction, launches: Sequence[Launch] | None, root: Path | None
+    source: SourceFile, kernel: JitFunction, target: str, launches: Sequence[Launch] | None, root: Path | None
 ) -> tuple[Launch, ...]:
     """The launches of one kernel: those given, else those that the file itself shows."""
     given = launches_for(launches or (), source.path, kernel.name, root)
     for launch in given:
         check_launch(launch, kernel)
-    return given or infer_launches(source, kernel)[0]
+    return given or guessed_launches(source, kernel, target, root)[0]
 
 
 def _converted_cases(
@@ -158,7 +158,7 @@ def _converted_cases(
     port = read_source(source.path.with_name(f"{source.path.stem}_gluon.py"), conversion.text)
     for report in conversion.kernels:
         kernel = source.kernel(report.kernel)
-        found = _launches_of(source, kernel, launches, root)
+        found = _launches_of(source, kernel, target, launches, root)
         if report.status != "converted" or report.launch >= len(found):
             yield _Case(report, kernel.line)
         else:
@@ -175,7 +175,7 @@ def _given_cases(
         nothing = Diagnostic("TTG004", Severity.ERROR, str(source.path), 0, 0, "The file has no Triton kernel.", hint)
         raise DiagnosticError(nothing, ExitCode.BAD_SOURCE)
     for kernel in kernels:
-        for index, launch in enumerate(_launches_of(source, kernel, launches, root)):
+        for index, launch in enumerate(_launches_of(source, kernel, target, launches, root)):
             report = KernelReport(str(source.path), kernel.name, target, index, "converted")
             if dialects.get(kernel.name) == "gluon":
                 yield _sliced(report, source, port, kernel, launch, root)

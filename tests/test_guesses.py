@@ -1,0 +1,60 @@
+"""Types that compile, where the likeliest guess does not; the cases that no type mends come first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tt2gl.guesses import guessed_launches
+from tt2gl.source import read_source
+
+HEADER = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(a_ptr, b_ptr, s_ptr, o_ptr, K, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = i[:, None] * BLOCK + i[None, :]
+"""
+
+
+def types(body: str, directory: Path) -> list[str]:
+    """The types of the pointers under the launch that is guessed of a kernel."""
+    text = HEADER + "".join(f"    {line}\n" for line in body.splitlines())
+    source = read_source(directory / "kernel.py", text)
+    (launch, *_), _ = guessed_launches(source, source.kernel("kernel"), "sm90", None)
+    return [launch.signature[name] for name in ("a_ptr", "b_ptr", "s_ptr", "o_ptr")]
+
+
+def test_a_guess_that_compiles_stays(tmp_path: Path) -> None:
+    body = "tl.store(o_ptr + at, tl.dot(tl.load(a_ptr + at), tl.load(b_ptr + at)) * tl.load(s_ptr + i))"
+    assert types(body, tmp_path) == ["*fp16", "*fp16", "*fp32", "*fp32"]
+
+
+def test_so_does_one_that_no_type_mends(tmp_path: Path) -> None:
+    body = "tl.store(o_ptr + at, tl.dot(tl.load(a_ptr + at), tl.load(b_ptr + at), trans_b=True))"
+    assert types(body, tmp_path) == ["*fp16", "*fp16", "*fp32", "*fp32"]
+
+
+def test_one_parameter_has_another_type(tmp_path: Path) -> None:
+    body = "g = tl.load(b_ptr + at)\ntl.store(o_ptr + at, tl.dot(tl.load(a_ptr + at).to(g.dtype), g) * tl.exp(g))"
+    assert types(body, tmp_path) == ["*fp16", "*fp32", "*fp32", "*fp32"]
+
+
+def test_several_have(tmp_path: Path) -> None:
+    body = """\
+acc = tl.zeros([BLOCK, BLOCK], tl.int32)
+for k in range(0, K):
+    acc += tl.dot(tl.load(a_ptr + at + k), tl.load(b_ptr + at + k))
+tl.store(o_ptr + at, acc * tl.load(s_ptr + i))"""
+    assert types(body, tmp_path) == ["*i8", "*i8", "*fp32", "*fp32"]
+
+
+def test_a_type_leads_to_the_next(tmp_path: Path) -> None:
+    body = """\
+a = tl.load(a_ptr + at).to(tl.float16)
+codes = tl.load(b_ptr + at)
+g = tl.load(s_ptr + at)
+b = ((codes >> 4) & 0xF).to(tl.float16)
+tl.store(o_ptr + at, tl.dot(a, b) + tl.dot(g, g) * tl.exp(g))"""
+    assert types(body, tmp_path) == ["*fp16", "*i8", "*fp32", "*fp32"]
