@@ -15,6 +15,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -151,8 +152,11 @@ class Growth:
             yield Way({("axis", str(axis)): Fraction(1)}, 8 * size, _MOST)
         for axis, size in enumerate(self.grid):
             for name, value in self.values.items():
-                turned = {("axis", str(axis)): Fraction(1), ("argument", name): Fraction(value, size)}
-                yield Way(turned, 8 * size, min(_MOST, _MOST // value * size), ("argument", name))
+                # A program's part of it: as much as is there, or a block, of which the last program has not all.
+                part = Fraction(value, size)
+                for share in sorted({part, Fraction(1 << (math.ceil(part) - 1).bit_length())}):
+                    turned = {("axis", str(axis)): Fraction(1), ("argument", name): share}
+                    yield Way(turned, 8 * size, min(_MOST, int((_MOST - value) / share)), ("argument", name))
 
     def _grown(self, wanted: str, way: Way) -> Large | None:
         reached = [self.start, self._tried(way.turns(way.first)), self._tried(way.turns(2 * way.first))]
@@ -168,16 +172,17 @@ class Growth:
         if turn is None:
             return None
         turns, beyond = way.turns(turn), way.turns(turn + 1)
+        ends = [(turns, beyond)]
         if way.bound:
-            # The program after that is cut short by what bounds it.
+            # The last program, or one after it, is cut short by what bounds it.
             low, high, bound = turns[way.bound], beyond[way.bound], way.bound
-
-            def cut(count: int) -> Turns:
-                return {**beyond, bound: low + count}
-
-            if (count := self._largest(cut, 0, high - low)) is not None and count < high - low:
-                turns, beyond = cut(count), cut(count + 1)
-        return self._as_found(turns, beyond)
+            for placed in (turns, beyond):
+                cut = partial(_with, placed, bound, low)
+                count = self._largest(cut, 0, high - low)
+                if count is not None and count < high - low:
+                    ends.append((cut(count), cut(count + 1)))
+        found = [large for here, there in ends if (large := self._as_found(here, there)) is not None]
+        return max(found, key=lambda large: max(large.reached[name] for name in large.tensors), default=None)
 
     def _fits(self, turns: Turns) -> bool:
         reached = self._tried(turns)
@@ -209,6 +214,10 @@ class Growth:
     def reached(self, turns: Turns) -> Mapping[str, int]:
         """Up to which byte tensors are touched."""
         return {name: each.high for name, each in (self._tried(turns) or {}).items()}
+
+
+def _with(turns: Turns, knob: Knob, least: int, more: int) -> Turns:
+    return {**turns, knob: least + more}
 
 
 def _work(touched: Mapping[str, Touched]) -> int:
