@@ -11,6 +11,7 @@ from tt2gl.convert import convert
 from tt2gl.launches import DescriptorArg, Launch, TensorArg
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
+from tt2gl.targets import get_target, mover
 from tt2gl.verify.device import Participant
 from tt2gl.verify.options import SimulationOptions
 from tt2gl.verify.simulate import SimulationJob, simulate_many
@@ -160,3 +161,20 @@ def test_helpers_take_and_make_descriptors(tmp_path: Path, launch: Launch) -> No
     assert set(codes) <= {"TTG330"}
     assert "isinstance(given, tma.tensor_descriptor)" in made
     equal(path, HELPED, made, launch)
+
+
+@pytest.mark.skipif(mover(get_target("gfx1250")) != "tdm", reason="this Triton makes pointers of descriptors")
+@pytest.mark.parametrize(
+    ("text", "launch", "said"),
+    [
+        (OWN, LAUNCH, "tdm.make_tensor_descriptor("),
+        (HOST, HOST_LAUNCH, '@with_tile_layouts("a")\n@gluon.jit\ndef kernel(a, c, N, K, B: gl.constexpr):'),
+    ],
+    ids=["its own", "from the host"],
+)
+def test_amds_data_mover(tmp_path: Path, text: str, launch: Launch, said: str) -> None:
+    path = tmp_path / "kernel.py"
+    made, codes = converted(path, text, launch, "gfx1250")
+    assert codes == []
+    assert said in made
+    equal(path, text, made, launch, "gfx1250")

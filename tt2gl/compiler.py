@@ -53,7 +53,11 @@ def source_for(fn: Any, launch: Launch) -> Any:
     names = list(fn.arg_names)
     signature = {name: launch.signature.get(name, "constexpr") for name in names}
     if fn.is_gluon():
-        signature = {name: with_tile_layout(kind) for name, kind in signature.items()}
+        loaded = getattr(fn, "loaded", None)
+        signature = {
+            name: with_tile_layout(kind) if loaded is None else with_padded_tile(kind, name in loaded)
+            for name, kind in signature.items()
+        }
     constexprs: dict[Any, Any] = {
         name: constexpr_value(value, fn) for name, value in launch.constexprs.items() if name in names
     }
@@ -100,6 +104,21 @@ def with_tile_layout(kind: str) -> str:
         return kind
     block = str_to_ty(kind, None).block_type
     layout = NVMMASharedLayout.get_default_for([int(extent) for extent in block.shape], block.element_ty)
+    return f"{kind[:-1]},{layout!r}>"
+
+
+def with_padded_tile(kind: str, is_loaded: bool) -> str:
+    """The same where AMD's data mover copies tiles, as a port's own decorator says it of one that `is_loaded` only."""
+    from triton.experimental.gluon.language import PaddedSharedLayout
+    from triton.language import str_to_ty
+
+    if not re.fullmatch(r"tensordesc<\w+\[[\d, ]+\]>", kind):
+        return kind
+    block = str_to_ty(kind, None).block_type
+    shape, bits = [int(extent) for extent in block.shape], block.element_ty.primitive_bitwidth
+    interval = max(shape[-1], 2048 // bits) if is_loaded else shape[-1]
+    order = list(range(len(shape)))[::-1]
+    layout = PaddedSharedLayout.with_identity_for([[interval, 128 // bits]], shape, order)
     return f"{kind[:-1]},{layout!r}>"
 
 

@@ -42,7 +42,7 @@ from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
 from tt2gl.rewrite.sorts import SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
-from tt2gl.rewrite.tiles import HOST_TILES_SOURCE, LOAD_TILE_SOURCES, STORE_TILE_SOURCES
+from tt2gl.rewrite.tiles import HOST_TILES_SOURCES, LOAD_TILE_SOURCES, STORE_TILE_SOURCES
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
 from tt2gl.targets import Target, mover
@@ -209,7 +209,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "top_of_rows": (*SORTING_SOURCES, TOP_OF_ROWS_SOURCE),
         "turned": (TURNED_SOURCE,),
         "store_tile": (STORE_TILE_SOURCES[mover(target)],),
-        HOST_TILES: (HOST_TILES_SOURCE,),
+        HOST_TILES: (HOST_TILES_SOURCES[mover(target)],),
         FITS_BUFFERS: (FITS_BUFFERS_SOURCE,),
         ATOMIC_ADD: (atomic_add_source(target.buffers),),
     }

@@ -8,7 +8,7 @@ import libcst as cst
 import pytest
 
 from tt2gl.rewrite.imports import with_instructions
-from tt2gl.rewrite.tiles import HOST_TILES_SOURCE, through_tile, with_tile_layouts
+from tt2gl.rewrite.tiles import HOST_TILES_SOURCES, through_tile, with_tile_layouts
 
 Code = Callable[[cst.CSTNode], str]
 Body = Callable[..., str]
@@ -64,7 +64,21 @@ def test_a_kernel_with_the_hosts_descriptors_has_its_decorator_next_to_jit(code:
     assert made == "@triton.autotune([], [])\n@with_tile_layouts\n@gluon.jit\ndef kernel(a_desc): pass\n"
 
 
-def test_the_decorator_gives_descriptors_a_layout_and_leaves_others() -> None:
+def test_the_data_movers_decorator_knows_what_is_only_loaded_through(code: Code) -> None:
+    kernel = cst.parse_statement(
+        "@gluon.jit\n"
+        "def kernel(a, b, c, d):\n"
+        "    x = _tt2gl__tt2gl_ring_x(a, [0]).load(layout)\n"
+        "    y = _tt2gl_load_tile(b, [a.shape[0]])\n"
+        "    _tt2gl_store_tile(c, [0], _tt2gl_load_tile(c, [0]).load(layout))\n"
+        "    helper(d, _tt2gl_load_tile(d, [0]))\n"
+    )
+    assert isinstance(kernel, cst.FunctionDef)
+    assert code(with_tile_layouts(kernel, "tdm").decorators[0]) == '@with_tile_layouts("a", "b")\n'
+
+
+@pytest.mark.parametrize("mover", ["tma", "tdm"])
+def test_the_decorator_gives_descriptors_a_layout_and_leaves_others(mover: str) -> None:
     from triton.experimental.gluon import language as gl
     from triton.runtime.jit import KernelInterface
 
@@ -73,8 +87,8 @@ def test_the_decorator_gives_descriptors_a_layout_and_leaves_others() -> None:
             return 2
 
     class Descriptor:
-        def __init__(self, **fields: object) -> None:
-            vars(self).update(fields)
+        def __init__(self, *given: object, **fields: object) -> None:
+            vars(self).update(zip(("base", "shape", "strides", "block_shape", "layout"), given, strict=False), **fields)
 
     class Jit:
         arg_names = ("a", "b", "c")
@@ -83,11 +97,17 @@ def test_the_decorator_gives_descriptors_a_layout_and_leaves_others() -> None:
             return (*args, *kwargs.values())
 
     names: dict[str, object] = {"gl": gl, "KernelInterface": KernelInterface, "TileDescriptor": Descriptor}
-    exec(HOST_TILES_SOURCE, names)
-    kernel = names["with_tile_layouts"](Jit())  # type: ignore[operator]
-    host, laid_out = Descriptor(base=Tensor(), block_shape=[64, 32]), Descriptor(block_shape=[8], layout="mine")
+    exec(HOST_TILES_SOURCES[mover], names)
+    decorate = names["with_tile_layouts"]
+    kernel = (decorate if mover == "tma" else decorate("a"))(Jit())  # type: ignore[operator]
+    host = Descriptor(base=Tensor(), shape=[100, 90], strides=[90, 1], block_shape=[64, 32])
+    laid_out = Descriptor(block_shape=[8], layout="mine")
     first, second, third = kernel.run(host, laid_out, c=7)
     assert (second, third, kernel.arg_names) == (laid_out, 7, Jit.arg_names)
-    assert first.layout == gl.NVMMASharedLayout.get_default_for([64, 32], gl.float16)
+    padded = gl.PaddedSharedLayout.with_identity_for([[128, 8]], [64, 32], [1, 0])
+    assert first.layout == (gl.NVMMASharedLayout.get_default_for([64, 32], gl.float16) if mover == "tma" else padded)
+    if mover == "tdm":
+        stored = kernel.run(7, c=host)[1]
+        assert stored.layout == gl.PaddedSharedLayout.with_identity_for([[32, 8]], [64, 32], [1, 0])
     assert first.base is host.base  # type: ignore[attr-defined]
     assert not hasattr(host, "layout")

@@ -123,7 +123,7 @@ class _FileEditor(cst.CSTTransformer):
         if dispatch is not None:
             made.append(self._dispatching(function, dispatch, plans[0].guard))
         if any(plan.host_tiles for plan in plans):
-            made[-1] = with_tile_layouts(made[-1])
+            made[-1] = with_tile_layouts(made[-1], plans[0].edits.mover)
         return cst.FlattenSentinel(made) if len(made) > 1 else made[0]
 
     def _converted(self, function: JitFunction, plan: FunctionPlan, is_body: bool) -> cst.FunctionDef:

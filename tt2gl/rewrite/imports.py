@@ -72,7 +72,7 @@ except ImportError:  # as it was called before Triton 3.8
     from {_NVIDIA}.ampere.async_copy import async_copy_global_to_shared as {ASYNC_LOAD}
 """
 
-_HOST_TILES = """from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as TileDescriptor
+_HOST_TILES = """from triton.experimental.gluon.{module} import TensorDescriptor as TileDescriptor
 from triton.runtime.jit import KernelInterface
 """
 
@@ -121,8 +121,9 @@ def with_instructions(code: str) -> str:
         lines.append(line)
     if ASYNC_LOAD in used and _ASYNC_LOAD not in code:
         lines.append(_ASYNC_LOAD)
-    if f"def {HOST_TILES}(" in code and _HOST_TILES not in code:
-        lines.append(_HOST_TILES)
+    host_tiles = _HOST_TILES.format(module="amd.gfx1250" if f"def {HOST_TILES}(*loaded)" in code else "nvidia.hopper")
+    if f"def {HOST_TILES}(" in code and host_tiles not in code:
+        lines.append(host_tiles)
     if used & TMA_COPIES.keys() and (copies := _tma_copies(used)) not in code:
         lines.append(copies)
     gluon = re.search(r"^from triton\.experimental\.gluon import language as \w+(\r?\n)", code, re.MULTILINE)

@@ -12,10 +12,12 @@ instead (`pipelining.tma`). A kernel whose descriptors the host makes gets a dec
 
 from __future__ import annotations
 
+from collections import Counter
+
 import libcst as cst
 
-from tt2gl.plan import HOST_TILES
-from tt2gl.rewrite.build import expression
+from tt2gl.plan import HOST_TILES, RING_MARK
+from tt2gl.rewrite.build import MARK, expression
 
 _TMA_LOAD_SOURCE = '''@gluon.jit
 def load_tile(desc, offsets):
@@ -63,7 +65,7 @@ STORE_TILE_SOURCES = {"tma": _TMA_STORE_SOURCE, "tdm": _TDM_STORE_SOURCE, "": ""
 """`store_tile`, by what copies tiles."""
 
 
-HOST_TILES_SOURCE = f'''def {HOST_TILES}(kernel):
+_TMA_HOST_TILES_SOURCE = f'''def {HOST_TILES}(kernel):
     """The kernel, with descriptors from the host given the layout that their tiles have in shared memory."""
 
     def given(value):
@@ -83,11 +85,84 @@ HOST_TILES_SOURCE = f'''def {HOST_TILES}(kernel):
     return Kernel()
 '''
 
+_TDM_HOST_TILES_SOURCE = f'''def {HOST_TILES}(*loaded):
+    """What gives a kernel's descriptors from the host the layout of their tiles in LDS.
 
-def with_tile_layouts(function: cst.FunctionDef) -> cst.FunctionDef:
-    """A kernel that the host gives descriptors, under the decorator that gives them layouts: innermost but one."""
+    A tile that is stored may have padding after each row alone; `loaded` are those that are not.
+    """
+
+    def given(name, value):
+        if not hasattr(value, "block_shape") or hasattr(value, "layout"):
+            return value
+        assert getattr(value, "padding", "zero") == "zero", "the data mover has zeros outside"
+        shape, bits = list(value.block_shape), 8 * value.base.element_size()
+        interval = max(shape[-1], 2048 // bits) if name in loaded else shape[-1]
+        order = list(range(len(shape)))[::-1]
+        layout = gl.PaddedSharedLayout.with_identity_for([[interval, 128 // bits]], shape, order)
+        return TileDescriptor(value.base, value.shape, value.strides, shape, layout)
+
+    class Kernel(KernelInterface):
+        def __init__(self, kernel):
+            self.fn, self.arg_names = kernel, kernel.arg_names
+
+        def run(self, *args, **kwargs):
+            args = [given(name, value) for name, value in zip(self.arg_names, args)]
+            return self.fn.run(*args, **{{name: given(name, value) for name, value in kwargs.items()}})
+
+    return Kernel
+'''
+
+HOST_TILES_SOURCES = {"tma": _TMA_HOST_TILES_SOURCE, "tdm": _TDM_HOST_TILES_SOURCE, "": ""}
+"""The decorator of kernels that the host gives descriptors, by what copies tiles."""
+
+
+def with_tile_layouts(function: cst.FunctionDef, mover: str = "tma") -> cst.FunctionDef:
+    """A kernel that the host gives descriptors, under the decorator that gives them layouts: innermost but one.
+
+    AMD's is told which descriptors are only loaded through.
+    """
     *outer, jit = function.decorators
-    return function.with_changes(decorators=[*outer, cst.Decorator(expression(f"{HOST_TILES}(x)").func), jit])  # type: ignore[attr-defined]
+    told = ", ".join(f'"{name}"' for name in _only_loaded(function)) if mover == "tdm" else "x"
+    call = expression(f"{HOST_TILES}({told})")
+    assert isinstance(call, cst.Call)
+    return function.with_changes(decorators=[*outer, cst.Decorator(call if mover == "tdm" else call.func), jit])
+
+
+def _only_loaded(function: cst.FunctionDef) -> list[str]:
+    """The parameters of a converted kernel through which tiles are loaded, and which are used for nothing else."""
+    uses = _Uses()
+    function.body.visit(uses)
+    names = [each.name.value for each in function.params.params]
+    return [name for name in names if uses.loads[name] and not uses.others[name]]
+
+
+# How the functions that load tiles are called until the file is put together.
+_LOADS = (f"{MARK}{RING_MARK}", f"{MARK}load_tile")
+
+
+class _Uses(cst.CSTVisitor):
+    """How often each name is what a tile is loaded through, and how often it is anything else."""
+
+    def __init__(self) -> None:
+        self.loads: Counter[str] = Counter()
+        self.others: Counter[str] = Counter()
+
+    def visit_Call(self, node: cst.Call) -> None:
+        """Note a load, whose descriptor is not anything else."""
+        called = node.func.value if isinstance(node.func, cst.Name) else ""
+        if node.args and called.startswith(_LOADS):
+            through = node.args[0].value
+            if isinstance(through, cst.Name):
+                self.loads[through.value] += 1
+                self.others[through.value] -= 1
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        """What is asked of a descriptor changes nothing."""
+        return not isinstance(node.value, cst.Name)
+
+    def visit_Name(self, node: cst.Name) -> None:
+        """Note a use."""
+        self.others[node.value] += 1
 
 
 def through_tile(node: cst.Call, kind: str) -> cst.Call:

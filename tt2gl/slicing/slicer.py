@@ -53,10 +53,13 @@ def slice_kernel(source: SourceFile, kernel: str, *, target: str = "sm90", root:
     node = next((node for node in definitions if node.lineno == found[0].line), definitions[0])
     slicer = _Slicer(evaluator)
     slicer.keep(Function(Frame(module.scopes[node]), node))
-    return replace(slicer.finish(kernel), aligned=tuple(_aligned(found[0])))
+    return replace(slicer.finish(kernel), aligned=tuple(_aligned(found[0])), loaded=_loaded(found[0]))
 
 
 _ALIGNED = re.compile(r'"(\w+)": lambda args: all\(args\[name\] % 16 == 0 for name in \(([^()]*)\)\)')
+
+
+_LOADED = re.compile(r"@with_tile_layouts\(([^()]*)\)")
 
 
 def _aligned(kernel: JitFunction) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -65,6 +68,12 @@ def _aligned(kernel: JitFunction) -> Iterator[tuple[str, tuple[str, ...]]]:
         if decorator.kind == "heuristics":
             for flag, names in _ALIGNED.findall(cst.Module([]).code_for_node(decorator.node)):
                 yield flag, tuple(re.findall(r"\w+", names))
+
+
+def _loaded(kernel: JitFunction) -> tuple[str, ...] | None:
+    """The descriptors from the host that a converted kernel's decorator says are only loaded through."""
+    said = (_LOADED.search(cst.Module([]).code_for_node(decorator.node)) for decorator in kernel.decorators)
+    return next((tuple(re.findall(r"\w+", found[1])) for found in said if found is not None), None)
 
 
 class _Slicer:

@@ -26,7 +26,8 @@ class SlicedModule:
 class Slice:
     """A kernel with all that it reaches. The entry module is the first; `functions` names every jit function kept.
 
-    `aligned`: the kernel's flags that say of arguments, by name, that they are multiples of 16.
+    `aligned`: the kernel's flags that say of arguments, by name, that they are multiples of 16. `loaded`: of one
+    converted, whose tiles AMD's data mover copies, the descriptors from the host that are only loaded through.
     """
 
     kernel: str
@@ -34,6 +35,7 @@ class Slice:
     functions: tuple[tuple[str, str], ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     aligned: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    loaded: tuple[str, ...] | None = None
 
 
 def load_slice(sliced: Slice, directory: Path) -> Any:
@@ -55,6 +57,7 @@ def load_slice(sliced: Slice, directory: Path) -> Any:
     function = getattr(entry, sliced.kernel)
     # Decorators that look at a launch's arguments are left out of slices; the compiler is told what these gave.
     function.aligned = sliced.aligned
+    function.loaded = sliced.loaded
     return function
 
 
