@@ -231,6 +231,9 @@ TCGEN05_MARK = "_tt2gl_tcgen05"
 STAGES = "NUM_STAGES"
 """The parameter of a pipelined kernel that Triton's launch option `num_stages` becomes."""
 
+CHAINED = (4, 2)
+"""The `num_stages` for which Triton splits iterations of two products in a row (AMD), and the depth of rings then."""
+
 
 @dataclass(frozen=True)
 class Fewer:
@@ -255,8 +258,8 @@ class Stages:
     """How deep a function's loops are pipelined: `source` is a parameter, its own or the author's, or a number.
 
     `parameter`: a parameter of that name is added, with `default`. `asked`: launches differ, so that it is taken from
-    each launch's own `num_stages`. `further`: how many more the loops have than that says. `fewer`: the loops have not
-    that many, but fewer under some launches.
+    each launch's own `num_stages`. `further`: how many more the loops have than that says. `chained`: what is called
+    that many but two for four. `fewer`: the loops have not that many, but fewer under some launches.
     """
 
     source: str
@@ -265,6 +268,7 @@ class Stages:
     asked: bool = False
     fewer: Fewer | None = None
     further: int = 0
+    chained: str = ""
 
     @property
     def used(self) -> str:
@@ -274,18 +278,24 @@ class Stages:
     @property
     def whole(self) -> str:
         """How many they are where all have room."""
+        if self.chained:
+            return self.chained
         return f"{self.source} {'+' if self.further > 0 else '-'} {abs(self.further)}" if self.further else self.source
 
     @property
     def declared(self) -> tuple[Declaration, ...]:
         """What says how many that is, where it is not said by the parameter."""
+        made: tuple[Declaration, ...] = ()
+        if self.chained:
+            source = f"{CHAINED[1]} if {self.source} == {CHAINED[0]} else {self.source}"
+            made = (Declaration(self.chained, source, "of four stages, two products in a row split two"),)
         if self.fewer is None:
-            return ()
+            return made
         conditions = [] if self.source.isdigit() else [f"{self.whole} > {self.fewer.most}"]
         if self.fewer.parameter:
             conditions.append(f"{self.fewer.parameter} >= {self.fewer.least}")
         less = f"{self.fewer.most} if {' and '.join(conditions)} else {self.whole}" if conditions else ""
-        return (Declaration(self.fewer.name, less or str(self.fewer.most), "no more fit the shared memory"),)
+        return (*made, Declaration(self.fewer.name, less or str(self.fewer.most), "no more fit the shared memory"))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -73,3 +74,11 @@ def test_stages_beyond_those_asked_for() -> None:
     assert more.used == "NUM_STAGES + 1"
     (declared,) = Stages("NUM_STAGES", True, 3, fewer=Fewer("stages", 2), further=1).declared
     assert declared.source == "2 if NUM_STAGES + 1 > 2 else NUM_STAGES + 1"
+
+
+def test_four_stages_that_two_products_split() -> None:
+    stages = Stages("NUM_STAGES", True, 3, True, chained="stages")
+    assert stages.used == "stages"
+    assert [each.source for each in stages.declared] == ["2 if NUM_STAGES == 4 else NUM_STAGES"]
+    crowded = replace(stages, fewer=Fewer("fewer", 2))
+    assert [each.source for each in crowded.declared][1:] == ["2 if stages > 2 else stages"]

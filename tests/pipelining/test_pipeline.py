@@ -604,3 +604,26 @@ def test_a_buffer_is_loaded_from_by_offsets_with_the_mask_of_an_iteration_ahead(
     made = written(body, through_registers())
     assert 'a_next = gl.amd.cdna3.buffer_load(a_ptr, page_next + ahead, mask=(ahead < m) & more, cache=".cg")' in made
     assert "page_next = gl.amd.cdna3.buffer_load(b_ptr, after, mask=more_after)" in made
+
+
+TWO_READS = """\
+    for k in range(n):
+        near = k < m
+        a = _tt2gl_ring_a(a_ptr + k, mask=near).load(at)
+        acc += {said}
+        b = _tt2gl_ring_b(b_ptr + k, mask=near).load(at)
+        acc += b
+    """
+
+
+@pytest.mark.parametrize(
+    ("said", "above"),
+    [pytest.param("a", False, id="where they are read"), pytest.param("gl.where(near, a, 0)", True, id="by one name")],
+)
+def test_tiles_come_to_registers_where_those_before_them_are_read(said: str, above: bool) -> None:
+    first, second = (Ring(name, "gl.float16", ("BLOCK",), "shared", False, registers=True) for name in "ab")
+    made = written(TWO_READS.format(said=said), LoopRings("kernel", 2, (first, second), "STAGES - 1"))
+    loop = made[made.index("    more = ") :]
+    assert (loop.index("b_next = gl.load(") < loop.index("a_buf.index(slot).load(")) == above, loop
+    assert loop.index("b_next = gl.load(") < loop.index("b_buf.index(slot).load(")
+    assert loop.index("b_buf.index(slot).load(") < loop.index("a_buf.index(slot).store(")

@@ -65,7 +65,7 @@ def analyse(
         classes,
         decisions,
         taken,
-        stages=cores.stages(),
+        stages=cores.stages(taken),
         refused=staging.refused,
         wide=staging.wide,
         unreached=left_out,

@@ -6,7 +6,7 @@ kernel's constexprs where one gives exactly those.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import replace
 
 from tt2gl.analysis.dot_formulas import Extent, Formulas, Layouts, Shapes
@@ -18,7 +18,7 @@ from tt2gl.analysis.naming import stem, unused
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.analysis.uses import DotUse, RingUse, either, fact_of, names_in, stages_of
 from tt2gl.ir.attributes import Attribute, DialectAttr
-from tt2gl.plan import STAGES, Stages
+from tt2gl.plan import CHAINED, STAGES, Stages
 from tt2gl.tensor_memory_layouts import packed_rows
 
 _DEFAULT_STAGES = 3
@@ -77,7 +77,7 @@ class TensorCores:
         }
         return unused(name, beside)
 
-    def stages(self) -> Stages | None:
+    def stages(self, taken: Set[str] = frozenset()) -> Stages | None:
         """How deep Triton pipelines the kernel's loops, as source that gives every launch its own; None if it does not.
 
         A ring that a dot takes in place has a buffer for each stage, one that is read into registers one less.
@@ -105,6 +105,9 @@ class TensorCores:
         for name in launches[0].constexprs:
             if all(launches[index].constexprs.get(name) == depth for index, depth in deep.items()):
                 return Stages(name)
+        split = {index: CHAINED[1] if asked == CHAINED[0] else asked for index, asked in options.items()}
+        if deep == split and len(set(deep.values())) > 1:
+            return Stages(STAGES, True, _DEFAULT_STAGES, True, chained=unused("stages", taken))
         return Stages(str(max(deep.values())))
 
     @property

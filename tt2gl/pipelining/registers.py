@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from itertools import groupby
 
 import libcst as cst
 
 from tt2gl.pipelining.branches import branched
+from tt2gl.pipelining.flow import NONE, reads, writes
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.trees import calls_in, code, lines_of, under
 from tt2gl.pipelining.walking import Lines
@@ -48,6 +50,33 @@ def stored(plan: LoopPlan, ring: Ring, slot: str, value: str) -> cst.BaseStateme
 def stores(plan: LoopPlan, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
     """Puts the tiles that an iteration has loaded ahead into the slots that it has read."""
     return _Stores(plan).lines(statements, block, frozenset())
+
+
+def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
+    """An iteration that loads the tiles of one ahead above the lines that read its own, as Triton's does.
+
+    So the registers of a tile that is read late are held for less. All loads stand above the whole where either part of
+    it binds what the other reads or binds.
+    """
+    loading, reading = ([ast.parse(code(line)) for line in part] for part in (ahead, here))
+    bound, rebound = (NONE.union(*map(writes, part)) for part in (loading, reading))
+    if bound & NONE.union(rebound, *map(reads, reading)) or rebound & NONE.union(*map(reads, loading)):
+        return [*ahead, *here]
+    made: Lines = []
+    done = 0
+    for _, group in groupby(here, lambda line: bool(_tiles(plan, line))):
+        lines = list(group)
+        tiles = {plan.coming[name] for line in lines for name in _tiles(plan, line)}
+        last = max((at for at, line in enumerate(loading, 1) if writes(line) & tiles), default=0)
+        made += [*ahead[done:last], *lines]
+        done = max(done, last)
+    return [*made, *ahead[done:]]
+
+
+def _tiles(plan: LoopPlan, line: cst.BaseStatement) -> list[str]:
+    """The rings whose tiles a line reads."""
+    text = code(line)
+    return [name for name in plan.coming if f"{plan.buffers[name]}.index(" in text]
 
 
 class _Stores:

@@ -15,7 +15,7 @@ from tt2gl.pipelining.counting import without_option
 from tt2gl.pipelining.flow import takes_attribute
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
-from tt2gl.pipelining.registers import stores
+from tt2gl.pipelining.registers import between, stores
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import allocation
@@ -89,8 +89,8 @@ class LoopWriter:
                 ahead[0] = _noted(ahead[0], "tiles of an iteration ahead come to registers")
                 kept[0] = _noted(kept[0], "and take the places of those that have been read")
             if plan.direct:
-                body += consumer.wait()
-            return [*body, *ahead, *here], kept
+                return [*body, *consumer.wait(), *ahead, *here], kept
+            return [*body, *between(plan, ahead, here)], kept
         return [*body, *here], ahead
 
     def _drained(self, loop: ast.For, node: cst.For) -> cst.For:
