@@ -161,12 +161,12 @@ def matmul_kernel_block_m_from_128(
         ahead = k + NUM_STAGES - 1
         a_next = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more, other=0.0)
         b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more, other=0.0)
-        a_ptrs += BLOCK_K
-        b_ptrs += BLOCK_K * stride_bk
         # the last step may be a short one
         a = a_buf.index(slot).load(lhs_layout)
         b = b_buf.index(slot).load(rhs_layout)
         acc = gl.amd.cdna3.mfma(a, b, acc)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * stride_bk
         # and take the places of those that have been read
         a_buf.index(slot).store(a_next)
         b_buf.index(slot).store(turned_in_threads(b_next))
@@ -243,12 +243,12 @@ def matmul_kernel_block_m_below_128(
         ahead = k + NUM_STAGES - 1
         a_next = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more, other=0.0)
         b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more, other=0.0)
-        a_ptrs += BLOCK_K
-        b_ptrs += BLOCK_K * stride_bk
         # the last step may be a short one
         a = a_buf.index(slot).load(lhs_layout)
         b = b_buf.index(slot).load(rhs_layout)
         acc = gl.amd.cdna3.mfma(a, b, acc)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * stride_bk
         # and take the places of those that have been read
         a_buf.index(slot).store(a_next)
         b_buf.index(slot).store(b_next)
