@@ -300,6 +300,18 @@ tl.store(y_ptr + offs, acc)
 """)
         assert conversions(made) == 0
 
+    def test_a_tensor_of_a_loop_by_the_name_of_a_scalar_before_it(self, tiles: Port) -> None:
+        made = tiles("""
+if N > 7:
+    at = tl.load(x_ptr).to(tl.int32)
+    tl.store(y_ptr, at)
+for i in range(4):
+    at = i * BN + cols
+    tl.store(y_ptr + at[:, None] * N + rows[None, :], tl.load(x_ptr + rows[:, None] * N + at[None, :]).T)
+""")
+        assert {"SliceLayout(0, x_layout)", "SliceLayout(1, y_layout)"} <= set(re.findall(r"SliceLayout\(.*?\)", made))
+        assert made.count(" = i * BN + ") == 2
+
     def test_a_while_loop(self, vectors: Port) -> None:
         made = vectors("""
 acc = tl.zeros([BLOCK], tl.float32)

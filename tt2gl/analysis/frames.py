@@ -60,9 +60,10 @@ def joined(first: dict[str, Binding], second: dict[str, Binding]) -> dict[str, B
     both = {**first, **second}
     for name in first.keys() & second.keys():
         one, other = first[name], second[name]
-        if isinstance(one, Web) and isinstance(other, Web) and _shape(one) in (_shape(other), None):
+        if isinstance(one, Web) and isinstance(other, Web) and _shape(other) in (_shape(one), None):
             both[name] = one.join(other)
-        elif isinstance(other, Web) and isinstance(one, Web) and _shape(other) is None:
+        elif isinstance(other, Web) and isinstance(one, Web) and _shape(one) is None:
+            # The graph knows of the one that has definitions.
             both[name] = other.join(one)
     return both
 
