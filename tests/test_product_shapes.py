@@ -181,6 +181,63 @@ def test_a_helper_that_multiplies_tiles_of_several_shapes_says_none(tmp_path: Pa
     assert "gl.zeros([a.shape[0], b.shape[1]], gl.float32, " in made
 
 
+PRODUCT_WITHIN = """@triton.jit
+def product(a, b):
+    return tl.dot(a, b)
+
+
+@triton.jit
+def within(q_ptr, k_ptr, out_ptr, M: tl.constexpr, COLS: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    cols = tl.arange(0, COLS)
+    dims = tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + dims[None, :])
+    k = tl.load(k_ptr + dims[:, None] * D + cols[None, :])
+    tl.store(out_ptr + rows[:, None] * COLS + cols[None, :], product(q, k))
+
+
+@triton.jit
+def scores_kernel(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    within(q_ptr, k_ptr, out_ptr, M, N, D)
+"""
+
+
+def test_a_helper_between_passes_extents_on_by_its_own_parameters(tmp_path: Path) -> None:
+    """It gets none twice, and says those that it calls otherwise in its own words."""
+    made = written(tmp_path / "kernels.py", PRODUCT_WITHIN, {"N": 32}, target="gfx942")
+    assert "gl.zeros([M, N], gl.float32, " in made
+    assert "product(q, k, D=D, M=M, N=COLS, " in made
+
+
+ADDED = """@triton.jit
+def scores_kernel(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    cols = tl.arange(0, N)
+    dims = tl.arange(0, D)
+    total = tl.zeros([M, N], tl.float32)
+    for start in range(0, n, D):
+        q = tl.load(q_ptr + rows[:, None] * n + (start + dims)[None, :])
+        k = tl.load(k_ptr + cols[None, :] * n + (start + dims)[:, None])
+        total += tl.dot(q, k)
+    tl.store(out_ptr + rows[:, None] * N + cols[None, :], total)
+"""
+
+
+def test_a_sum_of_floats_takes_products_of_floats_up_and_stands_beside_those_of_integers(tmp_path: Path) -> None:
+    """Two launches, two bodies: an instruction has one type to add up in."""
+    path = tmp_path / "kernels.py"
+    path.write_text(HEADER + ADDED)
+    types = TYPES | dict.fromkeys("MND", "constexpr")
+    launches = [
+        Launch(str(path), "scores_kernel", types | {"q_ptr": kind, "k_ptr": kind}, dict.fromkeys("MND", 64))
+        for kind in ("*fp16", "*i8")
+    ]
+    made = convert(path, target="gfx942", launches=launches)
+    assert [report.status for report in made.kernels] == ["converted"] * 2, made.kernels[0].diagnostics
+    assert re.search(r"total = gl.amd.cdna3.mfma\(.*, total\)", made.text)
+    assert re.search(r"total \+= gl.amd.cdna3.mfma\([^+]*, gl.zeros\(\[M, N\], gl.int32, ", made.text)
+
+
 MASKED = """if FLAG:
             mask = None
         else:

@@ -125,7 +125,7 @@ def test_most_of_triton_s_library_is_known() -> None:
 
     symbols: set[str] = set()
     for file in Path(triton.__file__).parent.glob("language/extra/*/libdevice.py"):
-        symbols |= set(re.findall(r'"(__(?:nv|ocml|ockl)_\w+)"', file.read_text("utf-8")))
+        symbols |= set(re.findall(r'"(__(?:nv|ocml|ockl|triton_hip)_\w+)"', file.read_text("utf-8")))
     unknown = {symbol for symbol in symbols if libdevice.find(symbol) is None}
     # Directed rounding, Bessel functions, norms, and packed averages.
     families = (

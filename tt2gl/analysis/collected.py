@@ -233,12 +233,11 @@ def collect(
         put("staged", spot, spot.site.position, term).rings[spot.site.position] = ring
         put("ring", spot, spot.site.position, ring.slot)
     for spot, (term, dot) in decisions.dots.items():
-        dots, place = put("dot", spot, spot.site.position, term).dots, spot.site.position
-        if dots.setdefault(place, dot).site.promoted != dot.site.promoted:
-            raise Conflict(body(spot.site.function), place, [])
-        dots[place] = dot
+        put("dot", spot, spot.site.position, term).dots[spot.site.position] = dot
+        # No layouts, but what may differ between launches all the same: a product of another type than its sum stands
+        # beside it.
+        put("sum", spot, dot.site.call, Root(f"{dot.site.promoted}, {dot.site.is_sum}"))
         if dot.site.scaled is not None:
-            # No layout, but what may differ between launches all the same.
             put("scaled", spot, spot.site.position, Root(str(dot.site.scaled)))
         if dot.instruction == "wgmma":
             # A number that is None under one launch is one that the instruction does not take.

@@ -121,11 +121,17 @@ class Passing:
         while changed:
             changed = False
             for call in self.calls:
-                missing = found.get(call.callee, frozenset()) - found.get(call.caller, frozenset())
+                known = found.get(call.caller, frozenset()) | self._words(call).keys()
+                missing = found.get(call.callee, frozenset()) - known
                 if call.caller not in self._kernels and missing:
                     found[call.caller] = found.get(call.caller, frozenset()) | missing
                     changed = True
         return found
+
+    def _words(self, call: Call) -> dict[str, str]:
+        """What the caller knows of the kernel's by parameters of its own, with what it calls them."""
+        graph = self._analyses[call.kernel].scenes[call.launch].graph
+        return graph.words.get((call.caller[:2], call.site.context), {})
 
     def _parametrise(self, key: Body) -> None:
         """One parameter for all places of a helper that always want the same layout, or one made of the same."""
@@ -152,7 +158,9 @@ class Passing:
         """The kernel's parameters that a function passes on to its helpers."""
         calls = [call for call in self.calls if call.caller == key]
         return {
-            call.site.position: [(name, name) for name in sorted(self.borrowed[call.callee])]
+            call.site.position: [
+                (name, self._words(call).get(name, name)) for name in sorted(self.borrowed[call.callee])
+            ]
             for call in calls
             if self.borrowed.get(call.callee)
         }

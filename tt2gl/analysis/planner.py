@@ -116,7 +116,7 @@ class Planner:
                 return statement is None or _within(position, statement)
 
             memory, lhs = spelled("memory"), spelled("lhs")
-            for kind in ("scaled", "imprecise"):
+            for kind in ("sum", "scaled", "imprecise"):
                 for position, wanted in function.wanted(kind, statement, version).items():
                     if len(set(wanted.values())) > 1:
                         raise Conflict(key, position, [wanted])

@@ -1,4 +1,4 @@
-"""Functions of NVIDIA's libdevice (`__nv_*`) and AMD's device libraries (`__ocml_*`, `__ockl_*`), by symbol.
+"""Functions of NVIDIA's libdevice (`__nv_*`) and AMD's (`__ocml_*`, `__ockl_*`, Triton's own `__triton_hip_*`).
 
 Results are the nearest value; the libraries promise a unit or two in the last place. Of the variants with a rounding
 direction only those to nearest are known, and of the fast ones the function itself.
@@ -33,7 +33,9 @@ class Call:
 
 Implementation = Callable[[Call], Array]
 
-_SYMBOL = re.compile(r"__nv_(?:fast_)?(?P<nv>\w+)|__ocml_(?:native_)?(?P<ocml>\w+?)_f(?:16|32|64)|__ockl_(?P<ockl>\w+)")
+_SYMBOL = re.compile(
+    r"__(?:nv|triton_hip)_(?:fast_)?(?P<nv>\w+)|__ocml_(?:native_)?(?P<ocml>\w+?)_f(?:16|32|64)|__ockl_(?P<ockl>\w+)"
+)
 
 
 def find(symbol: str) -> Implementation | None:
@@ -69,6 +71,7 @@ _EXACT_BINARY = frozenset({"add", "sub", "mul", "div", "rem", "copysign", "minnu
 _ALIASES = {
     "abs": "absi",
     "llabs": "absi",
+    "iabs": "absi",
     "fabs": "absf",
     "fmod": "rem",
     "fmin": "minnum",
