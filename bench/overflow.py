@@ -12,11 +12,13 @@ Tensors that no launch is found for are listed. 0 if all that could be simulated
 from __future__ import annotations
 
 import ast
+import datetime
+import json
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +28,14 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench.growing import Growth, Large  # noqa: E402
+from bench.run import ask  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
 from tt2gl.analysis.buffer_sizes import BUFFER_BYTES  # noqa: E402
 from tt2gl.convert import RULES, convert  # noqa: E402
 from tt2gl.file_plan import file_plan  # noqa: E402
+from tt2gl.files import write_text  # noqa: E402
 from tt2gl.formatting import fitted  # noqa: E402
-from tt2gl.isolate import map_isolated, preload, private_triton  # noqa: E402
+from tt2gl.isolate import map_isolated, preload, private_triton, run_isolated  # noqa: E402
 from tt2gl.kernel_state import Kernel  # noqa: E402
 from tt2gl.launches import Launch, TensorArg, launches_for  # noqa: E402
 from tt2gl.lowering.lowered_source import LoweredSource  # noqa: E402
@@ -86,36 +90,49 @@ def main() -> int:
     parser = selecting_parser(__doc__)
     parser.add_argument("--target", action="append", help="architecture; may be given again (default: gfx942)")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds a kernel may take")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="also write what was found, anew after each file")
     arguments = parser.parse_args()
     launches, root = all_launches(arguments)
     start = time.perf_counter()
     preload()
     files = sorted({each.file for each in launches if selected(each.kernel, each.file, arguments.only)})
-    jobs = [
-        (file, target, tuple(launch for launch in launches if launch.file == file), root)
-        for target in arguments.target or ["gfx942"]
-        for file in files
-    ]
-    cases: list[Case] = []
-    for job, made in zip(jobs, map_isolated(prepared, jobs, timeout=900.0), strict=True):
+    jobs = [(file, target) for target in arguments.target or ["gfx942"] for file in files]
+    done: list[tuple[Case, Outcome]] = []
+    where = environment()
+    for file, target in jobs:
+        of_file = tuple(launch for launch in launches if launch.file == file)
+        made = run_isolated(prepared, file, target, of_file, root, timeout=1800.0)
         if made.value is None:
-            print(f"{job[0]} was not converted for {job[1]}: {made.error}", file=sys.stderr)
-        cases += made.value or []
-    cases = [case for case in cases if selected(case.name, case.file, arguments.only)]
-    print(f"{len(cases)} kernels converted in {time.perf_counter() - start:.0f} s", flush=True)
-    counts = Counter[str]()
-    for case, done in zip(
-        cases, map_isolated(examined, [(case,) for case in cases], timeout=arguments.timeout), strict=True
-    ):
-        outcome = done.value or Outcome(wrong=[done.error])
-        tell(case, outcome)
-        counts += Counter(kernels=1, shown=len(outcome.shown), missed=len(outcome.missed), wrong=len(outcome.wrong))
-        counts["whole"] += not outcome.missed and not outcome.wrong
+            print(f"{file} was not converted for {target}: {made.error}", file=sys.stderr)
+        cases = [case for case in made.value or [] if selected(case.name, case.file, arguments.only)]
+        outcomes = map_isolated(examined, [(case,) for case in cases], timeout=arguments.timeout)
+        for case, each in zip(cases, outcomes, strict=True):
+            done.append((case, each.value or Outcome(wrong=[each.error])))
+            tell(*done[-1])
+        if arguments.json:
+            found = {"environment": where, "kernels": [entry(*each) for each in done]}
+            write_text(arguments.json, json.dumps(found, indent=1) + "\n")
+    shown, missed, wrong = (sum(len(getattr(each, kind)) for _, each in done) for kind in ("shown", "missed", "wrong"))
+    whole = sum(not outcome.missed and not outcome.wrong for _, outcome in done)
     print(
-        f"{counts['kernels']} kernels, {counts['whole']} of them with all tensors; {counts['shown']} tensors shown, "
-        f"{counts['missed']} not reached, {counts['wrong']} wrong; {time.perf_counter() - start:.0f} s"
+        f"{len(done)} kernels, {whole} of them with all tensors; {shown} tensors shown, {missed} not reached, "
+        f"{wrong} wrong; {time.perf_counter() - start:.0f} s"
     )
-    return 1 if counts["wrong"] else 0
+    return 1 if wrong else 0
+
+
+def environment() -> dict[str, str]:
+    """Triton, date and commit."""
+    return {
+        "triton": version("triton"),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": ask("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD") or "unknown",
+    }
+
+
+def entry(case: Case, outcome: Outcome) -> dict[str, Any]:
+    """A kernel's part of the document."""
+    return {"file": case.file, "kernel": case.name, "target": case.target, **asdict(outcome)}
 
 
 def tell(case: Case, outcome: Outcome) -> None:
@@ -304,17 +321,17 @@ def refuses(case: Case, tensor: str) -> bool:
     scope: dict[str, Callable[..., Any]] = {}
     exec(FITS_BUFFERS_SOURCE, scope)
     check = scope[FITS_BUFFERS](list(tensors), [])
-    given = {name: Sized(BUFFER_BYTES) for name in tensors}
-    return check(given) and not check({**given, tensor: Sized(BUFFER_BYTES + 1)})
+    given = {name: Given(BUFFER_BYTES) for name in tensors}
+    return check(given) and not check({**given, tensor: Given(BUFFER_BYTES + 1)})
 
 
 @dataclass(frozen=True)
-class Sized:
+class Given:
     """As much of a torch tensor as the check asks for."""
 
     size: int
 
-    def untyped_storage(self) -> Sized:
+    def untyped_storage(self) -> Given:
         """Itself, which has `nbytes`."""
         return self
 
