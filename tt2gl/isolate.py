@@ -38,6 +38,8 @@ _DETAIL_CHARACTERS = 8000
 _PR_SET_PDEATHSIG = 1
 # How often a child that died without closing its pipe (a process of its own still holds it) is looked for.
 _POLL_SECONDS = 0.2
+# Objects made, and not freed by their counts, after which a child looks for cycles.
+_COLLECTED_AFTER = 200_000
 
 
 @dataclass(frozen=True)
@@ -291,7 +293,9 @@ def _wait(pid: int, seconds: float | None) -> int | None:
 def _run_in_child(function: Callable[..., Any], args: tuple[Any, ...], write_end: int, folder: Path) -> NoReturn:
     """The whole life of a child: never returns, never runs the parent's exit handlers."""
     # What the parent imported stays: collections that walk it cost a tenth of a job's time, and copies of its pages.
+    # So do those of trees that live as long as the job: what little is left behind goes with the process.
     gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER, *gc.get_threshold()[1:])
     try:
         with contextlib.suppress(OSError):
             os.setsid()

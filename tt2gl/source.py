@@ -5,12 +5,14 @@ Nothing here runs or imports the file.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper
+from libcst.metadata import ByteSpanPositionProvider, CodeRange, CodeSpan, MetadataWrapper, PositionProvider
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.jit_functions import JitFunction, jit_functions
@@ -29,6 +31,17 @@ class SourceFile:
     wrapper: MetadataWrapper
     names: QualifiedNames
     functions: tuple[JitFunction, ...]
+
+    # Asked by way of the wrapper, LibCST builds the whole tree anew besides, for providers that nobody asked for.
+    @cached_property
+    def positions(self) -> Mapping[cst.CSTNode, CodeRange]:
+        """Where nodes stand, by lines and columns."""
+        return cast(Mapping[cst.CSTNode, CodeRange], PositionProvider()._gen(self.wrapper))
+
+    @cached_property
+    def spans(self) -> Mapping[cst.CSTNode, CodeSpan]:
+        """Where nodes stand, in bytes."""
+        return cast(Mapping[cst.CSTNode, CodeSpan], ByteSpanPositionProvider()._gen(self.wrapper))
 
     @cached_property
     def launches(self) -> tuple[LaunchCall, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from tt2gl.convert import convert
 from tt2gl.diagnostics import DiagnosticError, ExitCode
 from tt2gl.isolate import Outcome
 from tt2gl.launches import Launch
-from tt2gl.results import Conversion, DeviceResult
+from tt2gl.results import CompileResult, Conversion, DeviceResult
 from tt2gl.targets import get_target
 from tt2gl.verify import api
 from tt2gl.verify.api import verify
+from tt2gl.verify.compile import CompileJob, compile_many
 from tt2gl.verify.device import DeviceJob, DeviceRun
 
 KERNEL = """\
@@ -85,6 +87,50 @@ def test_a_port_that_does_not_compile_is_converted_again_as_convert_does(
     reports = verify(path, targets=["sm80", "sm90"], launches=launches)
     assert [report.target for report in reports] == ["sm80"] * len(launches) + ["sm90"] * len(launches)
     assert {report.status for report in reports} == {"converted"}
+
+
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Of each kernel that is compiled from now on, its dialect."""
+    dialects: list[str] = []
+
+    def watched(jobs: Sequence[CompileJob], **options: Any) -> list[CompileResult]:
+        dialects.extend("gluon" if "gluon" in job.slice.modules[0].text else "triton" for job in jobs)
+        return compile_many(jobs, **options)
+
+    monkeypatch.setattr(api, "compile_many", watched)
+    return dialects
+
+
+def test_what_nobody_runs_is_compiled_without_its_original(
+    kernel: tuple[Path, tuple[Launch, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, launches = kernel
+    dialects = compilations(monkeypatch)
+    done: list[tuple[int, int]] = []
+    (guessed,) = verify(path, targets=["sm90"], guesses_compared=False, on_progress=lambda *each: done.append(each))
+    assert dialects == ["gluon"]
+    assert done == [(1, 1)]
+    assert guessed.triton is None
+    assert guessed.gluon is not None
+    assert guessed.gluon.ok
+    (given,) = verify(path, targets=["sm90"], launches=launches, guesses_compared=False)
+    assert dialects == ["gluon", "triton", "gluon"]
+    assert given.triton is not None
+
+
+def test_the_original_is_asked_where_a_port_does_not_compile_under_a_guess(
+    kernel: tuple[Path, tuple[Launch, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _ = kernel
+    port = path.with_name("broken.py")
+    port.write_text(NARROW.replace("gl.store(", "gl.no_such_store("))
+    dialects = compilations(monkeypatch)
+    (report,) = verify(path, port, targets=["sm90"], guesses_compared=False)
+    assert dialects == ["gluon", "triton"]
+    assert [each.code for each in report.diagnostics] == ["TTG402"]
+    path.write_text(KERNEL.replace("tl.load(x_ptr", "tl.no_such_load(x_ptr"))
+    (report,) = verify(path, port, targets=["sm90"], guesses_compared=False)
+    assert [each.code for each in report.diagnostics] == ["TTG401"]
 
 
 def test_a_worse_port_is_told_with_its_target(kernel: tuple[Path, tuple[Launch, ...]]) -> None:

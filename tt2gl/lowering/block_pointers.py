@@ -18,8 +18,6 @@ moved. A function whose block pointers are used in a way that is not understood 
 
 from __future__ import annotations
 
-from libcst.metadata import PositionProvider
-
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.lowering.functions import Functions
 from tt2gl.lowering.pointer_calls import Refused
@@ -41,7 +39,7 @@ def lowered(source: SourceFile) -> Lowered:
 
 
 def _diagnostic(source: SourceFile, refused: Refused) -> Diagnostic:
-    start = source.wrapper.resolve(PositionProvider)[refused.node].start
+    start = source.positions[refused.node].start
     message = f"Its block pointers cannot be written as pointers: {refused.reason}."
     hint = "The kernel stays Triton; see the page of this code."
     return Diagnostic("TTG303", Severity.WARNING, str(source.path), start.line, start.column, message, hint)

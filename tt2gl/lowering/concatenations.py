@@ -41,7 +41,7 @@ def _joined(call: cst.Call, spans: Spans) -> list[Edit]:
                 cst.Arg(keyword=None | cst.Name(value="can_reorder"), value=cst.Name(value="True")) as any_order,
             ],
         ):
-            name = spans.module.code_for_node(module)
+            name = spans.source.module.code_for_node(module)
             (start, _), (_, end) = spans.of(call.func), spans.of(call)
             return [
                 Edit(start, spans.of(call.func)[1], f"{name}.ravel({name}.permute({name}.join"),

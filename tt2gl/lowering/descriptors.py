@@ -26,7 +26,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 import libcst as cst
-from libcst.metadata import PositionProvider
 
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.jit_functions import JitFunction
@@ -61,7 +60,7 @@ def lowered_descriptors(source: SourceFile) -> Lowered:
 
 
 def _diagnostic(source: SourceFile, refused: Refused) -> Diagnostic:
-    start = source.wrapper.resolve(PositionProvider)[refused.node].start
+    start = source.positions[refused.node].start
     message = f"Its tensor descriptors cannot be written as pointers: {refused.reason}."
     hint = "The kernel stays Triton; see the page of this code."
     return Diagnostic("TTG304", Severity.WARNING, str(source.path), start.line, start.column, message, hint)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import libcst as cst
-from libcst.metadata import CodeSpan
 
 from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.expressions import Expression
@@ -17,6 +16,7 @@ from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Pass, Step,
 from tt2gl.lowering.pointer_calls import Access, Make
 from tt2gl.lowering.shapes import Role, Shape, always_inside
 from tt2gl.lowering.signs import Signs
+from tt2gl.source import SourceFile
 
 Part = Role | Literal["block"]
 
@@ -28,13 +28,12 @@ _WIDTH = 120
 class Spans:
     """Where nodes stand in a text, in bytes."""
 
-    module: cst.Module
+    source: SourceFile
     raw: bytes
-    spans: Mapping[cst.CSTNode, CodeSpan]
 
     def of(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end, without the parentheses around an expression."""
-        span = self.spans[node]
+        span = self.source.spans[node]
         return span.start, span.start + span.length
 
     def whole(self, node: cst.BaseExpression) -> tuple[int, int]:

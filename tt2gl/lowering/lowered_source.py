@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import libcst as cst
-from libcst.metadata import PositionProvider
 
 from tt2gl.diagnostics import Diagnostic
 from tt2gl.lowering.block_pointers import lowered
@@ -46,8 +45,7 @@ class LoweredSource:
         if not self.steps or not _same(diagnostic.file, self.source.path):
             return False
         own = {function.name for function in self.source.functions}
-        spans = self.work.wrapper.resolve(PositionProvider)
-        added = [spans[function.node] for function in self.work.functions if function.name not in own]
+        added = [self.work.positions[each.node] for each in self.work.functions if each.name not in own]
         return any(span.start.line <= diagnostic.line <= span.end.line for span in added)
 
     def reason(self, functions: Iterable[str]) -> Diagnostic | None:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from libcst.metadata import ByteSpanPositionProvider
-
 from tt2gl.diagnostics import Diagnostic
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, LineMap, apply
@@ -49,8 +47,7 @@ class Step:
     @cached_property
     def spans(self) -> Spans:
         """Where nodes stand."""
-        spans = self.source.wrapper.resolve(ByteSpanPositionProvider)
-        return Spans(self.source.module, self.text.encode(), spans)
+        return Spans(self.source, self.text.encode())
 
     def done(
         self,

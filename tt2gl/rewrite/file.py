@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import libcst as cst
-from libcst.metadata import PositionProvider
 
 from tt2gl.jit_functions import JitFunction
 from tt2gl.plan import Dispatch, FilePlan, FunctionPlan, Guard, Position
@@ -32,7 +31,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 def rewrite(source: SourceFile, plan: FilePlan) -> str:
     """The file's text under a plan."""
-    author = source.wrapper.module
+    author = source.module
     editor = _FileEditor(source, plan)
     module = author.visit(editor)
     if plan.functions:
@@ -55,8 +54,8 @@ class _FileEditor(cst.CSTTransformer):
     def __init__(self, source: SourceFile, plan: FilePlan) -> None:
         super().__init__()
         self.source, self.plan = source, plan
-        self.positions = source.wrapper.resolve(PositionProvider)
-        self.aliases = aliases(source.wrapper.module, source.names.of)
+        self.positions = source.positions
+        self.aliases = aliases(source.module, source.names.of)
         self.lines = source.text.splitlines()
         self.by_node = {id(function.node): function for function in source.functions}
         self.plans: dict[int, list[FunctionPlan]] = {}

@@ -51,14 +51,16 @@ def verify(
     simulation: SimulationOptions | None = None,
     timeout: float = 60.0,
     estimate: bool = False,
+    guesses_compared: bool = True,
     on_progress: Progress | None = None,
 ) -> tuple[KernelReport, ...]:
     """Compile the kernels of `path` and their Gluon for `targets`, and say what is worse; `run` both where asked.
 
     Without `gluon_path`, `path` is converted for each target first; nothing is written. Without `targets`, the one of
     the GPU present, else sm90. Without `launches`, those found in the file. `timeout` is in seconds, a compilation;
-    what a simulation may take is in `simulation`; `estimate` asks for cycles (`verify.mca`). Raises DiagnosticError for
-    input that cannot be read, an unknown target, and launches that do not fit.
+    what a simulation may take is in `simulation`; `estimate` asks for cycles (`verify.mca`). Unless `guesses_compared`,
+    originals are not compiled under guessed launches, but to blame them for ports that do not compile. Raises
+    DiagnosticError for input that cannot be read, an unknown target, and launches that do not fit.
     """
     names = [get_target(name).name for name in targets] or [default_target().name]
     source = read_source(path)
@@ -72,9 +74,10 @@ def verify(
         else:
             cases += _given_cases(source, read_source(gluon_path), target, launches, root)
     ready = [case for case in cases if case.port is not None]
+    compiling = _Compiling(timeout, estimate, guesses_compared)
     runs = len(ready) if run != "none" else 0
-    progress = _Counter(2 * len(ready) + runs, on_progress)
-    reports = dict(zip(map(id, ready), _compiled(ready, timeout, progress, estimate), strict=True))
+    progress = _Counter(len(compiling.first(ready)) + runs, on_progress)
+    reports = dict(zip(map(id, ready), compiling.reports(ready, progress), strict=True))
     refused = {report.target for report in reports.values() if gluon_path is None and _is_refused(report)}
     if refused:
         # A conversion that compiles what it writes falls back to less, and that is what `convert` would have written.
@@ -86,7 +89,7 @@ def verify(
         kept = [case for case in cases if case.report.target not in refused]
         cases = sorted([*kept, *again], key=lambda case: names.index(case.report.target))
         more = [case for case in again if case.port is not None]
-        reports |= dict(zip(map(id, more), _compiled(more, timeout, _Counter(0, None), estimate), strict=True))
+        reports |= dict(zip(map(id, more), compiling.reports(more, _Counter(0, None)), strict=True))
         ready = [case for case in cases if case.port is not None]
     if run == "gpu":
         here = default_target().name if present_architecture() is not None else None
@@ -213,26 +216,47 @@ def _sliced(
 # ------------------------------------------------------------------------------------------ compiling and running
 
 
-def _compiled(cases: Sequence[_Case], timeout: float, progress: _Counter, estimate: bool) -> Iterator[KernelReport]:
-    """The report of each case with what both compilers made of it; every compilation runs beside the others."""
-    jobs = [
-        CompileJob(kernel, case.launch, case.report.target, estimate=estimate)
-        for case in cases
-        for kernel in (case.original, case.port)
-        if kernel is not None and case.launch is not None
-    ]
-    results = compile_many(jobs, timeout=timeout, on_done=progress.step)
-    for case, triton, gluon in zip(cases, results[::2], results[1::2], strict=True):
-        found = tuple(_findings(case, triton, gluon))
-        status = case.report.status if gluon.ok else "failed"
-        diagnostics = (*case.report.diagnostics, *found)
-        yield replace(case.report, status=status, triton=triton, gluon=gluon, diagnostics=diagnostics)
+@dataclass(frozen=True)
+class _Compiling:
+    """How cases are compiled: with originals under guessed launches, too, where those are compared."""
+
+    timeout: float
+    estimate: bool
+    guesses_compared: bool
+
+    def first(self, cases: Sequence[_Case]) -> list[CompileJob]:
+        """What to compile before anything is known: every port, and the originals to compare with."""
+        return [job for case in cases for job in (self._original(case), self._port(case)) if job is not None]
+
+    def reports(self, cases: Sequence[_Case], progress: _Counter) -> Iterator[KernelReport]:
+        """The report of each case with what compilers made of it; every compilation runs beside the others."""
+        results = iter(compile_many(self.first(cases), timeout=self.timeout, on_done=progress.step))
+        found = [(next(results) if self._original(case) else None, next(results)) for case in cases]
+        alone = [case for case, (triton, gluon) in zip(cases, found, strict=True) if triton is None and not gluon.ok]
+        blamed = iter(compile_many([self._job(case, case.original) for case in alone], timeout=self.timeout))
+        for case, (triton, gluon) in zip(cases, found, strict=True):
+            triton = triton if triton is not None or gluon.ok else next(blamed)
+            told = (*case.report.diagnostics, *_findings(case, triton, gluon))
+            status = case.report.status if gluon.ok else "failed"
+            yield replace(case.report, status=status, triton=triton, gluon=gluon, diagnostics=told)
+
+    def _original(self, case: _Case) -> CompileJob | None:
+        guessed = case.launch is not None and case.launch.origin == "guessed"
+        return self._job(case, case.original) if self.guesses_compared or not guessed else None
+
+    def _port(self, case: _Case) -> CompileJob:
+        return self._job(case, case.port)
+
+    def _job(self, case: _Case, kernel: Slice | None) -> CompileJob:
+        assert kernel is not None
+        assert case.launch is not None
+        return CompileJob(kernel, case.launch, case.report.target, estimate=self.estimate)
 
 
-def _findings(case: _Case, triton: CompileResult, gluon: CompileResult) -> Iterator[Diagnostic]:
+def _findings(case: _Case, triton: CompileResult | None, gluon: CompileResult) -> Iterator[Diagnostic]:
     report = case.report
     under = f"{report.kernel} does not compile for {report.target} (launch {report.launch})"
-    if not triton.ok:
+    if triton is not None and not triton.ok:
         message = f"The Triton kernel {under}: {_sentence(triton.error)}"
         hint = "Check the launch, and whether the kernel is meant for this target."
         yield Diagnostic("TTG401", Severity.ERROR, report.file, case.line, 0, message, hint)
@@ -240,7 +264,7 @@ def _findings(case: _Case, triton: CompileResult, gluon: CompileResult) -> Itera
         message = f"The Gluon kernel {under}: {_sentence(gluon.error)}"
         hint = "Convert again for this target; if that does not help, please report it."
         yield Diagnostic("TTG402", Severity.ERROR, report.file, case.line, 0, message, hint)
-    elif triton.metrics is not None and gluon.metrics is not None:
+    elif triton is not None and triton.metrics is not None and gluon.metrics is not None:
         where = f" ({report.target}, launch {report.launch})."
         for worse in compare(triton.metrics, gluon.metrics, file=report.file, line=case.line):
             yield replace(worse, message=worse.message.removesuffix(".") + where)
@@ -257,8 +281,8 @@ def _sentence(error: str | None) -> str:
 
 def _participants(case: _Case, report: KernelReport) -> tuple[Participant, Participant] | None:
     """Both kernels, ready to run; None where one of them does not compile."""
-    both_compile = all(result is not None and result.ok for result in (report.triton, report.gluon))
-    if not both_compile or case.launch is None or case.original is None or case.port is None:
+    compiled = report.gluon is not None and all(each is None or each.ok for each in (report.triton, report.gluon))
+    if not compiled or case.launch is None or case.original is None or case.port is None:
         return None
     return Participant(case.original, case.launch), Participant(case.port, case.launch)
 

@@ -59,9 +59,14 @@ def simulate_many(
 ) -> list[SimulationRun]:
     """Simulate many kernels, `workers` at a time, which share the memory; results in the order of the jobs."""
     preload()
-    together = max(1, min(workers or available_cores(), len(jobs)))
-    runs: dict[int, SimulationRun] = {}
-    for count, indices in _shifts(jobs, options.memory_limit, together):
+    reasons = {index: unknown_inputs(job.original.launch) for index, job in enumerate(jobs)}
+    runs = {index: SimulationRun(trouble=Trouble("unknown", reason)) for index, reason in reasons.items() if reason}
+    for index in runs:
+        _note([index], on_done, 0, None)
+    able = [index for index in range(len(jobs)) if index not in runs]
+    together = max(1, min(workers or available_cores(), len(able)))
+    for count, places in _shifts([jobs[index] for index in able], options.memory_limit, together):
+        indices = [able[place] for place in places]
         share = replace(options, memory_limit=options.memory_limit // count)
         note = functools.partial(_note, indices, on_done)
         arguments = [(jobs[index], share) for index in indices]
@@ -112,9 +117,6 @@ def _run_of(outcome: Outcome[SimulationRun]) -> SimulationRun:
 def run_job(job: SimulationJob, options: SimulationOptions) -> SimulationRun:
     """Run a job in this process, which must be a child: it edits the environment, and compiles."""
     private_triton()
-    unknown = unknown_inputs(job.original.launch)
-    if unknown:
-        return SimulationRun(trouble=Trouble("unknown", unknown))
     try:
         original = SimulatedKernel("triton", job.original, job.target)
         port = SimulatedKernel("gluon", job.port, job.target)
