@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import math
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -44,7 +44,7 @@ Turns = Mapping[Knob, int]
 class Large:
     """A launch at the limit: what to turn, by how much more it is beyond, and the tensors that are at the limit then.
 
-    `reached`: the bytes up to which each tensor is touched.
+    Those are of the tensors that have a limit. `reached`: the bytes up to which each tensor is touched.
     """
 
     turns: Turns
@@ -72,10 +72,11 @@ class Way:
 
 @dataclass
 class Growth:
-    """Grows one launch of a kernel."""
+    """Grows one launch of a kernel. `limited`: the tensors that no launch lets end beyond the limit."""
 
     kernel: SimulatedKernel
     launch: Launch
+    limited: frozenset[str]
     trials: dict[frozenset[tuple[Knob, int]], dict[str, Touched] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -130,14 +131,16 @@ class Growth:
     # ------------------------------------------------------------------------------------------- what to turn
 
     def large(self, wanted: str) -> Large | None:
-        """A launch under which a tensor, or another before it, is at the limit; None where none is found."""
+        """A launch under which a tensor is at the limit, or else one with a limit before it; None if none is found."""
         if self.start is None or wanted not in self.start:
             return None
+        instead: Large | None = None
         for way in self._ways():
             found = self._grown(wanted, way)
-            if found is not None:
+            if found is not None and wanted in found.tensors:
                 return found
-        return None
+            instead = instead or found
+        return instead
 
     def _ways(self) -> Iterator[Way]:
         """What may be turned."""
@@ -164,11 +167,12 @@ class Growth:
             return None
         if not reached[0][wanted].high < reached[1][wanted].high < reached[2][wanted].high:
             return None
-        gained = {name: reached[2][name].high - reached[1][name].high for name in reached[2]}
+        limited = (self.limited | {wanted}) & reached[2].keys()
+        gained = {name: reached[2][name].high - reached[1][name].high for name in limited}
         rooms = [
             (BUFFER_BYTES - reached[2][name].high) * way.first // gain for name, gain in gained.items() if gain > 0
         ]
-        turn = self._largest(way.turns, 2 * way.first + min(rooms), way.most)
+        turn = self._largest(limited, way.turns, 2 * way.first + min(rooms), way.most)
         if turn is None:
             return None
         turns, beyond = way.turns(turn), way.turns(turn + 1)
@@ -178,37 +182,37 @@ class Growth:
             low, high, bound = turns[way.bound], beyond[way.bound], way.bound
             for placed in (turns, beyond):
                 cut = partial(_with, placed, bound, low)
-                count = self._largest(cut, 0, high - low)
+                count = self._largest(limited, cut, 0, high - low)
                 if count is not None and count < high - low:
                     ends.append((cut(count), cut(count + 1)))
-        found = [large for here, there in ends if (large := self._as_found(here, there)) is not None]
+        found = [large for here, there in ends if (large := self._as_found(limited, here, there)) is not None]
         return max(found, key=lambda large: max(large.reached[name] for name in large.tensors), default=None)
 
-    def _fits(self, turns: Turns) -> bool:
+    def _fits(self, limited: Collection[str], turns: Turns) -> bool:
         reached = self._tried(turns)
-        return reached is not None and all(each.high <= BUFFER_BYTES for each in reached.values())
+        return reached is not None and all(reached[name].high <= BUFFER_BYTES for name in limited)
 
-    def _largest(self, turns: Callable[[int], Turns], guess: int, most: int) -> int | None:
-        """The most that may be turned for all tensors to fit, found from a guess."""
+    def _largest(self, limited: Collection[str], turns: Callable[[int], Turns], guess: int, most: int) -> int | None:
+        """The most that may be turned for tensors with a limit to fit, found from a guess."""
         low, width = max(0, min(guess, most)), 1
-        while not self._fits(turns(low)):
+        while not self._fits(limited, turns(low)):
             if low == 0:
                 return None
             low, width = max(0, low - width), 2 * width
         width = 1
-        while low + width <= most and self._fits(turns(low + width)):
+        while low + width <= most and self._fits(limited, turns(low + width)):
             low, width = low + width, 2 * width
         while width > 1:
             width //= 2
-            if low + width <= most and self._fits(turns(low + width)):
+            if low + width <= most and self._fits(limited, turns(low + width)):
                 low += width
         return low
 
-    def _as_found(self, turns: Turns, beyond: Turns) -> Large | None:
+    def _as_found(self, limited: Collection[str], turns: Turns, beyond: Turns) -> Large | None:
         here, there = self._tried(turns), self._tried(beyond)
         if here is None or there is None:
             return None
-        over = tuple(name for name in there if there[name].high > BUFFER_BYTES >= here[name].high)
+        over = tuple(name for name in there if name in limited and there[name].high > BUFFER_BYTES >= here[name].high)
         return Large(turns, beyond, over, {name: each.high for name, each in here.items()}) if over else None
 
     def reached(self, turns: Turns) -> Mapping[str, int]:

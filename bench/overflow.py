@@ -6,7 +6,8 @@ Needs no GPU. Each file is converted for each target with `--buffer-guard`, and 
 tensors all have one element too many. Then, for each tensor of each kernel, a launch is looked for under which it ends
 where a buffer does (`bench/growing.py`), and simulated: the port must do what the original does. One step beyond, the
 port for small tensors must be refused by its check, or be right all the same, and the port for large ones be right.
-Tensors that no launch is found for are listed. 0 if all that could be simulated is as it must be.
+Tensors that are smaller than one that is checked wherever that is not too large are told, and those that no launch is
+found for. 0 if all that could be simulated is as it must be.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from bench.growing import Growth, Large  # noqa: E402
 from bench.run import ask  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
 from tt2gl.analysis.buffer_sizes import BUFFER_BYTES  # noqa: E402
+from tt2gl.analysis.naming import listed  # noqa: E402
 from tt2gl.convert import RULES, convert  # noqa: E402
 from tt2gl.file_plan import file_plan  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
@@ -78,9 +80,13 @@ class Case:
 
 @dataclass
 class Outcome:
-    """What became of a kernel's tensors: `shown` at the limit and beyond, or `missed`, and why; what is `wrong`."""
+    """What became of a kernel's tensors: `shown` at the limit and beyond, or `missed`, and why; what is `wrong`.
+
+    `below`: those that are small wherever another, which is checked, is not too large.
+    """
 
     shown: dict[str, str] = field(default_factory=dict)
+    below: dict[str, str] = field(default_factory=dict)
     missed: dict[str, str] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
@@ -112,11 +118,12 @@ def main() -> int:
         if arguments.json:
             found = {"environment": where, "kernels": [entry(*each) for each in done]}
             write_text(arguments.json, json.dumps(found, indent=1) + "\n")
-    shown, missed, wrong = (sum(len(getattr(each, kind)) for _, each in done) for kind in ("shown", "missed", "wrong"))
+    kinds = ("shown", "below", "missed", "wrong")
+    shown, below, missed, wrong = (sum(len(getattr(each, kind)) for _, each in done) for kind in kinds)
     whole = sum(not outcome.missed and not outcome.wrong for _, outcome in done)
     print(
-        f"{len(done)} kernels, {whole} of them with all tensors; {shown} tensors shown, {missed} not reached, "
-        f"{wrong} wrong; {time.perf_counter() - start:.0f} s"
+        f"{len(done)} kernels, {whole} of them with all tensors; {shown} tensors shown, {below} smaller than "
+        f"such, {missed} not reached, {wrong} wrong; {time.perf_counter() - start:.0f} s"
     )
     return 1 if wrong else 0
 
@@ -140,6 +147,8 @@ def tell(case: Case, outcome: Outcome) -> None:
     print(f"{case.target} {case.file} {case.name}")
     for name, what in outcome.shown.items():
         print(f"    {name}: {what}")
+    for name, what in outcome.below.items():
+        print(f"    {name}: smaller, {what}")
     for name, why in outcome.missed.items():
         print(f"    {name}: not reached, {why}")
     for what in outcome.wrong:
@@ -226,12 +235,14 @@ def examined(case: Case) -> Outcome:
         outcome.wrong.append("a port for large tensors assumes that they are small")
     for launch in case.launches:
         tensors = [name for name, value in (launch.args or {}).items() if isinstance(value, TensorArg)]
-        if left := [name for name in tensors if name not in outcome.shown]:
+        if left := [name for name in tensors if name not in outcome.shown.keys() | outcome.below.keys()]:
             try:
                 under(case, launch, left, outcome)
             except (Stopped, SimulationError, UnknownInputsError) as error:
                 outcome.missed |= {name: str(error) for name in left}
-    outcome.missed = {name: why for name, why in outcome.missed.items() if name not in outcome.shown}
+    outcome.below = {name: what for name, what in outcome.below.items() if name not in outcome.shown}
+    known = outcome.shown.keys() | outcome.below.keys()
+    outcome.missed = {name: why for name, why in outcome.missed.items() if name not in known}
     return outcome
 
 
@@ -241,7 +252,7 @@ def under(case: Case, launch: Launch, left: Collection[str], outcome: Outcome) -
         SimulatedKernel("triton" if kernel is case.original else "gluon", Participant(kernel, launch), case.target)
         for kernel in (case.original, case.port, case.large)
     )
-    growth = Growth(original, launch)
+    growth = Growth(original, launch, frozenset(case.checked[0]))
     for name in left:
         if name in outcome.shown:
             continue
@@ -252,8 +263,8 @@ def under(case: Case, launch: Launch, left: Collection[str], outcome: Outcome) -
         told = compared(growth, found.turns, at_limit(growth, found), original, port)
         beyond = lengths(growth, growth.reached(found.beyond))
         also = compared(growth, found.beyond, beyond, original, plain)
-        outcome.wrong += [f"{found.tensors} at the limit, by {found.turns}: {each}" for each in told]
-        outcome.wrong += [f"{found.tensors} beyond, by {found.beyond}: {each}" for each in also]
+        outcome.wrong += [f"{listed(found.tensors)} at the limit, by {found.turns}: {each}" for each in told]
+        outcome.wrong += [f"{listed(found.tensors)} beyond, by {found.beyond}: {each}" for each in also]
         forced = compared(growth, found.beyond, beyond, original, port)
         for tensor in found.tensors:
             refused = refuses(case, tensor)
@@ -268,8 +279,7 @@ def under(case: Case, launch: Launch, left: Collection[str], outcome: Outcome) -
                     f"plain right; by {', '.join(' '.join(knob) for knob in found.turns)}",
                 )
         if name not in found.tensors:
-            others = " and ".join(found.tensors)
-            outcome.missed[name] = f"{found.reached[name]} bytes where {others} is at the limit"
+            outcome.below[name] = f"{found.reached[name]} bytes with {listed(found.tensors)} at the limit"
 
 
 def lengths(growth: Growth, reached: Mapping[str, int]) -> dict[str, int]:
