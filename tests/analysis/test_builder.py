@@ -72,6 +72,8 @@ def test_a_scalar_load_is_no_load(graph_of: GraphOf) -> None:
         ("y = tl.reshape(x, (BLOCK // 2, 2))", "opaque", 1),
         ("tl.atomic_add(y_ptr + offs, x)", "atomic", 1),
         ("x = helper(x)", "call", 1),
+        ("y = x.__mul__(x).__add__(x)", "elementwise", 4),
+        ("pair = (x,) + (tl.cumsum(x, 0),); y = pair[1]", "scan", 1),
     ],
 )
 def test_an_operation_is_a_node_of_its_kind(graph_of: GraphOf, statement: str, kind: str, count: int) -> None:
@@ -148,3 +150,9 @@ def test_what_is_not_converted_has_its_code(graph_of: GraphOf, statement: str, c
         graph_of(statement)
     assert raised.value.code == code
     assert raised.value.site[1] == HEADER_LINES + KERNEL.lstrip().partition("{}")[0].count("\n") + 1
+
+
+def test_a_list_that_an_unrolled_loop_makes_longer_is_told(graph_of: GraphOf) -> None:
+    with pytest.raises(Unsupported, match="list") as raised:
+        graph_of("every = (x,)\nfor i in tl.static_range(2):\n    every = every + (every[i] + 1,)")
+    assert raised.value.code == "TTG301"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tt2gl.analysis.collected import Context, Entry, Function, Group
+from tt2gl.analysis.decisions import NamedWeb
 from tt2gl.analysis.terms import Operand, Root, Stored, Term
 
 ONE: Context = (0, 0, (("kernel.py", 10, 4),))
@@ -39,3 +40,22 @@ def test_shared_memory_of_one_launch_is_no_tensor_of_another() -> None:
     group.add((0, 0, ()), [Stored(Root("q_shared"), in_place=False)], converted=True)
     group.add((0, 1, ()), [Root("tile_layout")], converted=True)
     assert [len(version.wanted) for version in group.versions] == [2, 1, 1]
+
+
+def test_conversions_to_one_version_of_a_variable_are_one() -> None:
+    """A helper's tile goes to shared memory once, in the layout that its caller's extents ask for."""
+    q, small, large = Root("q_layout"), Stored(Root("small_shared")), Stored(Root("large_shared"))
+    webs = [
+        (context, NamedWeb(("kernel.py", 1), context[2], "q", (PLACE,), (q,), (stored,), True))
+        for context, stored in ((ONE, small), (OTHER, large))
+    ]
+    function = Function(webs=webs, after={(PLACE, "q"): [(ONE, q, small), (OTHER, q, large)]})
+    assert function.conversions(PLACE, "q") == [{ONE: (q, small), OTHER: (q, large)}]
+    assert list(function.layouts()) == [{ONE: small, OTHER: large}]
+
+
+def test_conversions_to_two_versions_are_two() -> None:
+    q, shared, turned = Root("q_layout"), Stored(Root("q_shared")), Stored(Root("turned_shared"))
+    web = NamedWeb(("kernel.py", 1), ONE[2], "q", (PLACE,), (q,), (shared, turned), True)
+    function = Function(webs=[(ONE, web)], after={(PLACE, "q"): [(ONE, q, shared), (ONE, q, turned)]})
+    assert function.conversions(PLACE, "q") == [{ONE: (q, shared)}, {ONE: (q, turned)}]

@@ -14,7 +14,7 @@ from tt2gl.analysis.calls import CallReader
 from tt2gl.analysis.descriptors import DescriptorReader, asks_for_descriptor
 from tt2gl.analysis.dots import DotReader
 from tt2gl.analysis.facts import CallChain, ConstFact, Fact, FunctionFact, LaunchFacts, TensorFact
-from tt2gl.analysis.frames import Frame, Value, joined
+from tt2gl.analysis.frames import Frame, Value, joined, unsupported
 from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
 from tt2gl.analysis.helpers import HelperReader
 from tt2gl.analysis.operations import gluon_dtype
@@ -223,7 +223,10 @@ class Builder:
             case ast.BinOp(left=ast.Call() as left, op=ast.Add(), right=right) if self.dots.fuses(left, frame):
                 return self.dots.read(left, frame, node, self.evaluate(right, frame))
             case ast.BinOp(left=left, right=right):
-                return self.elementwise(node, [self.evaluate(left, frame), self.evaluate(right, frame)], frame)
+                one, other = self.evaluate(left, frame), self.evaluate(right, frame)
+                if isinstance(one, tuple) and isinstance(other, tuple):
+                    return *one, *other
+                return self.elementwise(node, [one, other], frame)
             case ast.Compare(left=left, comparators=rest):
                 return self.elementwise(node, [self.evaluate(part, frame) for part in (left, *rest)], frame)
             case ast.BoolOp(values=parts):
@@ -321,6 +324,8 @@ class Builder:
         if isinstance(value, tuple):
             index = frame.facts.expressions.get(position_of(node.slice))
             if isinstance(index, ConstFact) and isinstance(index.value, int):
+                if not -len(value) <= index.value < len(value):
+                    raise unsupported("TTG301", "a list that an unrolled loop makes longer", node, frame)
                 return self.passed(node, value[index.value], frame)
             return value
         if isinstance(value, Static) and isinstance(fact, TensorFact) and fact.shape:

@@ -21,6 +21,7 @@ from tt2gl.analysis.operations import (
     REDUCTION_OPTIONS,
     SCAN,
     is_extern_math,
+    is_operator,
     short_name,
 )
 from tt2gl.analysis.statics import Static, position_of, static_text
@@ -111,7 +112,7 @@ class CallReader:
                 shaped.order = self.order(name, arguments, len(shaped.shape), frame)
                 shaped.dims = self.reshaped(name, shaped, arguments, tensors[0], frame)
             return shaped
-        if name in ELEMENTWISE or is_extern_math(qualified):
+        if name in ELEMENTWISE or is_operator(name) or is_extern_math(qualified):
             return self.spread(node, tensors, frame, fact, "elementwise")
         if name in IGNORED or not _tensors_in(fact):
             self.builder.effect(*tensors)

@@ -184,8 +184,23 @@ class Function:
             for statement, versions in copied.items():
                 for version in versions:
                     yield from self.wanted(kind, statement, version).values()
-        for steps in self.after.values():
-            yield from ({context: target} for context, _, target in steps)
+        for statement, variable in self.after:
+            for steps in self.conversions(statement, variable):
+                yield {context: target for context, (_, target) in steps.items()}
+
+    def conversions(self, statement: Position, variable: str) -> list[dict[Context, tuple[Term, Term]]]:
+        """What stands below a statement, of which layout to which: contexts together that make the same version."""
+        versions = [version for group in self.groups if group.name == variable for version in group.versions]
+
+        def place(context: Context, term: Term) -> object:
+            found = (at for at, version in enumerate(versions) if version.wanted.get(context) == term)
+            return next(found, (context, term))
+
+        made: dict[object, dict[Context, tuple[Term, Term]]] = {}
+        for context, source, target in self.after[statement, variable]:
+            step = place(context, source), place(context, target)
+            made.setdefault(step, {})[context] = source, target
+        return list(made.values())
 
     @property
     def edited(self) -> bool:

@@ -15,7 +15,7 @@ ELEMENTWISE = {
     "logical_or", "isnan", "map_elementwise", "builtin_max", "builtin_min", "dot_product", "pair_uniform_to_normal",
     "float_to_uint", "swizzle2d",
 }  # fmt: skip
-"""Element by element: operands and result share one layout."""
+"""Element by element: operands and result share one layout. So do operators, called by their methods' names or not."""
 
 REDUCE = {"sum", "max", "min", "xor_sum", "reduce", "reduce_or", "argmax", "argmin"}
 _EXTREMES = {"return_indices": 2, "keep_dims": 4}
@@ -56,6 +56,11 @@ LATER = {
 def short_name(qualified: str) -> str:
     """`triton.language.core.tensor.to` is `to`."""
     return qualified.rpartition(".")[2]
+
+
+def is_operator(name: str) -> bool:
+    """Whether a function is the method of an operator: `__lshift__`, say."""
+    return name.startswith("__") and name != "__getitem__"
 
 
 def is_extern_math(qualified: str) -> bool:

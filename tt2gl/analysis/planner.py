@@ -52,8 +52,10 @@ class Planner:
             if statement == ENTRY and variable in function.given:
                 # Some callers have it in shared memory already.
                 raise Conflict(key, ENTRY, [function.given[variable], {context: term for context, _, term in steps}])
-            for context, source, target in steps:
-                layout = self.spelling.spelled(key, {context: target}, statement)
+            for joined in function.conversions(statement, variable):
+                wanted = {context: target for context, (_, target) in joined.items()}
+                layout = self.spelling.spelled(key, wanted, statement)
+                context, (source, target) = next(iter(joined.items()))
                 into = labels.label(variable, context, target)
                 dims, in_place = (target.dims, target.in_place) if isinstance(target, Stored) else (None, True)
                 step = Conversion(into, labels.label(variable, context, source), layout, dims, in_place)
