@@ -13,6 +13,7 @@ from typing import Any
 
 from tt2gl.launches import DtypeValue, JitValue, Launch
 from tt2gl.plan import STAGES
+from tt2gl.slicing.slices import passed_name
 from tt2gl.targets import Target
 
 # `builtin.module` allows no attribute without a dialect, so this one makes it fail its verifier.
@@ -35,7 +36,7 @@ def constexpr_value(value: Any, fn: Any) -> Any:
     if isinstance(value, DtypeValue):
         return tl.dtype(value.name)
     if isinstance(value, JitValue):
-        return fn.__globals__.get(value.name.rpartition(":")[2])
+        return fn.__globals__.get(passed_name(value.reference))
     if isinstance(value, tuple):
         return tuple(constexpr_value(item, fn) for item in value)
     return value

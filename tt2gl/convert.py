@@ -145,7 +145,9 @@ def _keep_failures(source: SourceFile, text: str, kernels: Sequence[Kernel], ask
     converted = [kernel for kernel in kernels if kernel.variants is not None]
     jobs: list[tuple[Kernel, int]] = [(kernel, index) for kernel in converted for index in kernel.facts]
     slices = {
-        kernel.function.name: slice_kernel(port, kernel.function.name, target=asked.target.name, root=asked.root)
+        kernel.function.name: slice_kernel(
+            port, kernel.function.name, target=asked.target.name, root=asked.root, passed=kernel.passed
+        )
         for kernel in converted
     }
     results = compile_many(

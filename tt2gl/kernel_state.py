@@ -64,6 +64,11 @@ class Kernel:
         return "" if name == self.function.name else name
 
     @property
+    def passed(self) -> tuple[str, ...]:
+        """The jit functions that its launches pass, as `package.module:name`."""
+        return tuple(dict.fromkeys(reference for launch in self.launches for reference in launch.passed))
+
+    @property
     def written_out_in_vain(self) -> bool:
         """Whether it has helpers' loads in its loops that stay where they are, or is kept, maybe for them."""
         return self.written_out and (self.kept is not None or "pipeline" not in self.rules)

@@ -6,7 +6,7 @@ Their JSON format is in `launch_file`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -103,6 +103,19 @@ class Launch:
 
     def __hash__(self) -> int:
         return hash((self.file, self.kernel, tuple(self.signature.items()), self.divisible_by_16, self.grid))
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """The jit functions that it passes, as `package.module:name`."""
+        return tuple(dict.fromkeys(_passed(self.constexprs.values())))
+
+
+def _passed(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, JitValue):
+            yield value.reference
+        elif isinstance(value, tuple):
+            yield from _passed(value)
 
 
 def launches_for(

@@ -126,7 +126,9 @@ def _find_launches(kernel: Kernel, source: SourceFile, asked: Asked) -> None:
 
 def _slice(kernel: Kernel, source: SourceFile, asked: Asked) -> None:
     try:
-        kernel.slice = slice_kernel(source, kernel.function.name, target=asked.target.name, root=asked.root)
+        kernel.slice = slice_kernel(
+            source, kernel.function.name, target=asked.target.name, root=asked.root, passed=kernel.passed
+        )
     except DiagnosticError as error:
         kernel.kept = kernel.kept or error.diagnostic
         return

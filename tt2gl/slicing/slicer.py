@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,16 +29,26 @@ from tt2gl.slicing import support
 from tt2gl.slicing.free_names import Context, Uses, class_names, free_names
 from tt2gl.slicing.kinds import JIT, bare_decorator, function_kind, is_compiled
 from tt2gl.slicing.parts import DIGEST, SUPPORT, Kept, Part, part_text
-from tt2gl.slicing.slices import Slice, SlicedModule
+from tt2gl.slicing.slices import Slice, SlicedModule, passed_name
 from tt2gl.slicing.spelling import spell
 from tt2gl.source import SourceFile
 
 
-def slice_kernel(source: SourceFile, kernel: str, *, target: str = "sm90", root: Path | None = None) -> Slice:
+def slice_kernel(
+    source: SourceFile,
+    kernel: str,
+    *,
+    target: str = "sm90",
+    root: Path | None = None,
+    passed: Iterable[str] = (),
+    original: Path | None = None,
+) -> Slice:
     """Slice one kernel (or helper) of a file as it would be on `target`.
 
-    `root` is where absolute imports are looked up beside the file's own packages. Raises DiagnosticError TTG101
-    where the file has no such jit function. What cannot be decided is in the slice's diagnostics (TTG110).
+    `root` is where absolute imports are looked up beside the file's own packages. `passed`: jit functions that its
+    launches give it, as `package.module:name`; `original`: the file that this one is a port of, whose functions are
+    looked up in this one. Raises DiagnosticError TTG101 where the file has no such jit function. What cannot be decided
+    is in the slice's diagnostics (TTG110).
     """
     found = [function for function in source.functions if function.name == kernel]
     if not found:
@@ -53,6 +63,8 @@ def slice_kernel(source: SourceFile, kernel: str, *, target: str = "sm90", root:
     node = next((node for node in definitions if node.lineno == found[0].line), definitions[0])
     slicer = _Slicer(evaluator)
     slicer.keep(Function(Frame(module.scopes[node]), node))
+    for reference in passed:
+        slicer.pass_function(module, reference, original or source.path)
     return replace(slicer.finish(kernel), aligned=tuple(_aligned(found[0])), loaded=_loaded(found[0]))
 
 
@@ -125,6 +137,18 @@ class _Slicer:
     def _bind_all(self, part: Part, scope: Scope, uses: Uses) -> None:
         for (name, context), chains in sorted(uses.chains.items()):
             self.bind(part, scope, name, chains, context)
+
+    def pass_function(self, module: Module, reference: str, own: Path) -> None:
+        """Bind a function that launches pass beside the kernel. `own`: the file whose functions are this module's."""
+        dotted, _, name = reference.partition(":")
+        home = self.evaluator.module(dotted, module)
+        is_own = not isinstance(home, ModuleValue) or home.module.path == own.absolute()
+        try:
+            value = self.evaluator.attribute(ModuleValue(module) if is_own else home, name)
+        except (Undecided, HostRaise):
+            return
+        if isinstance(value, Function):
+            self._emit_function(self.part(module), passed_name(reference), value, "body")
 
     # ------------------------------------------------------------------------------------------------ binding
 

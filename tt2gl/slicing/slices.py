@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import linecache
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,6 +37,11 @@ class Slice:
     diagnostics: tuple[Diagnostic, ...] = ()
     aligned: tuple[tuple[str, tuple[str, ...]], ...] = ()
     loaded: tuple[str, ...] | None = None
+
+
+def passed_name(reference: str) -> str:
+    """The name beside a kernel that a slice binds a function to that launches pass, `package.module:name`."""
+    return "_tt2gl_passed_" + re.sub(r"\W", "_", reference)
 
 
 def load_slice(sliced: Slice, directory: Path) -> Any:

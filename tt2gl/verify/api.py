@@ -194,9 +194,11 @@ def _no_port(kernel: JitFunction, source: SourceFile, port: SourceFile) -> Diagn
 
 # The launches of a kernel follow each other, and all have its slices.
 @functools.lru_cache(maxsize=1)
-def _slices(source: SourceFile, port: SourceFile, kernel: str, target: str, root: Path | None) -> tuple[Slice, Slice]:
-    original = slice_kernel(source, kernel, target=target, root=root)
-    return original, slice_kernel(port, kernel, target=target, root=root)
+def _slices(
+    source: SourceFile, port: SourceFile, kernel: str, target: str, root: Path | None, passed: tuple[str, ...]
+) -> tuple[Slice, Slice]:
+    original = slice_kernel(source, kernel, target=target, root=root, passed=passed)
+    return original, slice_kernel(port, kernel, target=target, root=root, passed=passed, original=source.path)
 
 
 def _sliced(
@@ -207,7 +209,7 @@ def _sliced(
     launch: Launch,
     root: Path | None,
 ) -> _Case:
-    original, sliced = _slices(source, port, kernel.name, report.target, root)
+    original, sliced = _slices(source, port, kernel.name, report.target, root, launch.passed)
     # A conversion tells these itself.
     told = tuple(dict.fromkeys((*report.diagnostics, *original.diagnostics)))
     return _Case(replace(report, diagnostics=told), kernel.line, launch, original, sliced)
