@@ -3,10 +3,11 @@
     python bench/buffers.py [--launches L.json --root DIR] [--target T]... [--only NAME]... [--json OUT]
 
 Needs no GPU. Each file is converted for each target, and each kernel compiled three times under the last of its
-launches: by Triton as for tensors of unknown size, by Triton as for those of the launch (it marks tensors below 2 GiB
-`pointer_range`), and its port. The table counts, in the machine code, buffer operations and other accesses of global
-memory, and says how many vector registers there are. 0 if no port has fewer buffer operations and more other accesses
-than what Triton made for tensors of the launch.
+launches that the chip has room for: by Triton as for tensors of unknown size, by Triton as for those of the launch (it
+marks tensors below 2 GiB `pointer_range`), and its port. The table counts, in the machine code, buffer operations and
+other accesses of global memory, and says how many vector registers there are; what `--json` writes says besides why
+accesses stay plain (TTG340). 0 if no port has fewer buffer operations and more other accesses than what Triton made for
+tensors of the launch.
 """
 
 from __future__ import annotations
@@ -40,13 +41,17 @@ BY = ("triton", "pointer_range", "port")
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel and what to compile of it, in the order of `BY`; nothing where it is `kept` as it is, and why."""
+    """A kernel and what to compile of it under each launch, the last one first, in the order of `BY`.
+
+    Nothing where it is `kept` as it is, and why. `plain`: which accesses are by no buffer operation, and why.
+    """
 
     file: str
     kernel: str
     target: str
-    jobs: tuple[CompileJob, ...]
+    jobs: tuple[tuple[CompileJob, ...], ...] = ()
     kept: str = ""
+    plain: tuple[str, ...] = ()
 
 
 def main() -> int:
@@ -68,9 +73,8 @@ def main() -> int:
             if made.value is None:
                 print(f"{file} was not converted for {target}: {made.error}", file=sys.stderr)
             cases = [case for case in made.value or [] if selected(case.kernel, case.file, arguments.only)]
-            results = iter(compile_many([job for case in cases for job in case.jobs], timeout=300.0))
-            for case in cases:
-                entries.append(entry(case, list(islice(results, len(case.jobs)))))
+            for case, results in zip(cases, counted(cases), strict=True):
+                entries.append(entry(case, results))
                 print(line(entries[-1]), flush=True)
             if arguments.json:
                 text = json.dumps({"environment": where, "kernels": entries}, indent=1)
@@ -89,16 +93,42 @@ def prepared(file: str, target: str, launches: tuple[Launch, ...], root: Path) -
     source, port = read_source(path), read_source(path.with_name(f"{path.stem}_gluon.py"), made.text)
     cases = []
     for name in dict.fromkeys(launch.kernel for launch in own):
-        under = launches_for(own, path, name, root)[-1]
         reports = [report for report in made.kernels if report.kernel == name]
         if any(report.status != "converted" for report in reports):
             told = [each.message for report in reports for each in report.diagnostics if each.severity != "note"]
-            cases.append(Case(file, name, target, (), told[0] if told else "it is not converted"))
+            cases.append(Case(file, name, target, kept=told[0] if told else "it is not converted"))
             continue
         kernel, gluon = (slice_kernel(each, name, target=target, root=root) for each in (source, port))
-        jobs = [(kernel, replace(under, args=None)), (kernel, under), (gluon, under)]
-        cases.append(Case(file, name, target, tuple(CompileJob(*job, target, texts=()) for job in jobs)))
+        jobs = [
+            ((kernel, replace(launch, args=None)), (kernel, launch), (gluon, launch))
+            for launch in reversed(launches_for(own, path, name, root))
+        ]
+        under = tuple(tuple(CompileJob(*job, target, texts=()) for job in each) for each in jobs)
+        plain = {
+            f"line {each.line}: {each.message}": None
+            for report in reports
+            for each in report.diagnostics
+            if each.code == "TTG340"
+        }
+        cases.append(Case(file, name, target, under, plain=tuple(plain)))
     return cases
+
+
+def counted(cases: Sequence[Case]) -> list[list[CompileResult]]:
+    """What came of each kernel's jobs: under its last launch, or the last one before that all three compile under."""
+    made: list[list[CompileResult]] = [[] for _ in cases]
+    for turn in range(max((len(case.jobs) for case in cases), default=0)):
+        wanted = [at for at, case in enumerate(cases) if turn < len(case.jobs) and not fine(made[at])]
+        results = iter(compile_many([job for at in wanted for job in cases[at].jobs[turn]], timeout=300.0))
+        for at in wanted:
+            found = list(islice(results, len(BY)))
+            made[at] = found if turn == 0 or fine(found) else made[at]
+    return made
+
+
+def fine(results: Sequence[CompileResult]) -> bool:
+    """Whether all three kernels were compiled."""
+    return bool(results) and all(result.ok for result in results)
 
 
 def entry(case: Case, results: Sequence[CompileResult]) -> dict[str, Any]:
@@ -112,7 +142,7 @@ def entry(case: Case, results: Sequence[CompileResult]) -> dict[str, Any]:
             "buffer": counted.buffered, "other": counted.unbuffered,
             "registers": counted.registers, "spills": counted.spills,
         } if counted else {"error": result.error}  # fmt: skip
-    return made
+    return {**made, "plain": case.plain}
 
 
 def compiled(found: dict[str, Any]) -> bool:
