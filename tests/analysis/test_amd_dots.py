@@ -130,3 +130,27 @@ def test_tiles_loaded_to_be_turned_within_threads_have_the_layout_of_that() -> N
     turned = lowered_facts(parse_module(TURNED), str).turned
     assert [(chain[0][1], layout.get("sizePerThread")) for chain, layout in turned.items()] == [(5, (4, 8))]
     assert not lowered_facts(parse_module(TURNED.replace("in_thread_transpose", "other")), str).turned
+
+
+UNROLLED = """
+#mfma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>
+#lhs = #ttg.dot_op<{opIdx = 0, parent = #mfma, kWidth = 4}>
+#rhs = #ttg.dot_op<{opIdx = 1, parent = #mfma, kWidth = 4}>
+"builtin.module"() ({
+  "tt.func"() <{function_type = () -> (), sym_name = "k", sym_visibility = "public"}> ({
+    %a, %b = "x.make"() : () -> (tensor<64x64xf16, #lhs>, tensor<64x64xf16, #rhs>)
+    %z = "arith.constant"() <{value = dense<0.0> : tensor<64x64xf32, #mfma>}> : () -> tensor<64x64xf32, #mfma>
+    %c = "tt.dot"(%a, %b, %z) <{inputPrecision = 2 : i32}> : TYPES loc("k.py":5:3)
+    %d = "tt.dot"(%a, %b, %STARTS) <{inputPrecision = 2 : i32}> : TYPES loc("k.py":5:3)
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+
+
+@pytest.mark.parametrize(("start", "from_zero"), [("z", True), ("c", False)])
+def test_a_product_that_adds_in_later_iterations_does_not_start_from_zeros(start: str, from_zero: bool) -> None:
+    types = "(tensor<64x64xf16, #lhs>, tensor<64x64xf16, #rhs>, tensor<64x64xf32, #mfma>) -> tensor<64x64xf32, #mfma>"
+    text = UNROLLED.replace("STARTS", start).replace("TYPES", types)
+    (fact,) = lowered_facts(parse_module(text), str).dots.values()
+    assert fact.from_zero == from_zero

@@ -568,6 +568,12 @@ def test_loads_without_a_mask_get_none_as_the_last_iterations_are_apart() -> Non
     assert "# next" not in last
 
 
+def test_no_iterations_are_apart_without_the_flag_that_a_ring_stands_under() -> None:
+    body = "for k in range(n):\n    if FLAG:\n        a = _tt2gl_ring_a(a_ptr + k).load(at)\n"
+    made = written(body, through_registers())
+    assert "drain = gl.maximum(n - (STAGES - 1), 0) if FLAG else n\n" in made
+
+
 def test_masks_of_several_lines() -> None:
     body = "for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k, mask=(k < m)\n    & (k < step))\n"
     made = written(body, through_registers())

@@ -53,7 +53,10 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
         if operation.name in _DOTS or operation.name in _INSTRUCTIONS:
             fact = _dot(operation, made, uses, loops)
             if fact is not None:
-                dots.setdefault(_chain(operation.location, author_file), fact)
+                chain = _chain(operation.location, author_file)
+                known = dots.setdefault(chain, fact)
+                # Of a loop that is taken apart whole, the first product alone starts from zeros.
+                dots[chain] = replace(known, from_zero=known.from_zero and fact.from_zero)
         elif operation.name in _COPIES:
             ring = _ring(operation, made)
             if ring is not None:

@@ -52,3 +52,13 @@ def guarded(line: cst.BaseStatement, tests: Sequence[str]) -> cst.BaseStatement:
     for test in reversed(tests):
         line = cst.If(cst.parse_expression(test), cst.IndentedBlock([line]))
     return line
+
+
+def either(conditions: Mapping[str, tuple[str, ...]], rings: Sequence[str], some: str, none: str) -> str:
+    """What is `some` where a flag leaves any of the rings, and else `none`."""
+    tests = dict.fromkeys(
+        " and ".join(f"({test})" if " or " in test else test for test in conditions.get(name, ())) for name in rings
+    )
+    if not all(tests):
+        return some
+    return f"{some} if {' or '.join(tests)} else {none}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
-from tt2gl.pipelining.conditions import conditions
+from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, reads, strays, takes_attribute, writes
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
@@ -152,13 +152,14 @@ class FunctionWriter:
         bindings += [(renamed[name], name) for name in sorted(parts.carried & parts.renamed)]
         stage, first = self._stages(count, live_after, takes_attribute(loop.body, count.variable))
         arrivals = barriers(self.spec, loop.body, parts.kept, self.fresh)
+        tests = conditions(loop, lambda test: is_static(test, *self._known) and not reads(test) & assigned)
         drain = ""
         # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
         # a copy by offsets a mask is nothing.
         plain = [marker for marker in markers if self._is_plain(marker)]
         if comes_early(rings) and count.forwards and plain:
             drain = self.fresh("drain")
-            bindings.append((drain, count.last(self.spec.ahead)))
+            bindings.append((drain, either(tests, names, count.last(self.spec.ahead), count.upper)))
         return LoopPlan(
             self.spec,
             self.copy,
@@ -178,7 +179,7 @@ class FunctionWriter:
             lookups_of(loop, parts, wanted, renamed, self.fresh),
             coming={ring.name: self.fresh(f"{ring.name}_next") for ring in rings if ring.registers},
             drain=drain,
-            conditions=conditions(loop, lambda test: is_static(test, *self._known) and not reads(test) & assigned),
+            conditions=tests,
             descriptors=descriptors(self.spec, loop.body),
         )
 

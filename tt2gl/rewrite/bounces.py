@@ -67,7 +67,7 @@ class _Blocks(cst.CSTTransformer):
         for at, line in enumerate(body):
             if comments:
                 line, comments = _under(line, comments), ()
-            bounce = _bounce(line)
+            bounce = bounce_of(line)
             if bounce is None:
                 made.append(self._with_earlier_conversions(line, made, known))
                 changed = _bound(line)
@@ -141,7 +141,7 @@ class _Renamed(cst.CSTTransformer):
         return updated_node.with_changes(value=self.names.get(updated_node.value, updated_node.value))
 
 
-def _bounce(line: cst.BaseStatement) -> tuple[str, str] | None:
+def bounce_of(line: cst.BaseStatement) -> tuple[str, str] | None:
     """The name and the source of shared memory that a statement makes of a variable; None where it does not."""
     match line:
         case cst.SimpleStatementLine(
@@ -164,7 +164,7 @@ def _earliest(above: Sequence[cst.BaseStatement], source: str) -> int:
     read = _mentioned(source)
     bound = [at for at, line in enumerate(above) if _bound(line) & read]
     place = bound[-1] + 1 if bound else len(above)
-    while place < len(above) and _bounce(above[place]):
+    while place < len(above) and bounce_of(above[place]):
         place += 1
     return place if any(ring_read(line) for line in above[place:]) else len(above)
 

@@ -10,6 +10,7 @@ import libcst as cst
 from tt2gl.jit_functions import JitFunction
 from tt2gl.plan import Dispatch, FilePlan, FunctionPlan, Guard, Position
 from tt2gl.qualified_names import walk
+from tt2gl.rewrite.at_once import read_at_once
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.build import MARK, statement
 from tt2gl.rewrite.collisions import Unmarked, collisions
@@ -153,7 +154,7 @@ class _FileEditor(cst.CSTTransformer):
     def _visited(self, function: JitFunction, plan: FunctionPlan) -> cst.FunctionDef:
         renamed = {self.names[line]: name for line, name in plan.calls.items()}
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
-        return turned_first(settled(_function(made)))
+        return read_at_once(turned_first(settled(_function(made))))
 
 
 def _is_jit(function: JitFunction) -> list[bool]:

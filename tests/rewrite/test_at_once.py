@@ -1,0 +1,46 @@
+"""Operands of AMD's products that leave shared memory at once: first what must stay as it is."""
+
+from __future__ import annotations
+
+import textwrap
+
+import libcst as cst
+import pytest
+
+from tt2gl.rewrite.at_once import read_at_once
+
+X = "x_smem = gl.allocate_shared_memory(x.dtype, [M, K], x_shared, x)\n"
+W = "w_smem = gl.allocate_shared_memory(w.dtype, [K, N], w_shared, w)\n"
+PRODUCT = "acc = gl.amd.cdna3.mfma(x_smem.load(lhs), w_smem.load(rhs), acc)\n"
+
+
+def written(body: str) -> str:
+    """A function's body after the rule."""
+    function = cst.parse_statement("def kernel(x, w, acc):\n" + textwrap.indent(body, "    "))
+    assert isinstance(function, cst.FunctionDef)
+    return textwrap.dedent(cst.Module([read_at_once(function)]).code.removeprefix("def kernel(x, w, acc):\n"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(f"{X}{W}{PRODUCT}".replace("gl.amd.cdna3.mfma", "mma_v2"), id="another's instruction"),
+        pytest.param(X + PRODUCT.replace("w_smem.load(rhs)", "gl.convert_layout(w, rhs)"), id="alone in memory"),
+        pytest.param(f"{X}{W}{PRODUCT}{PRODUCT}", id="read twice"),
+        pytest.param(f"{X}{W}for k in range(n):\n    {PRODUCT}", id="read in a loop"),
+    ],
+)
+def test_operands_that_wait(body: str) -> None:
+    assert written(body) == body
+
+
+def test_the_first_makes_room_for_the_second() -> None:
+    first = f"{X}x_lhs = x_smem.load(lhs)\n"
+    assert written(f"{X}{W}{PRODUCT}") == f"{first}{W}{PRODUCT.replace('x_smem.load(lhs)', 'x_lhs')}"
+
+
+def test_a_product_in_another_and_a_name_that_is_taken() -> None:
+    body = f"{W}{X}w_rhs = 1\nacc = wmma(a, w_smem.load(rhs), wmma(x_smem.load(lhs), b, acc))\n"
+    made = written(body)
+    assert made.startswith(f"{W}w_rhs_2 = w_smem.load(rhs)\n{X}w_rhs = 1\n")
+    assert made.endswith("acc = wmma(a, w_rhs_2, wmma(x_smem.load(lhs), b, acc))\n")
