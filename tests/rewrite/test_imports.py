@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from tt2gl.rewrite.imports import import_lines, top_level_index, with_gluon, with_instructions
+from tt2gl.rewrite.imports import import_lines, is_guarded, top_level_index, with_gluon, with_instructions
 
 BOTH = "from triton.experimental import gluon\nfrom triton.experimental.gluon import language as gl\n"
 
@@ -94,4 +94,43 @@ def test_instructions_are_imported_in_lines_that_end_as_the_file_s(end: str) -> 
     instruction = "from triton.experimental.gluon.language.nvidia.ampere import mma_v2"
     assert with_instructions(text) == end.join(
         ["import triton", *BOTH.splitlines(), instruction, "acc = mma_v2(a, b, acc)", ""]
+    )
+
+
+TRIED = """\
+try:
+    import triton
+except ImportError:
+    triton = None
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(f"{TRIED}def k(): pass\n", False, id="no condition"),
+        pytest.param("import triton\nif triton:\n    def k(): pass\n", False, id="Triton is there in any case"),
+        pytest.param(f"{TRIED}if triton:\n    pass\nelse:\n    def k(): pass\n", False, id="the other branch"),
+        pytest.param(f"{TRIED}if triton:\n    def k(): pass\nif X:\n    def k(): pass\n", False, id="two conditions"),
+        pytest.param(f"{TRIED}if triton:\n    def k(): pass\nif triton:\n    def k(): pass\n", True, id="one, twice"),
+    ],
+)
+def test_kernels_under_the_condition_that_triton_is_there(text: str, expected: bool) -> None:
+    kernels = [cst.FunctionDef]
+    assert is_guarded(cst.parse_module(text), lambda node: type(node) in kernels) == expected
+
+
+def test_under_a_condition_all_that_is_new_stands_under_it() -> None:
+    module = cst.parse_module(f"{TRIED}if triton:\n    import x\n    # says who\n    def k(): tma.f()\n")
+    helper = cst.ensure_type(cst.parse_statement("def helper(): pass"), cst.FunctionDef)
+    made = with_instructions(
+        with_gluon(module, [helper], 1, {}, True).code.replace("def k(): pass", "def k(): tma.f()")
+    )
+    assert made == (
+        f"{TRIED}if triton:\n    import x\n"
+        "    from triton.experimental import gluon\n"
+        "    from triton.experimental.gluon import language as gl\n"
+        "    from triton.experimental.gluon.language.nvidia.hopper import tma\n"
+        "\n    def helper(): pass\n"
+        "\n    # says who\n    def k(): tma.f()\n"
     )

@@ -17,7 +17,7 @@ from tt2gl.rewrite.collisions import Unmarked, collisions
 from tt2gl.rewrite.dispatches import as_body, dispatching
 from tt2gl.rewrite.expressions import FunctionBody
 from tt2gl.rewrite.guards import with_guard
-from tt2gl.rewrite.imports import IMPORTED, top_level_index, with_gluon
+from tt2gl.rewrite.imports import IMPORTED, is_guarded, top_level_index, with_gluon
 from tt2gl.rewrite.names import aliases
 from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.signatures import with_flags, with_signature
@@ -38,6 +38,7 @@ def rewrite(source: SourceFile, plan: FilePlan) -> str:
     if plan.functions:
         converted = {id(node) for node in editor.edited}
         first = top_level_index(author, lambda node: id(node) in converted)
+        guarded = is_guarded(author, lambda node: id(node) in converted)
         helpers = _new_helpers(author, [_function(statement(helper)) for helper in plan.helpers])
         ours = [helper.name.value.removeprefix(MARK) for helper in helpers]
         names = collisions(author, [*editor.added_modules(), *ours])
@@ -45,7 +46,7 @@ def rewrite(source: SourceFile, plan: FilePlan) -> str:
         helpers = [_function(helper.visit(unmarked)) for helper in helpers]
         theirs = {id(each) for each in author.body}
         body = [each if id(each) in theirs else _statement(each.visit(unmarked)) for each in module.body]
-        module = with_gluon(module.with_changes(body=body), helpers, first, names)
+        module = with_gluon(module.with_changes(body=body), helpers, first, names, guarded)
     # LibCST drops a byte order mark from the code, and the author may need it.
     mark = BYTE_ORDER_MARK if source.text.startswith(BYTE_ORDER_MARK) else ""
     return mark + module.code.removeprefix(BYTE_ORDER_MARK)
@@ -176,7 +177,9 @@ def _is_reason(comment: cst.Comment) -> bool:
 def _new_helpers(author: cst.Module, helpers: Sequence[cst.FunctionDef]) -> list[cst.FunctionDef]:
     """The helpers that the file does not have, word for word, from an earlier conversion."""
     names = {helper.name.value.removeprefix(MARK) for helper in helpers}
-    own = [node for node in author.body if isinstance(node, cst.FunctionDef) and node.name.value in names]
+    blocks = [author.body, *(node.body.body for node in author.body if isinstance(node, cst.If))]
+    every = [node for block in blocks for node in block if isinstance(node, cst.FunctionDef)]
+    own = [node for node in every if node.name.value in names]
     there = {author.code_for_node(node.with_changes(leading_lines=[])) for node in own}
     plain = Unmarked({})
     return [helper for helper in helpers if author.code_for_node(_function(helper.visit(plain))) not in there]

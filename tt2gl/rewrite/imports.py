@@ -7,12 +7,15 @@ import triton                                               # after
 import triton.language as tl
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
+
+A file that does without Triton where there is none, its kernels under `if HAS_TRITON:`, imports Gluon there, too.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from textwrap import indent
 
 import libcst as cst
 
@@ -126,10 +129,10 @@ def with_instructions(code: str) -> str:
         lines.append(host_tiles)
     if used & TMA_COPIES.keys() and (copies := _tma_copies(used)) not in code:
         lines.append(copies)
-    gluon = re.search(r"^from triton\.experimental\.gluon import language as \w+(\r?\n)", code, re.MULTILINE)
+    gluon = re.search(r"^([ \t]*)from triton\.experimental\.gluon import language as \w+(\r?\n)", code, re.MULTILINE)
     if not lines or gluon is None:
         return code
-    added = "".join(lines).replace("\n", gluon[1])
+    added = indent("".join(lines), gluon[1]).replace("\n", gluon[2])
     return f"{code[: gluon.end()]}{added}{code[gluon.end() :]}"
 
 
@@ -148,11 +151,34 @@ def _imports_triton(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bo
     return False
 
 
+def is_guarded(module: cst.Module, contains: Callable[[cst.CSTNode], bool]) -> bool:
+    """Whether all functions that `contains` accepts stand under one condition, and Triton's import under some, too."""
+    holders = [statement for statement in module.body if any(contains(node) for node in walk(statement))]
+    tests: set[str] = set()
+    for statement in holders:
+        if not isinstance(statement, cst.If) or (
+            statement.orelse is not None and any(contains(node) for node in walk(statement.orelse))
+        ):
+            return False
+        tests.add(module.code_for_node(statement.test))
+    always = any(_imports_triton(statement) for statement in module.body[: module.body.index(holders[0])])
+    return len(tests) == 1 and not always
+
+
 def with_gluon(
-    module: cst.Module, helpers: Sequence[cst.FunctionDef], first: int, names: Mapping[str, str]
+    module: cst.Module, helpers: Sequence[cst.FunctionDef], first: int, names: Mapping[str, str], guarded: bool = False
 ) -> cst.Module:
-    """The module with Gluon imported, and `helpers` above top-level statement `first`."""
+    """The module with Gluon imported, and `helpers` above top-level statement `first`, or at the top of its block."""
     body = list(module.body)
+    if guarded:
+        block = cst.ensure_type(cst.ensure_type(body[first], cst.If).body, cst.IndentedBlock)
+        lines = [cst.parse_statement(line) for line in import_lines(names) if line not in module.code]
+        blank = cst.EmptyLine(indent=False)
+        defined = [helper.with_changes(leading_lines=[blank]) for helper in helpers]
+        at = next((at for at, line in enumerate(block.body) if not _imports(line)), len(block.body))
+        rest = [_after_blank_line(line, blank) if lines or defined else line for line in block.body[at : at + 1]]
+        block = block.with_changes(body=[*block.body[:at], *lines, *defined, *rest, *block.body[at + 1 :]])
+        return module.with_changes(body=[*body[:first], body[first].with_changes(body=block), *body[first + 1 :]])
     code = module.code
     imports = [cst.parse_statement(line) for line in import_lines(names) if line not in code]
     after = max((place + 1 for place in range(first) if _imports_triton(body[place])), default=None)
@@ -163,6 +189,21 @@ def with_gluon(
         if imports and first > 0:
             imports[0] = imports[0].with_changes(leading_lines=[blank])
     return module.with_changes(body=[*body[:after], *imports, *body[after:first], *added, *body[first:]])
+
+
+def _imports(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and all(
+        isinstance(part, cst.Import | cst.ImportFrom) for part in statement.body
+    )
+
+
+def _after_blank_line(
+    statement: cst.BaseStatement | cst.BaseSmallStatement, blank: cst.EmptyLine
+) -> cst.BaseStatement | cst.BaseSmallStatement:
+    lines = getattr(statement, "leading_lines", ())
+    if lines and lines[0].comment is None:
+        return statement
+    return statement.with_changes(leading_lines=[blank, *lines])
 
 
 def top_level_index(module: cst.Module, contains: Callable[[cst.CSTNode], bool]) -> int:
