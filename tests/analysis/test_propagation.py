@@ -312,6 +312,20 @@ for i in range(4):
         assert {"SliceLayout(0, x_layout)", "SliceLayout(1, y_layout)"} <= set(re.findall(r"SliceLayout\(.*?\)", made))
         assert made.count(" = i * BN + ") == 2
 
+    def test_what_is_known_of_a_name_is_asked_of_one_of_its_layouts(self, tiles: Port) -> None:
+        made = tiles("""
+for i in range(4):
+    at = i * BN + cols
+    tl.store(y_ptr + at[:, None] * N + rows[None, :], tl.load(x_ptr + rows[:, None] * N + at[None, :]).T)
+for i in range(4):
+    at = i * BN + cols
+    twice = (at * 2).to(at.dtype)
+    tl.store(y_ptr + rows[:, None] * N + twice[None, :], tl.load(x_ptr + rows[:, None] * N + twice[None, :]))
+""")
+        alone = re.findall(r"twice = \((\w+) \* 2\)\.to\((\w+)\.dtype\)", made)
+        assert len(alone) == 1
+        assert alone[0][0] == alone[0][1] != "at", "the first loop alone has it by its own name"
+
     def test_a_while_loop(self, vectors: Port) -> None:
         made = vectors("""
 acc = tl.zeros([BLOCK], tl.float32)

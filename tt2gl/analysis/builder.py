@@ -63,9 +63,20 @@ class Builder:
         """Walk statements; whether control never falls out of their end."""
         for statement in statements:
             frame.statement = position_of(statement)
+            self.mention(statement, frame)
             if self.statement(statement, frame):
                 return True
         return False
+
+    def mention(self, statement: ast.stmt, frame: Frame) -> None:
+        """Note the tensors whose attributes a statement's own expressions ask for."""
+        for expression in (part for part in ast.iter_child_nodes(statement) if isinstance(part, ast.expr)):
+            for node in ast.walk(expression):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                    bound = frame.env.get(node.value.id)
+                    if isinstance(bound, Web):
+                        site = Site(frame.key, position_of(node.value), frame.statement, frame.chain)
+                        self.graph.mentions.append((site, bound))
 
     def statement(self, node: ast.stmt, frame: Frame) -> bool:
         """Walk one statement; whether control ends there."""

@@ -116,6 +116,7 @@ class Function:
     webs: list[tuple[Context, NamedWeb]] = field(default_factory=list)
     after: dict[tuple[Position, str], list[tuple[Context, Term, Term]]] = field(default_factory=dict)
     given: dict[str, Wanted] = field(default_factory=dict)
+    mentions: dict[Position, tuple[str, Position]] = field(default_factory=dict)
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -267,6 +268,8 @@ def collect(
         at(spot).tiles[spot.site.position] = kind
     for spot, order in decisions.views.items():
         at(spot).views[spot.site.position] = order
+    for site, mentioned in decisions.mentions.items():
+        functions.setdefault(body(site.function), Function()).mentions[site.position] = mentioned
     for spot, what in decisions.indexed.items():
         at(spot).indexed[spot.site.position] = what
     for (key, statement, chain), steps in decisions.after.items():
@@ -307,6 +310,13 @@ class Labels:
     def label(self, variable: str, context: Context, term: Term) -> str:
         """The variable's name in a layout."""
         return self.labels.get((variable, context, term), variable)
+
+    def mentioned(self, variable: str, statement: Position, function: Function) -> str:
+        """The variable's name in any layout that a statement makes it in; empty where its own is one of them."""
+        groups = (group for group in function.groups if group.name == variable and statement in group.statements)
+        versions = [version for group in groups for version in group.versions]
+        known = [self.label(variable, *wanted) for version in versions for wanted in version.wanted.items()]
+        return "" if variable in known else next(iter(known), "")
 
     def common(self, variable: str, wanted: Wanted, position: Position) -> str:
         """The variable's name at a place, whatever the context; empty where its own stands."""

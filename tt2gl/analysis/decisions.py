@@ -78,7 +78,8 @@ class Decisions:
     """What propagation decided for one launch, by place in the source.
 
     `unconverted`: the layouts of values that are as they are wanted, for a text that another launch has converted.
-    `given`: the parameters of helpers that come in shared memory.
+    `given`: the parameters of helpers that come in shared memory. `mentions`: variables of which only what is known
+    without their layout is asked, each with one of its statements.
     """
 
     creations: dict[Spot, Term] = field(default_factory=dict)
@@ -98,6 +99,7 @@ class Decisions:
     webs: list[NamedWeb] = field(default_factory=list)
     after: dict[tuple[FunctionKey, Position, CallChain], list[tuple[str, Term, Term]]] = field(default_factory=dict)
     given: dict[tuple[FunctionKey, CallChain, str], Stored] = field(default_factory=dict)
+    mentions: dict[Site, tuple[str, Position]] = field(default_factory=dict)
 
     def convert_after(self, made: Definition, name: str, source: Term, target: Term) -> None:
         """Have a name in another layout too, right after its definition."""

@@ -117,6 +117,11 @@ class Planner:
             def inside_of(position: Position) -> bool:
                 return statement is None or _within(position, statement)
 
+            mentions = {
+                position: name
+                for position, mentioned in function.mentions.items()
+                if inside_of(position) and (name := labels.mentioned(*mentioned, function))
+            }
             memory, lhs = spelled("memory"), spelled("lhs")
             for kind in ("sum", "scaled", "imprecise"):
                 for position, wanted in function.wanted(kind, statement, version).items():
@@ -141,7 +146,7 @@ class Planner:
                 dots={
                     p: _dot(function.dots[p], layout, memory.get(p), lhs.get(p)) for p, layout in spelled("dot").items()
                 },
-                reads=labelled("read"),
+                reads={**mentions, **labelled("read")},
                 targets=labelled("target"),
                 arguments=self.passing.arguments(key, self.spelling.spelled, inside_of),
                 mover=next((scene.facts.mover for analysis in self.analyses for scene in analysis.scenes), ""),

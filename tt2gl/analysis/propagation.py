@@ -332,6 +332,9 @@ class Propagation(Anchors):
                 function, _, context = places[0]
                 named = NamedWeb(function, context, web.name, statements, tuple(terms), tuple(converted), web.cheap)
                 self.decisions.webs.append(named)
+        for site, web in self.graph.mentions:
+            _, statement, _ = place_of(web.find().definitions[0])
+            self.decisions.mentions[site] = (web.name, statement)
 
 
 def propagated(scenes: Sequence[Scene], classes: Classes, cores: TensorCores) -> list[Decisions]:
