@@ -34,7 +34,7 @@ FLOORS = (
     ("jit_functions", "launch_calls", "report.page"),
     ("host", "report", "simulate"),
     ("files", "config", "results", "targets"),
-    ("diagnostics", "formatting", "ir", "ledger", "qualified_names", "spawned", "syntax"),
+    ("descriptor_parts", "diagnostics", "formatting", "ir", "ledger", "qualified_names", "spawned", "syntax"),
     ("isolate",),
     ("cores",),
 )

@@ -73,10 +73,33 @@ def converted(path: Path, text: str, launch: Launch, target: str) -> tuple[str, 
     return made.text, [each.code for report in made.kernels for each in report.diagnostics]
 
 
-def test_without_tma_descriptors_from_the_host_stay(tmp_path: Path) -> None:
-    made, codes = converted(tmp_path / "kernel.py", HOST, HOST_LAUNCH, "sm80")
-    assert "TTG304" in codes
-    assert "@gluon.jit" not in made
+def test_descriptors_that_the_host_gives_one_launch_alone_stay_without_tma(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(HELPED)
+    made = convert(path, target="sm80", launches=[HOST_LAUNCH, POINTERS], root=tmp_path, compile=False)
+    assert {diagnostic.code for report in made.kernels for diagnostic in report.diagnostics} == {"TTG304"}
+    assert made.text == HELPED
+
+
+def test_why_parts_do_not_do_is_told_at_the_authors_line(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(HELPED)
+    made = convert(path, target="sm80", launches=[HOST_LAUNCH], root=tmp_path, compile=False)
+    told = [diagnostic for report in made.kernels for diagnostic in report.diagnostics]
+    line = HELPED[: HELPED.index("    a = descriptor(a, [N, K]")].count("\n") + 1
+    assert [(each.code, each.line) for each in told] == [("TTG304", line)]
+    assert "`a` is assigned to in several places" in told[0].message
+    assert made.text == HELPED
+
+
+@pytest.mark.parametrize("target", ["sm80", "gfx942"])
+def test_without_tma_the_hosts_are_taken_apart(tmp_path: Path, target: str) -> None:
+    path = tmp_path / "kernel.py"
+    made, codes = converted(path, HOST, HOST_LAUNCH, target)
+    assert codes == []
+    assert "@with_parts_of(a=2, c=2)\n@gluon.jit\ndef kernel(\n" in made
+    assert "tensor_descriptor" not in made
+    equal(path, HOST, made, HOST_LAUNCH, target)
 
 
 def test_without_tma_a_kernels_own_become_pointers(tmp_path: Path) -> None:

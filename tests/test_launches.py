@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,10 @@ from tt2gl.launches import (
     Options,
     TensorArg,
     check_launch,
+    descriptor_ranks,
     launches_for,
+    parted,
+    passed_to,
 )
 from tt2gl.source import read_source
 
@@ -214,3 +218,53 @@ def test_a_launch_that_does_not_fit(signature: dict[str, str], name: str) -> Non
         check_launch(launch(signature=signature), read_source(Path("a.py"), KERNEL).functions[0])
     assert caught.value.diagnostic.code == "TTG202"
     assert name in caught.value.diagnostic.message
+
+
+TILE = DescriptorArg("float16", (104, 1), (96, 1), (64, 32))
+TILED = Launch(
+    file="kernel.py",
+    kernel="kernel",
+    signature={"n": "i32", "a": "tensordesc<fp16[64, 32]>"},
+    constexprs={"B": 8},
+    divisible_by_16=("n",),
+    args={"n": 16, "a": TILE},
+)
+
+
+def test_descriptors_that_a_kernel_has_are_passed_whole() -> None:
+    assert passed_to(TILED, ["n", "a", "B"]) == TILED
+    assert passed_to(TILED, ["n"]) == TILED
+
+
+def test_descriptors_of_some_launches_alone_are_not_the_hosts() -> None:
+    pointer = replace(TILED, signature={"n": "i32", "a": "*fp16"})
+    assert descriptor_ranks([TILED, TILED]) == {"a": 2}
+    assert descriptor_ranks([TILED, pointer]) == descriptor_ranks([pointer, TILED]) == descriptor_ranks([]) == {}
+
+
+def test_parts_of_a_descriptor_are_specialised_as_arguments() -> None:
+    made = passed_to(TILED, ["n", "a_base"])
+    assert made == parted(TILED, {"a": 2})
+    assert list(made.signature.items()) == [
+        ("n", "i32"),
+        ("a_base", "*fp16"),
+        ("a_size_0", "i32"),
+        ("a_size_1", "constexpr"),
+        ("a_stride_0", "i32"),
+        ("a_block_0", "constexpr"),
+        ("a_block_1", "constexpr"),
+    ]
+    assert made.constexprs == {"B": 8, "a_size_1": 1, "a_block_0": 64, "a_block_1": 32}
+    assert made.divisible_by_16 == ("n", "a_base", "a_stride_0")
+    assert made.args == {
+        "n": 16,
+        "a_base": TensorArg("float16", (104, 1), (96, 1)),
+        "a_size_0": 104,
+        "a_stride_0": 96,
+    }
+    assert made.parted == (("a", 2),)
+
+
+def test_of_unknown_descriptors_the_types_are_known() -> None:
+    made = parted(replace(TILED, args=None), {"a": 2})
+    assert (made.args, made.signature["a_size_1"], made.divisible_by_16) == (None, "i32", ("n", "a_base"))

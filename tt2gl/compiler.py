@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tt2gl.launches import DtypeValue, JitValue, Launch
+from tt2gl.launches import DtypeValue, JitValue, Launch, passed_to
 from tt2gl.plan import STAGES
 from tt2gl.slicing.slices import passed_name
 from tt2gl.targets import Target
@@ -52,6 +52,7 @@ def source_for(fn: Any, launch: Launch) -> Any:
 
         source = GluonASTSource
     names = list(fn.arg_names)
+    launch = passed_to(launch, names)
     signature = {name: launch.signature.get(name, "constexpr") for name in names}
     if fn.is_gluon():
         loaded = getattr(fn, "loaded", None)

@@ -14,7 +14,7 @@ from tt2gl.formatting import fitted
 from tt2gl.kernel_state import Calls, Kernel, blame_originals
 from tt2gl.launches import Launch
 from tt2gl.lowering.lowered_source import LoweredSource, lowered_source
-from tt2gl.observation import Asked, explore, inlined, observed
+from tt2gl.observation import Asked, explore, from_hosts, inlined, observed
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
@@ -57,10 +57,13 @@ def convert(
     helpers: set[tuple[str, int]] = set()
     precisions: set[str] = set()
     calls = Calls()
+    hosts: dict[str, dict[str, int]] = {}
     best: tuple[Conversion, tuple[int, int], LoweredSource, list[Kernel]] | None = None
     while True:
-        known = lowered_source(author, asked.target, root, helpers, precisions)
+        known = lowered_source(author, asked.target, root, helpers, precisions, hosts)
         kernels = observed(known, asked)
+        if not hosts and (hosts := from_hosts(kernels, asked.target)):
+            continue
         made, known = _converted(known, kernels, asked, rules, compile, calls)
         in_vain = {kernel.function.name for kernel in kernels if kernel.written_out_in_vain}
         score = sum(kernel.variants is not None for kernel in kernels), -len(in_vain)

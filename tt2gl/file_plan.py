@@ -33,12 +33,13 @@ from tt2gl.matrix_layouts import (
 )
 from tt2gl.padded_layouts import DIRECT_SOURCE, LINED_SOURCE, SPACED_SOURCE, STAGGERED_SOURCE
 from tt2gl.pipelining.rings import NotPipelinedError
-from tt2gl.plan import ATOMIC_ADD, FITS_BUFFERS, HOST_TILES, FilePlan, FunctionPlan, KeptFunction
+from tt2gl.plan import ATOMIC_ADD, FITS_BUFFERS, HOST_PARTS, HOST_TILES, FilePlan, FunctionPlan, KeptFunction
 from tt2gl.rewrite.buffer_ops import atomic_add_source
 from tt2gl.rewrite.dots import MFMA_F8F6F4_SOURCE, MFMA_TF32_SOURCE
 from tt2gl.rewrite.file import KEPT
 from tt2gl.rewrite.flips import FLIPPED_SOURCE, HALVINGS_SOURCE
 from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
+from tt2gl.rewrite.host_parts import HOST_PARTS_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
 from tt2gl.rewrite.sorts import SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
@@ -209,6 +210,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "top_of_rows": (*SORTING_SOURCES, TOP_OF_ROWS_SOURCE),
         "turned": (TURNED_SOURCE,),
         "store_tile": (STORE_TILE_SOURCES[mover(target)],),
+        HOST_PARTS: (HOST_PARTS_SOURCE,),
         HOST_TILES: (HOST_TILES_SOURCES[mover(target)],),
         FITS_BUFFERS: (FITS_BUFFERS_SOURCE,),
         ATOMIC_ADD: (atomic_add_source(target.buffers),),

@@ -6,11 +6,13 @@ Their JSON format is in `launch_file`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
+from tt2gl import descriptor_parts
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.jit_functions import JitFunction
 
@@ -88,7 +90,8 @@ class Launch:
     """One way a kernel is called: types, constexprs, alignment, options, and where known its grid and arguments.
 
     `signature` is in the order of the parameters and maps each to Triton's type spelling (`*fp16`, `i32`,
-    `constexpr`, `tensordesc<...>`). `origin`: given by the user, found in the file, or guessed.
+    `constexpr`, `tensordesc<...>`). `origin`: given by the user, found in the file, or guessed. `parted`: the tensor
+    descriptors that the kernel takes the parts of instead, with their ranks.
     """
 
     file: str
@@ -100,6 +103,7 @@ class Launch:
     grid: tuple[int, ...] | None = None
     args: Mapping[str, Any] | None = None
     origin: Origin = "given"
+    parted: tuple[tuple[str, int], ...] = ()
 
     def __hash__(self) -> int:
         return hash((self.file, self.kernel, tuple(self.signature.items()), self.divisible_by_16, self.grid))
@@ -136,6 +140,64 @@ def launches_for(
 
 def _absolute(path: Path, base: Path) -> Path:
     return Path(os.path.realpath(base / path))
+
+
+def descriptor_ranks(launches: Iterable[Launch]) -> dict[str, int]:
+    """The parameters that are tensor descriptors from the host under every launch, with their ranks."""
+    each = [{name: len(_block(kind)) for name, kind in one.signature.items() if _block(kind)} for one in launches]
+    return {name: rank for name, rank in each[0].items() if all(one.get(name) == rank for one in each)} if each else {}
+
+
+def passed_to(launch: Launch, parameters: Collection[str]) -> Launch:
+    """A launch as a kernel with these parameters takes it: with parts in place of descriptors that it has not."""
+    ranks = {name: len(_block(kind)) for name, kind in launch.signature.items() if name not in parameters}
+    ranks = {name: rank for name, rank in ranks.items() if rank and descriptor_parts.base(name) in parameters}
+    return parted(launch, ranks) if ranks else launch
+
+
+def parted(launch: Launch, ranks: Mapping[str, int]) -> Launch:
+    """A launch with the parts of some tensor descriptors in their place; those start at multiples of 16 bytes."""
+    signature: dict[str, str] = {}
+    constexprs, args, aligned = dict(launch.constexprs), dict(launch.args or {}), list(launch.divisible_by_16)
+    for name, kind in launch.signature.items():
+        if name not in ranks:
+            signature[name] = kind
+            continue
+        base, value = descriptor_parts.base(name), args.pop(name, None)
+        signature[base] = f"*{kind.removeprefix('tensordesc<').partition('[')[0]}"
+        aligned.append(base)
+        if isinstance(value, DescriptorArg):
+            args[base] = TensorArg(value.dtype, value.shape, value.stride)
+        for part, number in _numbers(name, ranks[name], value):
+            # As Triton specialises an integer.
+            signature[part] = "constexpr" if number == 1 else "i32" if (number or 0) < 2**31 else "i64"
+            if number == 1:
+                constexprs[part] = 1
+            elif number is not None:
+                args[part] = number
+                aligned += [part] if number % 16 == 0 else []
+        for part, extent in zip(descriptor_parts.blocks(name, ranks[name]), _block(kind), strict=True):
+            signature[part], constexprs[part] = "constexpr", extent
+    return replace(
+        launch,
+        signature=signature,
+        constexprs=constexprs,
+        divisible_by_16=tuple(aligned),
+        args=args if launch.args is not None else None,
+        parted=(*launch.parted, *ranks.items()),
+    )
+
+
+def _numbers(name: str, rank: int, value: object) -> Iterator[tuple[str, int | None]]:
+    """The parts of a descriptor that are numbers, None where they are not known."""
+    known = (*value.shape, *value.stride[:-1]) if isinstance(value, DescriptorArg) else (None,) * (2 * rank - 1)
+    yield from zip([*descriptor_parts.sizes(name, rank), *descriptor_parts.strides(name, rank)], known, strict=True)
+
+
+def _block(kind: str) -> tuple[int, ...]:
+    """The tile of a descriptor's type; empty for another type, and where a layout is said."""
+    found = re.fullmatch(r"tensordesc<\w+\[([\d, ]+)\]>", kind)
+    return tuple(int(extent) for extent in found[1].split(",")) if found is not None else ()
 
 
 def check_launch(launch: Launch, fn: JitFunction) -> None:

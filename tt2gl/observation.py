@@ -15,12 +15,12 @@ from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.guesses import guessed_launches
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.kernel_state import Calls, Kernel
-from tt2gl.launches import Launch, check_launch, launches_for
+from tt2gl.launches import Launch, check_launch, descriptor_ranks, launches_for, parted
 from tt2gl.lowering.lowered_source import LoweredSource, with_inlined
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile
-from tt2gl.targets import Target
+from tt2gl.targets import Target, mover
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,17 @@ def observed(known: LoweredSource, asked: Asked) -> list[Kernel]:
         raise _no_kernel(known.source)
     for kernel in kernels:
         _find_launches(kernel, known.source, asked)
+        if kernel.function.name in known.parted:
+            kernel.launches = tuple(parted(launch, descriptor_ranks(kernel.launches)) for launch in kernel.launches)
         _slice(kernel, known.work, asked)
     _observe(kernels, asked)
     return kernels
+
+
+def from_hosts(kernels: Sequence[Kernel], target: Target) -> dict[str, dict[str, int]]:
+    """The tensor descriptors that the host gives kernels on a target where nothing copies tiles: by kernel, ranks."""
+    given = {} if mover(target) else {kernel.function.name: descriptor_ranks(kernel.launches) for kernel in kernels}
+    return {name: ranks for name, ranks in given.items() if ranks}
 
 
 def inlined(
@@ -111,14 +119,14 @@ def explore(kernels: Sequence[Kernel], asked: Asked) -> None:
 
 
 def _find_launches(kernel: Kernel, source: SourceFile, asked: Asked) -> None:
+    # The author's text says more of its parameters than what it is lowered to: extents, that is, and strides.
+    same = [function for function in source.kernels if function.name == kernel.function.name]
+    author = next((function for function in same if function.line == kernel.function.line), same[0])
     if asked.launches is not None:
         kernel.launches = launches_for(asked.launches, source.path, kernel.function.name, asked.root)
         for launch in kernel.launches:
-            check_launch(launch, kernel.function)
+            check_launch(launch, author)
     if not kernel.launches:
-        # The author's text says more of its parameters than what it is lowered to: extents, that is, and strides.
-        same = [function for function in source.kernels if function.name == kernel.function.name]
-        author = next((function for function in same if function.line == kernel.function.line), same[0])
         kernel.launches, kernel.guesses = guessed_launches(source, author, asked.target.name, asked.root)
     if not kernel.launches:
         kernel.keep("TTG220", "No launch of this kernel is known.", "Give its launches with --launches.")

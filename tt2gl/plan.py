@@ -211,6 +211,9 @@ HELPED = {"flip": "flipped", "sort": "sorted_rows", "topk": "top_of_rows"}
 HOST_TILES = "with_tile_layouts"
 """The decorator of a kernel that the host gives tensor descriptors: Gluon wants the layout of their tiles."""
 
+HOST_PARTS = "with_parts_of"
+"""The decorator of a kernel that takes the parts of the host's tensor descriptors in their place."""
+
 FITS_BUFFERS = "fits_buffers"
 """What says of a launch whether its tensors are small enough for buffer operations."""
 ATOMIC_ADD = "atomic_add_by_buffer"
@@ -311,13 +314,14 @@ class FunctionPlan:
     """All edits of one jit function. `line` is that of its `def` in the author's file.
 
     `name`: what it is called, where it is one of several made of the author's; `calls`: the names of such functions
-    that it calls, by the line of the author's.
-    `copies`: statements that stand several times, each time with other edits. `hoists`: by where the loop starts.
+    that it calls, by the line of the author's. `copies`: statements that stand several times, each time with other
+    edits. `hoists`: by where the loop starts.
     `wide`: variables of its loops that count in 64 bits. `rings`: what its loads go through, `stages`: how far they run
     ahead of their use; `rings_outside`: they may be made before a loop around the one that uses them. `host_tiles`: a
-    kernel that the host gives tensor descriptors, whose tiles need a layout. `notes`: what the function assumes of its
-    arguments, told on its top; `guard`: what of it a launch is checked for. `pairs`: parameters that are offsets now,
-    by the names of those and of the scalar pointers that come beside them.
+    kernel that the host gives tensor descriptors, whose tiles need a layout; `host_parts`: those that it takes the
+    parts of, with their ranks. `notes`: what the function assumes of its arguments, told on its top; `guard`: what of
+    it a launch is checked for. `pairs`: parameters that are offsets now, by the names of those and of the scalar
+    pointers that come beside them.
     """
 
     path: str
@@ -336,6 +340,7 @@ class FunctionPlan:
     rings_outside: bool = True
     wide: frozenset[str] = frozenset()
     host_tiles: bool = False
+    host_parts: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     guard: Guard | None = None
     pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -345,6 +350,8 @@ class FunctionPlan:
         yield from (declaration.source for declaration in self.declarations)
         if self.host_tiles:
             yield f"{HOST_TILES}("
+        if self.host_parts:
+            yield f"{HOST_PARTS}("
         if self.guard is not None:
             yield f"{FITS_BUFFERS}("
         for edits in (self.edits, *(copy for copies in self.copies.values() for copy in copies)):

@@ -69,6 +69,7 @@ class Planner:
             calls=self.passing.bodies(key),
             is_kernel=key in self.kernels,
             host_tiles=self._host_tiles(key),
+            host_parts=self.kernels[key].scenes[0].launch.parted if key in self.kernels else (),
             parameters=(*sorted(self.passing.borrowed.get(key, ())), *self.passing.parameters.get(key, {})),
             declarations=self._declarations(key, function),
             edits=everywhere,

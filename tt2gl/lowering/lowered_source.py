@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from tt2gl.diagnostics import Diagnostic
 from tt2gl.lowering.block_pointers import lowered
 from tt2gl.lowering.concatenations import concatenations
 from tt2gl.lowering.descriptors import lowered_descriptors
+from tt2gl.lowering.host_descriptors import parted_descriptors
 from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.later_sums import later_sums
@@ -25,11 +26,15 @@ from tt2gl.targets import Target, mover
 
 @dataclass(frozen=True)
 class LoweredSource:
-    """The author's file (`source`), and the one that takes its place (`work`): the same where nothing was lowered."""
+    """The author's file (`source`), and the one that takes its place (`work`): the same where nothing was lowered.
+
+    `parted`: the kernels that take the parts of tensor descriptors in their place.
+    """
 
     source: SourceFile
     work: SourceFile
     steps: tuple[tuple[Lowered, SourceFile], ...] = ()
+    parted: frozenset[str] = frozenset()
 
     def told(self, diagnostic: Diagnostic) -> Diagnostic:
         """A diagnostic about the working file as one about the author's."""
@@ -96,11 +101,12 @@ def lowered_source(
     root: Path | None = None,
     helpers: Collection[Place] = (),
     precisions: Collection[str] = (),
+    hosts: Mapping[str, Mapping[str, int]] | None = None,
 ) -> LoweredSource:
     """Lower block pointers, products that Triton makes otherwise, `tl.cat`, and descriptors that nothing copies.
 
     `helpers` of other files are brought into this one first. `precisions`: names for a precision of products that may
-    be several.
+    be several. `hosts`: by kernel, the descriptors that it gets from the host, with their ranks.
     """
     found: list[tuple[Lowered, SourceFile]] = []
     work = source
@@ -109,6 +115,10 @@ def lowered_source(
         found.append((step, work))
         work = read_source(work.path, step.text)
     lowerings = [lowered] if mover(target) else [lowered, lowered_descriptors]
+    taken_apart = parted_descriptors(work, hosts or {})
+    if taken_apart.functions or taken_apart.kept:
+        found.append((taken_apart, work))
+        work = read_source(work.path, taken_apart.text)
     if target.backend == "cuda":
         lowerings.append(turned_dots)
     several = partial(precise_dots, named=precisions, precisions=OF_BACKENDS[target.backend])
@@ -119,7 +129,7 @@ def lowered_source(
             found.append((step, work))
         if step.functions:
             work = read_source(work.path, step.text)
-    return LoweredSource(source, work, tuple(found))
+    return LoweredSource(source, work, tuple(found), frozenset(taken_apart.functions))
 
 
 def has_block_pointers() -> bool:

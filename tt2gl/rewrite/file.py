@@ -17,6 +17,7 @@ from tt2gl.rewrite.collisions import Unmarked, collisions
 from tt2gl.rewrite.dispatches import as_body, dispatching
 from tt2gl.rewrite.expressions import FunctionBody
 from tt2gl.rewrite.guards import with_guard
+from tt2gl.rewrite.host_parts import with_parts
 from tt2gl.rewrite.imports import IMPORTED, is_guarded, top_level_index, with_gluon
 from tt2gl.rewrite.names import aliases
 from tt2gl.rewrite.reads import turned_first
@@ -125,6 +126,8 @@ class _FileEditor(cst.CSTTransformer):
             made.append(self._dispatching(function, dispatch, plans[0].guard))
         if any(plan.host_tiles for plan in plans):
             made[-1] = with_tile_layouts(made[-1], plans[0].edits.mover)
+        if plans[0].host_parts:
+            made[-1] = with_parts(made[-1], plans[0].host_parts, _is_jit(function).index(True))
         return cst.FlattenSentinel(made) if len(made) > 1 else made[0]
 
     def _converted(self, function: JitFunction, plan: FunctionPlan, is_body: bool) -> cst.FunctionDef:

@@ -19,7 +19,7 @@ from textwrap import indent
 
 import libcst as cst
 
-from tt2gl.plan import ASYNC_LOAD, HOST_TILES, TMA_LOAD, TMA_STORE
+from tt2gl.plan import ASYNC_LOAD, HOST_PARTS, HOST_TILES, TMA_LOAD, TMA_STORE
 from tt2gl.qualified_names import walk
 
 IMPORTED = {"gluon": "triton.experimental.gluon", "gl": "triton.experimental.gluon.language"}
@@ -75,9 +75,9 @@ except ImportError:  # as it was called before Triton 3.8
     from {_NVIDIA}.ampere.async_copy import async_copy_global_to_shared as {ASYNC_LOAD}
 """
 
-_HOST_TILES = """from triton.experimental.gluon.{module} import TensorDescriptor as TileDescriptor
-from triton.runtime.jit import KernelInterface
-"""
+_INTERFACE = "from triton.runtime.jit import KernelInterface\n"
+_HOST_TILES = f"""from triton.experimental.gluon.{{module}} import TensorDescriptor as TileDescriptor
+{_INTERFACE}"""
 
 TMA_COPIES = {
     TMA_LOAD: ("async_load", "async_copy_global_to_shared"),
@@ -127,6 +127,8 @@ def with_instructions(code: str) -> str:
     host_tiles = _HOST_TILES.format(module="amd.gfx1250" if f"def {HOST_TILES}(*loaded)" in code else "nvidia.hopper")
     if f"def {HOST_TILES}(" in code and host_tiles not in code:
         lines.append(host_tiles)
+    if f"def {HOST_PARTS}(" in code and _INTERFACE not in code:
+        lines.append(_INTERFACE)
     if used & TMA_COPIES.keys() and (copies := _tma_copies(used)) not in code:
         lines.append(copies)
     gluon = re.search(r"^([ \t]*)from triton\.experimental\.gluon import language as \w+(\r?\n)", code, re.MULTILINE)

@@ -164,7 +164,10 @@ def with_flags(
     jit = decorators[place]
     for flag, arguments in flags.items():
         names = ", ".join(f'"{name}"' for name in arguments) + ("," if len(arguments) == 1 else "")
-        source = f'"{flag}": lambda args: all(args[name] % 16 == 0 for name in ({names}))'
+        asked = f"args[name] % 16 == 0 for name in ({names})"
+        source = f'"{flag}": lambda args: all({asked})'
+        if len(source) > _WIDTH:
+            source = f'"{flag}": lambda args: all(\n        {asked}\n    )'
         source = f"{{{source}}}" if len(source) <= _WIDTH - 20 else f"{{\n    {source}\n}}"
         given = cst.Decorator(expression(f"{_triton_of(jit)}.heuristics({source})"))
         decorators.insert(-len(is_jit[place:]), given)

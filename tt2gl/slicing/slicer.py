@@ -68,7 +68,7 @@ def slice_kernel(
     return replace(slicer.finish(kernel), aligned=tuple(_aligned(found[0])), loaded=_loaded(found[0]))
 
 
-_ALIGNED = re.compile(r'"(\w+)": lambda args: all\(args\[name\] % 16 == 0 for name in \(([^()]*)\)\)')
+_ALIGNED = re.compile(r'"(\w+)": lambda args: all\(\s*args\[name\] % 16 == 0 for name in \(([^()]*)\)\s*\)')
 
 
 _LOADED = re.compile(r"@with_tile_layouts\(([^()]*)\)")

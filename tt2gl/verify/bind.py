@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tt2gl.descriptor_parts import owner
 from tt2gl.ir.operations import Module
 from tt2gl.ir.types import DescriptorType, PointerType, Type
-from tt2gl.launches import Launch
+from tt2gl.launches import Launch, passed_to
 from tt2gl.simulate.api import Argument, DescriptorInput, TensorInput
 from tt2gl.simulate.values import dtype_of
 from tt2gl.verify.inputs import Inputs, TensorData, UnknownInputsError
@@ -16,12 +17,13 @@ def bind(names: Sequence[str], launch: Launch, inputs: Inputs, module: Module) -
     """The arguments of a kernel's IR, in its order; `names` are the parameters of the Python function.
 
     Every Triton from 3.6 on drops the constexprs, and spreads a descriptor into itself, its shape and its strides,
-    and a tuple into its elements.
+    and a tuple into its elements. A kernel may take the parts of a descriptor in its place.
     Raises UnknownInputsError where the IR wants something else than the launch has.
     """
     parameters = module.kernel.regions[0].entry.arguments
     remaining = iter([parameter.type for parameter in parameters])
     arguments: list[Argument] = []
+    launch = passed_to(launch, names)
     for name in names:
         if launch.signature.get(name, "constexpr") != "constexpr":
             for passed in inputs.passed(name):
@@ -44,10 +46,11 @@ def _spread(name: str, inputs: Inputs, remaining: Iterator[Type]) -> list[Argume
         for _ in spread:
             next(remaining, None)
         return [DescriptorInput(tensor, data.arg.shape, data.arg.stride, inputs.blocks[name]), *spread]
-    if name in inputs.tensors:
+    tensor_name = owner(name, inputs.blocks) or name
+    if tensor_name in inputs.tensors:
         if not isinstance(kind, PointerType) or kind.pointee is None:
             raise UnknownInputsError(f"{name} is a tensor and the kernel takes {kind}")
-        return [_tensor(name, inputs.tensors[name], kind.pointee)]
+        return [_tensor(tensor_name, inputs.tensors[tensor_name], kind.pointee)]
     if name not in inputs.scalars:
         raise UnknownInputsError(f"the launch does not say what {name} was")
     value = inputs.scalars[name]

@@ -14,7 +14,7 @@ from typing import Any
 from tt2gl import compiler
 from tt2gl.failures import CompileError, explain
 from tt2gl.isolate import Outcome, map_isolated, preload, printed_so_far, private_triton
-from tt2gl.launches import Launch, TensorArg
+from tt2gl.launches import Launch, TensorArg, passed_to
 from tt2gl.results import CompileResult, Metrics
 from tt2gl.slicing.slices import Slice, load_slice, names_of
 from tt2gl.targets import Target, get_target
@@ -135,6 +135,7 @@ def launch_attributes(source: Any, launch: Launch, target: Target) -> dict[tuple
     On AMD it also notes tensors under 2 GiB, which is what makes buffer operations legal.
     """
     attributes = {path: list(values) for path, values in source.attrs.items()}
+    launch = passed_to(launch, source.fn.arg_names)
     if target.backend == "hip" and launch.args:
         for index, name in enumerate(source.fn.arg_names):
             tensor = launch.args.get(name)

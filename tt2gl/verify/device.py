@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tt2gl import compiler
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.isolate import Outcome, one_line
-from tt2gl.launches import Launch
+from tt2gl.launches import Launch, passed_to
 from tt2gl.plan import STAGES
 from tt2gl.results import DeviceResult
 from tt2gl.slicing.slices import Slice, load_slice
@@ -252,7 +252,7 @@ def call_arguments(function: Any, launch: Launch, inputs: DeviceInputs, options:
 
     A parameter that neither the launch nor the inputs know keeps its default.
     """
-    chosen = launch.options.to_dict()
+    chosen, launch = launch.options.to_dict(), passed_to(launch, function.arg_names)
     arguments = {name: value for name, value in chosen.items() if name in options and name not in function.arg_names}
     flags = compiler.alignment_flags(function, launch)
     for name in function.arg_names:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tt2gl.compiler import with_tuples
+from tt2gl.descriptor_parts import sizes, strides
 from tt2gl.launches import DescriptorArg, Launch, TensorArg
 
 Array = NDArray[Any]
@@ -57,8 +58,9 @@ class Element:
 class Inputs:
     """All that one call of a kernel gets but its constexprs: tensors, other arguments, and descriptors' tiles.
 
-    A tensor that a descriptor covers is among `tensors`, the shape of the tiles in `blocks`. `tuples` have each
-    argument that is one as a tuple of tuples, elements by their names and constants.
+    A tensor that a descriptor covers is among `tensors`, the shape of the tiles in `blocks`, and among `scalars` are
+    its other parts, for kernels that take those. `tuples` have each argument that is one as a tuple of tuples, elements
+    by their names and constants.
     """
 
     tensors: Mapping[str, TensorData]
@@ -124,7 +126,9 @@ class _Maker:
     def make(self, name: str, kind: str, value: Any, position: tuple[int, ...]) -> None:
         """One argument. Raises UnknownInputsError where there is no value."""
         if isinstance(value, DescriptorArg):
-            self.blocks[name] = value.block_shape
+            self.blocks[name], rank = value.block_shape, len(value.shape)
+            self.scalars |= zip(sizes(name, rank), value.shape, strict=True)
+            self.scalars |= zip(strides(name, rank), value.stride[:-1], strict=True)
             value = TensorArg(value.dtype, value.shape, value.stride)
         if isinstance(value, TensorArg):
             generator = np.random.default_rng([self._seed, *position])

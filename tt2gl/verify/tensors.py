@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tt2gl.descriptor_parts import owner
 from tt2gl.launches import TensorArg
 from tt2gl.verify.inputs import Element, Inputs, TensorData, UnknownInputsError
 
@@ -62,14 +63,15 @@ class DeviceInputs:
 
     def has(self, name: str) -> bool:
         """Whether they have a value for a parameter."""
-        return any(name in known for known in (self.buffers, self.scalars, self.tuples))
+        given = (self.buffers, self.scalars, self.tuples)
+        return any(name in known for known in given) or bool(owner(name, self.blocks))
 
     def argument(self, name: str, function: Any) -> Any:
         """What a kernel is called with for a parameter that there is a value for."""
         if name in self.blocks:
             return _descriptor(function, self.buffers[name].view, self.blocks[name])
-        if name in self.buffers:
-            return self.buffers[name].view
+        if (covered := owner(name, self.blocks) or name) in self.buffers:
+            return self.buffers[covered].view
         return self._elements(self.tuples[name], function) if name in self.tuples else self.scalars[name]
 
     def _elements(self, value: Any, function: Any) -> Any:
