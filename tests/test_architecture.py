@@ -33,7 +33,7 @@ FLOORS = (
     ("formulas", "layouts", "source"),
     ("jit_functions", "launch_calls", "report.page"),
     ("host", "report", "simulate"),
-    ("files", "config", "results", "targets"),
+    ("files", "config", "results", "stages", "targets"),
     ("descriptor_parts", "diagnostics", "formatting", "ir", "ledger", "qualified_names", "spawned", "syntax"),
     ("isolate",),
     ("cores",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from tt2gl.convert import convert
@@ -27,8 +28,10 @@ def scores_kernel(q_ptr, k_ptr, out_ptr, n, {flags}M: tl.constexpr, N: tl.conste
 TYPES = {"q_ptr": "*fp16", "k_ptr": "*fp16", "out_ptr": "*fp32", "n": "i32"}
 
 
-def written(path: Path, text: str, *values: dict[str, object], target: str = "sm90", **types: str) -> str:
-    """The text of a file whose kernel must convert and compile under launches with these constexprs."""
+def written(
+    path: Path, text: str, *values: dict[str, object], target: str = "sm90", stages: Sequence[int] = (), **types: str
+) -> str:
+    """The text of a file whose kernel must convert and compile under launches with these constexprs, and stages."""
     path.write_text(HEADER + text)
     pointers = TYPES | types
     launches = [
@@ -38,9 +41,9 @@ def written(path: Path, text: str, *values: dict[str, object], target: str = "sm
             {**pointers, **dict.fromkeys(own, "constexpr")},
             own,
             tuple(pointers),
-            Options(num_warps=4),
+            Options(num_warps=4, num_stages=stages[place] if stages else 3),
         )
-        for given in values or ({},)
+        for place, given in enumerate(values or ({},))
         for own in ({"M": 64, "N": 64, "D": 64, **given},)
     ]
     made = convert(path, target=target, launches=launches)
@@ -352,3 +355,13 @@ def test_packed_bytes_on_their_way_to_shared_memory_lie_in_neighbouring_threads(
     name = re.search(r"upcast\(b\.permute\(\(1, 0\)\)\.load\((\w+)\)", made)
     assert name is not None
     assert f"{name[1]}: gl.constexpr = coalesced([BLOCK_K // 2, BLOCK_N], [1, 0], 128, gl.num_warps())" in made
+
+
+def test_launches_of_all_depths_share_a_text_where_tiles_are_looked_up(tmp_path: Path) -> None:
+    """Where Triton has three stages or more it copies what is looked up, too, and halves the ring of the tiles."""
+    load = "at = tl.load(table + start + cols)\n        k = tl.load(k_ptr + at[:, None] * D + dims[None, :])"
+    text = SCORES.format(more="", flags="table, ", load=load)
+    made = written(tmp_path / "kernel.py", text, {"M": 16}, {"M": 32}, {"M": 16}, stages=(2, 3, 5), table="*i32")
+    assert made.count("def scores_kernel") == 1
+    assert "[stages - 1, N, D]" in made, made
+    assert "async_copy.wait_group(stages - 2)" in made

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt2gl.launches import DtypeValue, JitValue, Launch, passed_to
-from tt2gl.plan import STAGES
 from tt2gl.slicing.slices import passed_name
+from tt2gl.stages import STAGES
 from tt2gl.targets import Target
 
 # `builtin.module` allows no attribute without a dialect, so this one makes it fail its verifier.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tt2gl.stages import Declaration, Stages
+
 Position = tuple[int, int, int, int]
 """An expression or statement: first line (from 1) and column (from 0, UTF-8 bytes), last line and column."""
 
@@ -193,15 +195,6 @@ class Hoist:
     source: str
 
 
-@dataclass(frozen=True)
-class Declaration:
-    """A layout named at the top of a kernel; `comment` says what it serves."""
-
-    name: str
-    source: str
-    comment: str
-
-
 ASYNC_LOAD = "async_load"
 """What converted code calls an asynchronous copy to shared memory, whatever the installed Triton calls it."""
 
@@ -230,75 +223,6 @@ RING_MARK = "_tt2gl_ring_"
 
 TCGEN05_MARK = "_tt2gl_tcgen05"
 """A call that stands for a product by `tcgen05_mma`, until it is known where its accumulator lives."""
-
-STAGES = "NUM_STAGES"
-"""The parameter of a pipelined kernel that Triton's launch option `num_stages` becomes."""
-
-CHAINED = (4, 2)
-"""The `num_stages` for which Triton splits iterations of two products in a row (AMD), and the depth of rings then."""
-
-
-@dataclass(frozen=True)
-class Fewer:
-    """`name` stands for at most `most` stages, as more would not fit the shared memory.
-
-    With a `parameter` (a constexpr) that is so where it is `least` or more.
-    """
-
-    name: str
-    most: int
-    parameter: str = ""
-    least: int = 0
-
-    def holds(self, constexprs: Mapping[str, object]) -> bool:
-        """Whether it is so for these values of the constexprs."""
-        value = constexprs.get(self.parameter)
-        return not self.parameter or isinstance(value, int) and value >= self.least
-
-
-@dataclass(frozen=True)
-class Stages:
-    """How deep a function's loops are pipelined: `source` is a parameter, its own or the author's, or a number.
-
-    `parameter`: a parameter of that name is added, with `default`. `asked`: launches differ, so that it is taken from
-    each launch's own `num_stages`. `further`: how many more the loops have than that says. `chained`: what is called
-    that many but two for four. `fewer`: the loops have not that many, but fewer under some launches.
-    """
-
-    source: str
-    parameter: bool = False
-    default: int | None = None
-    asked: bool = False
-    fewer: Fewer | None = None
-    further: int = 0
-    chained: str = ""
-
-    @property
-    def used(self) -> str:
-        """What the function's own loops, and those of its helpers, are pipelined by."""
-        return self.fewer.name if self.fewer is not None else self.whole
-
-    @property
-    def whole(self) -> str:
-        """How many they are where all have room."""
-        if self.chained:
-            return self.chained
-        return f"{self.source} {'+' if self.further > 0 else '-'} {abs(self.further)}" if self.further else self.source
-
-    @property
-    def declared(self) -> tuple[Declaration, ...]:
-        """What says how many that is, where it is not said by the parameter."""
-        made: tuple[Declaration, ...] = ()
-        if self.chained:
-            source = f"{CHAINED[1]} if {self.source} == {CHAINED[0]} else {self.source}"
-            made = (Declaration(self.chained, source, "of four stages, two products in a row split two"),)
-        if self.fewer is None:
-            return made
-        conditions = [] if self.source.isdigit() else [f"{self.whole} > {self.fewer.most}"]
-        if self.fewer.parameter:
-            conditions.append(f"{self.fewer.parameter} >= {self.fewer.least}")
-        less = f"{self.fewer.most} if {' and '.join(conditions)} else {self.whole}" if conditions else ""
-        return (*made, Declaration(self.fewer.name, less or str(self.fewer.most), "no more fit the shared memory"))
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from tt2gl.analysis.naming import unused
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.kernel_state import Kernel
 from tt2gl.launches import Launch
-from tt2gl.plan import CHAINED, Fewer, Stages
 from tt2gl.results import CompileResult
+from tt2gl.stages import Fewer, Stages
 from tt2gl.targets import Target
 
 FEWEST = 2
@@ -61,7 +61,7 @@ def depth(stages: Stages, launch: Launch) -> int:
         asked = launch.options.num_stages
     if asked is None:
         asked = int(stages.source)
-    asked = CHAINED[1] if stages.chained and asked == CHAINED[0] else asked + stages.further
+    asked = stages.told(asked)
     fewer = stages.fewer
     return min(asked, fewer.most) if fewer is not None and fewer.holds(launch.constexprs) else asked
 
@@ -85,7 +85,7 @@ def _shorten(analysis: KernelAnalysis, kernel: Kernel, own: Sequence[int]) -> No
         for scene in analysis.scenes
         if depth(plain, scene.launch) > most and not any(scene.launch is launch for launch in crowded)
     ]
-    names = stages.fewer.name if stages.fewer is not None else unused("stages", {*analysis.taken, stages.chained})
+    names = stages.fewer.name if stages.fewer is not None else unused("stages", {*analysis.taken, stages.named})
     analysis.stages = replace(stages, fewer=Fewer(names, most, *_told_apart(crowded, others)))
 
 

@@ -20,8 +20,9 @@ from tt2gl.analysis.kernel import analyse
 from tt2gl.analysis.naming import unused
 from tt2gl.analysis.planner import Planner
 from tt2gl.launches import Launch
-from tt2gl.plan import Dispatch, Stages
+from tt2gl.plan import Dispatch
 from tt2gl.slicing.slices import Slice
+from tt2gl.stages import Stages
 from tt2gl.targets import Target
 
 _MOST_PARTS = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -56,6 +57,15 @@ def test_one_text_serves(launches: list[LaunchFacts]) -> None:
 )
 def test_two_texts_serve_the_fastest_first(launches: list[LaunchFacts]) -> None:
     assert grouped(launches) == [[1], [0]]
+
+
+def test_what_says_where_tiles_are_keeps_none_apart() -> None:
+    """Triton copies it ahead or does not; the port looks it up in registers in both cases."""
+    launches = [facts("mma_v2", {1: "a", 2: "a"}), facts("mma_v2", {1: "a"}, plain=[2])]
+    assert grouped(launches) == [[0], [1]]
+    rings = launches[0].lowered.rings
+    rings[at(2)] = replace(rings[at(2)], looked_up=True)
+    assert grouped(launches) == [[0, 1]]
 
 
 def test_what_a_launch_adds_keeps_later_ones_apart() -> None:

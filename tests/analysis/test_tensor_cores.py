@@ -12,19 +12,26 @@ from tt2gl.analysis.facts import DotFact, DotOperandFact, Instruction, RingFact
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.uses import RingUse
 from tt2gl.ir.attributes import DialectAttr
-from tt2gl.plan import Fewer, Stages
+from tt2gl.shared_memory import depth
+from tt2gl.stages import CHAINED, LOOKED_UP, Fewer, Stages
 
 MATRIX, PLAIN = DialectAttr("ttg.nvmma_shared", ()), DialectAttr("ttg.swizzled_shared", ())
 OPERAND = DotOperandFact(True, (64, 64), "f16", MATRIX)
 
 
 def cores(
-    *rings: tuple[int, DialectAttr], loops: str = "", instruction: Instruction = "tcgen05", asked: int = 3
+    *rings: tuple[int, DialectAttr],
+    loops: str = "",
+    instruction: Instruction = "tcgen05",
+    asked: int = 3,
+    looked_up: bool = False,
 ) -> TensorCores:
-    """Rings of a kernel with one launch, by buffers and layout, in loops of one letter each."""
+    """Rings of a kernel with one launch, by buffers and layout, in loops of one letter each; and one more of places."""
     made: Any = TensorCores.__new__(TensorCores)
     launch = SimpleNamespace(options=SimpleNamespace(num_stages=asked), constexprs={})
-    made.scenes = [SimpleNamespace(launch=launch)]
+    places = {"places": RingFact(1, (64,), PLAIN, looked_up=True)} if looked_up else {}
+    facts = SimpleNamespace(lowered=SimpleNamespace(rings=places))
+    made.scenes = [SimpleNamespace(launch=launch, facts=facts)]
     dot: Any = SimpleNamespace(node=SimpleNamespace(dot=None))
     dot.facts = {0: DotFact(instruction, MATRIX, OPERAND, OPERAND, False, MATRIX if "tcgen" in instruction else None)}
     made.dots = {"dot": dot}
@@ -64,8 +71,23 @@ def test_a_slot_less_than_its_loop_has_stages() -> None:
 
 @pytest.mark.parametrize(("buffers", "instruction", "further"), [(3, "tcgen05", 0), (4, "tcgen05", 1), (3, "wgmma", 0)])
 def test_a_slot_more_than_the_launch_asks_for(buffers: int, instruction: Instruction, further: int) -> None:
-    stages = cores((buffers, MATRIX), instruction=instruction).stages()
+    stages = cores((buffers, MATRIX), instruction=instruction).stages(set())
     assert stages == Stages("NUM_STAGES", True, 3, False, further=further)
+
+
+@pytest.mark.parametrize(("asked", "buffers"), [(3, 1), (4, 1), (5, 2)])
+def test_stages_that_are_shared_with_what_says_where_tiles_are(asked: int, buffers: int) -> None:
+    """Triton's own counts: tiles have half of the stages as slots where places are copied ahead, too."""
+    stages = cores((buffers, PLAIN), instruction="mma_v2", asked=asked, looked_up=True).stages(set())
+    assert stages == Stages("NUM_STAGES", True, asked, False, schedule=LOOKED_UP, named="stages")
+    assert stages.used == "stages"
+    assert [declared.source for declared in stages.declared] == ["(NUM_STAGES + 1) // 2 if NUM_STAGES > 2 else 2"]
+    launch: Any = SimpleNamespace(options=SimpleNamespace(num_stages=asked), constexprs={})
+    assert depth(stages, launch) == buffers + 1
+
+
+def test_fewer_stages_where_nothing_is_looked_up() -> None:
+    assert cores((1, PLAIN), instruction="mma_v2").stages(set()) == Stages("NUM_STAGES", True, 3, False, further=-1)
 
 
 def test_stages_beyond_those_asked_for() -> None:
@@ -77,7 +99,7 @@ def test_stages_beyond_those_asked_for() -> None:
 
 
 def test_four_stages_that_two_products_split() -> None:
-    stages = Stages("NUM_STAGES", True, 3, True, chained="stages")
+    stages = Stages("NUM_STAGES", True, 3, True, schedule=CHAINED, named="stages")
     assert stages.used == "stages"
     assert [each.source for each in stages.declared] == ["2 if NUM_STAGES == 4 else NUM_STAGES"]
     crowded = replace(stages, fewer=Fewer("fewer", 2))

@@ -6,9 +6,10 @@ import textwrap
 
 import pytest
 
-from tt2gl.plan import Choice, Dispatch, FilePlan, FunctionPlan, Stages
+from tt2gl.plan import Choice, Dispatch, FilePlan, FunctionPlan
 from tt2gl.rewrite.file import rewrite
 from tt2gl.source import read_source
+from tt2gl.stages import Stages
 
 KERNEL = '''
 import triton

@@ -16,7 +16,6 @@ import tt2gl.rewrite
 from tt2gl.plan import (
     BufferAccess,
     Choice,
-    Declaration,
     Dispatch,
     Edits,
     FilePlan,
@@ -30,6 +29,7 @@ from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_gluon
 from tt2gl.rewrite.reads import turned_first
 from tt2gl.source import read_source
+from tt2gl.stages import Declaration
 
 Rewritten = Callable[..., str]
 

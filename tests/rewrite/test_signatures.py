@@ -7,8 +7,9 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from tt2gl.plan import Declaration, FunctionPlan
+from tt2gl.plan import FunctionPlan
 from tt2gl.rewrite.signatures import with_declarations, with_parameters, with_signature
+from tt2gl.stages import Declaration
 
 Code = Callable[[cst.CSTNode], str]
 

@@ -11,7 +11,7 @@ from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.staging import Refusal
-from tt2gl.plan import Stages
+from tt2gl.stages import Stages
 
 
 @dataclass

@@ -12,7 +12,8 @@ from tt2gl.analysis.facts import DotFact, LaunchFacts
 from tt2gl.analysis.naming import unused
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.launches import Launch
-from tt2gl.plan import STAGES, Choice
+from tt2gl.plan import Choice
+from tt2gl.stages import STAGES
 
 _WGMMA_ROWS = 64
 _WGMMA_RULE = "wgmma takes whole warpgroups and 64 rows at least"

@@ -147,7 +147,7 @@ class RingFact:
 
     `copied`: the layout of the addresses that they are copied from. `registers`: they come to registers, in that
     layout, and are stored from there; `stored`: in this one, where they get another before. `direct`: AMD's chip whose
-    waves copy them without registers.
+    waves copy them without registers. `looked_up`: they say where other loads read.
     """
 
     buffers: int
@@ -158,6 +158,7 @@ class RingFact:
     registers: bool = False
     stored: Attribute = None
     direct: str = ""
+    looked_up: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Which launches of a kernel one text can serve: those whose dots and loads Triton carries out alike.
 
 A dot is alike under two launches where its instruction is, and where its operands lie; a load where both give it a
-ring of buffers laid out for the same reader, or both give it none. What only some launches reach keeps none apart.
+ring of buffers laid out for the same reader, or both give it none. What only some launches reach keeps none apart, nor
+does what says where other loads read: that is looked up an iteration early, and kept in registers.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _ORDER: tuple[Instruction, ...] = (
 def traits(facts: LaunchFacts) -> Traits:
     """How a launch's dots and loads are carried out."""
     found = {chain: _PLAIN for chain, access in facts.accesses.items() if "load" in access.operation}
-    found.update((chain, _laid_out(ring)) for chain, ring in facts.lowered.rings.items())
+    found.update((chain, _laid_out(ring)) for chain, ring in facts.lowered.rings.items() if not ring.looked_up)
     found.update((chain, _how(dot)) for chain, dot in facts.lowered.dots.items())
     return found
 
@@ -169,7 +170,9 @@ def labels(facts: Sequence[LaunchFacts], groups: Sequence[Sequence[int]]) -> lis
 
 def _ahead(groups: Sequence[Sequence[LaunchFacts]]) -> list[str]:
     """Whether loads run ahead in each group: all of those that do in any, some, or none."""
-    rings = {chain for group in groups for launch in group for chain in launch.lowered.rings}
+    rings = {
+        at for group in groups for launch in group for at, ring in launch.lowered.rings.items() if not ring.looked_up
+    }
     made: list[str] = []
     for group in groups:
         reached = {how != _PLAIN for launch in group for chain, how in traits(launch).items() if chain in rings}

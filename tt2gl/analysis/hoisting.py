@@ -15,6 +15,7 @@ schedule: with the range inside, the first of two loads is used before the secon
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -78,16 +79,19 @@ class _Hoisting:
                 loop, call, label = self.ranges[position]
                 arguments = ", ".join(ast.unparse(argument) for argument in (*call.args, *call.keywords))
                 source = f"gl.arange({arguments}, layout={layout})"
-                replaced[position] = self._name((loop.lineno, loop.col_offset), source, label)
+                replaced[position] = self._name((loop.lineno, loop.col_offset), source, label, layout)
         return replace(edits, replaced=replaced)
 
-    def _name(self, loop: tuple[int, int], source: str, label: str) -> str:
-        """The name of a range before a loop: one for each that differs."""
+    def _name(self, loop: tuple[int, int], source: str, label: str, layout: str) -> str:
+        """The name of a range before a loop: one for each that differs, which a second one has from its layout."""
         steps = self.made.setdefault(loop, [])
         known = next((step.name for step in steps if step.source == source), None)
         if known is not None:
             return known
-        name = unused(f"{label}_range", self.taken)
+        name = f"{label}_range"
+        if name in self.taken and (of := re.search(r"(\w+)_layout\b", layout)) is not None:
+            name = f"{label}_{of[1]}_range"
+        name = unused(name, self.taken)
         self.taken.add(name)
         steps.append(Hoist(name, source))
         return name

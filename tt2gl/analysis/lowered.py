@@ -7,7 +7,7 @@ pipeliner gives a load, all by the place in the source. They are the floor that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 
 from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
@@ -45,6 +45,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     turned: dict[CallChain, DialectAttr] = {}
     loads: dict[CallChain, set[int | None]] = {}
     filled: Counter[CallChain] = Counter()
+    looked_up = _looked_up(module.kernel, made)
     in_place = taken_in_place(module, made)
     loops = _loops(module.kernel)
     chip = _chip(module)
@@ -58,10 +59,10 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
                 # Of a loop that is taken apart whole, the first product alone starts from zeros.
                 dots[chain] = replace(known, from_zero=known.from_zero and fact.from_zero)
         elif operation.name in _COPIES:
-            ring = _ring(operation, made)
+            ring = _ring(operation, made, looked_up)
             if ring is not None:
                 rings.setdefault(_chain(operation.location, author_file), replace(ring, direct=chip))
-        elif operation.name == "ttg.local_store" and (found := _stored_ring(operation, made)) is not None:
+        elif operation.name == "ttg.local_store" and (found := _stored_ring(operation, made, looked_up)) is not None:
             load, ring = found
             chain = _chain(load.location, author_file)
             filled[chain] += 1
@@ -178,16 +179,18 @@ def _layout(kind: Type) -> Attribute:
     return kind.encoding if isinstance(kind, TensorType | MemDescType) else None
 
 
-def _ring(copy: Operation, made: dict[int, Operation]) -> RingFact | None:
+def _ring(copy: Operation, made: dict[int, Operation], looked_up: Set[int]) -> RingFact | None:
     """The ring that an asynchronous copy writes a slot of."""
     slot, addresses = (copy.operands[place] for place in _COPIES[copy.name])
-    ring = _ring_of(slot, made)
+    ring = _ring_of(slot, made, looked_up)
     return replace(ring, copied=_layout(addresses.type)) if ring is not None else None
 
 
-def _stored_ring(store: Operation, made: dict[int, Operation]) -> tuple[Operation, RingFact] | None:
+def _stored_ring(
+    store: Operation, made: dict[int, Operation], looked_up: Set[int]
+) -> tuple[Operation, RingFact] | None:
     """The load to registers whose tile is stored to a slot of a ring, and that ring; None for other stores."""
-    tile, ring = store.operands[0], _ring_of(store.operands[1], made)
+    tile, ring = store.operands[0], _ring_of(store.operands[1], made, looked_up)
     load = made.get(id(tile))
     while load is not None and load.name.rpartition(".")[2] in _ON_THE_WAY:
         load = made.get(id(load.operands[0]))
@@ -197,12 +200,37 @@ def _stored_ring(store: Operation, made: dict[int, Operation]) -> tuple[Operatio
     return load, replace(ring, copied=loaded, registers=True, stored=stored if stored != loaded else None)
 
 
-def _ring_of(slot: Value, made: dict[int, Operation]) -> RingFact | None:
+def _ring_of(slot: Value, made: dict[int, Operation], looked_up: Set[int]) -> RingFact | None:
     """The ring that shared memory is a slot of; None for other memory."""
-    target, kind = slot, slot.type
-    while (view := made.get(id(target))) is not None and view.name in _VIEWS:
-        target = view.operands[0]
-    whole = target.type
+    memory, kind = _memory(slot, made), slot.type
+    whole = memory.type
     if not isinstance(whole, MemDescType) or not isinstance(kind, MemDescType) or len(whole.shape) == len(kind.shape):
         return None
-    return RingFact(whole.shape[0], kind.shape, kind.encoding)
+    return RingFact(whole.shape[0], kind.shape, kind.encoding, looked_up=id(memory) in looked_up)
+
+
+def _memory(slot: Value, made: dict[int, Operation]) -> Value:
+    """The shared memory that a slot is part of."""
+    while (view := made.get(id(slot))) is not None and view.name in _VIEWS:
+        slot = view.operands[0]
+    return slot
+
+
+def _looked_up(kernel: Operation, made: dict[int, Operation]) -> set[int]:
+    """The shared memory, by identity, from which loads and copies take what says where they read."""
+    found, seen = set[int](), set[int]()
+    for operation in kernel.walk():
+        if operation.name not in _COPIES and operation.name.rpartition(".")[2] not in _LOADS:
+            continue
+        waiting = [value for value in operation.operands if isinstance(value.type, TensorType)]
+        while waiting:
+            value = waiting.pop()
+            before = made.get(id(value))
+            if before is None or id(before) in seen:
+                continue
+            seen.add(id(before))
+            if before.name == "ttg.local_load":
+                found.add(id(_memory(before.operands[0], made)))
+            else:
+                waiting += before.operands
+    return found

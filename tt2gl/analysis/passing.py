@@ -14,7 +14,7 @@ from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import CallSite
 from tt2gl.analysis.naming import unused
 from tt2gl.analysis.terms import root_of, skeleton
-from tt2gl.plan import STAGES, Stages
+from tt2gl.stages import STAGES, Stages
 
 Spelled = Callable[[Body, Wanted, Position], str]
 

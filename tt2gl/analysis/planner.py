@@ -16,7 +16,8 @@ from tt2gl.analysis.naming import class_names, listed
 from tt2gl.analysis.passing import Passing
 from tt2gl.analysis.spelling import Spelling
 from tt2gl.analysis.terms import Stored, root_of
-from tt2gl.plan import ENTRY, Conversion, Declaration, Dot, Edits, FunctionPlan, Ring, Store
+from tt2gl.plan import ENTRY, Conversion, Dot, Edits, FunctionPlan, Ring, Store
+from tt2gl.stages import Declaration
 
 
 class Planner:

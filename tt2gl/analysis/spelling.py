@@ -11,7 +11,8 @@ from tt2gl.analysis.facts import Position
 from tt2gl.analysis.naming import unused
 from tt2gl.analysis.passing import roots
 from tt2gl.analysis.terms import IN_RING, Cut, Operand, Pair, Term, Turned, renamed, rendered, root_of
-from tt2gl.plan import ENTRY, Declaration
+from tt2gl.plan import ENTRY
+from tt2gl.stages import Declaration
 
 
 class Spelling:

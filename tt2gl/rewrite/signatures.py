@@ -17,9 +17,10 @@ from collections.abc import Mapping, Sequence
 import libcst as cst
 from libcst import ensure_type
 
-from tt2gl.plan import ENTRY, Conversion, Declaration, FunctionPlan, Stages
+from tt2gl.plan import ENTRY, Conversion, FunctionPlan
 from tt2gl.rewrite.build import expression, statement
 from tt2gl.rewrite.conversions import conversion_lines
+from tt2gl.stages import Declaration, Stages
 
 # Room for a statement in a function's body, in lines of 120 columns.
 _WIDTH = 116

@@ -19,10 +19,10 @@ from tt2gl import compiler
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.isolate import Outcome, one_line
 from tt2gl.launches import Launch, passed_to
-from tt2gl.plan import STAGES
 from tt2gl.results import DeviceResult
 from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.spawned import run_spawned
+from tt2gl.stages import STAGES
 from tt2gl.verify.equality import check_equality, written
 from tt2gl.verify.inputs import Inputs, UnknownInputsError, make_inputs, unknown_inputs
 from tt2gl.verify.tensors import DeviceInputs, to_device
