@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 
 import pytest
 
+from tt2gl.analysis.hoisting import hoisted
+from tt2gl.analysis.statics import position_of
 from tt2gl.launches import Launch
+from tt2gl.plan import Edits, FunctionPlan
 
 Port = Callable[..., str]
 MakeLaunch = Callable[..., Launch]
@@ -105,4 +109,15 @@ for i in range(n):
     cols = cols_range + i + tl.arange(0, BLOCK)
     acc += tl.load(x_ptr + cols)
 """)
-    assert "    cols_range_2 = gl.arange(" in made
+    assert "    cols_row_range = gl.arange(" in made
+
+
+def test_a_second_range_is_named_after_its_layout() -> None:
+    tree = ast.parse("def kernel():\n    for i in range(n):\n        cols = i + gl.arange(0, BLOCK)\n")
+    function, call = tree.body[0], next(node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args[1:])
+    assert isinstance(function, ast.FunctionDef)
+    first, second = (
+        Edits(creations={position_of(call): layout}) for layout in ("x_layout", "gl.SliceLayout(0, qk_layout)")
+    )
+    plan = FunctionPlan("kernel.py", 1, True, edits=first, copies={position_of(function.body[0]): (second,)})
+    assert [hoist.name for hoist in hoisted(plan, function).hoists[2, 4]] == ["cols_range", "cols_qk_range"]
