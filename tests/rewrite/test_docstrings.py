@@ -24,6 +24,7 @@ from tt2gl.plan import (
     Hoist,
     Position,
 )
+from tt2gl.rewrite.at_once import read_at_once
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_gluon
@@ -65,7 +66,19 @@ EDITS: dict[str, list[dict[str, Any]]] = {
 }
 """The edits of each example that is a statement."""
 
-OTHERS = {"bounces", "guards", "hoists", "ranges", "reads", "signatures", "imports", "dispatches", "tiles", "tuples"}
+OTHERS = {
+    "at_once",
+    "bounces",
+    "guards",
+    "hoists",
+    "ranges",
+    "reads",
+    "signatures",
+    "imports",
+    "dispatches",
+    "tiles",
+    "tuples",
+}
 
 WITHOUT = {"build", "collisions", "dots", "expressions", "file", "masked", "scaled_dots"}
 """Modules that show no before and after, or several: what they do is not a rule's edit, or has a text between."""
@@ -104,6 +117,14 @@ def test_bounces() -> None:
     assert isinstance(function, cst.FunctionDef)
     made = cst.Module([settled(function)]).code
     assert made == "def kernel():\n" + textwrap.indent(f"x = gl.load(x_ptrs)\n{after}\n", "    ")
+
+
+def test_at_once() -> None:
+    ((before, after),) = examples("at_once")
+    function = cst.parse_statement("def kernel(x, w, acc):\n" + textwrap.indent(f"{before}\n", "    "))
+    assert isinstance(function, cst.FunctionDef)
+    made = cst.Module([read_at_once(function)]).code
+    assert made == "def kernel(x, w, acc):\n" + textwrap.indent(f"{after}\n", "    ")
 
 
 def test_reads() -> None:
