@@ -69,18 +69,18 @@ EDITS: dict[str, list[dict[str, Any]]] = {
 OTHERS = {
     "at_once",
     "bounces",
+    "dispatches",
     "guards",
     "hoists",
+    "imports",
     "ranges",
     "reads",
     "signatures",
-    "imports",
-    "dispatches",
     "tiles",
     "tuples",
 }
 
-WITHOUT = {"build", "collisions", "dots", "expressions", "file", "masked", "scaled_dots"}
+WITHOUT = {"build", "collisions", "dots", "expressions", "file", "host_parts", "masked", "scaled_dots"}
 """Modules that show no before and after, or several: what they do is not a rule's edit, or has a text between."""
 
 

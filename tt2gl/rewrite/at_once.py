@@ -1,5 +1,7 @@
 """Rule `bounces` on AMD: an operand leaves shared memory as soon as it is there, so that the next takes its place.
 
+So Triton has it there: a block of small matrices takes 8 KiB of LDS and not 16.
+
     x_smem = gl.allocate_shared_memory(x.dtype, [BLOCK_M, BLOCK_K], x_shared, x)            # before
     w_smem = gl.allocate_shared_memory(w.dtype, [BLOCK_K, BLOCK_N], w_shared, w)
     acc = gl.amd.cdna3.mfma(x_smem.load(lhs_layout), w_smem.load(rhs_layout), acc)
@@ -8,8 +10,6 @@
     x_lhs = x_smem.load(lhs_layout)
     w_smem = gl.allocate_shared_memory(w.dtype, [BLOCK_K, BLOCK_N], w_shared, w)
     acc = gl.amd.cdna3.mfma(x_lhs, w_smem.load(rhs_layout), acc)
-
-So Triton has it there: a block of small matrices takes 8 KiB of LDS and not 16.
 """
 
 from __future__ import annotations
