@@ -54,7 +54,8 @@ def test_tiles_of_rows_that_are_not_aligned(file: Path) -> None:
     assert "[DEPTH, BLOCK], [1, 0], 128, gl.num_warps(), column_bits=b_ptr.dtype" in made.text
     assert "a_layout: gl.constexpr = coalesced([BLOCK, DEPTH], [1, 0], 128, gl.num_warps())" in made.text
     assert "a_smem = gl.allocate_shared_memory(a.dtype, [BLOCK, DEPTH], a_shared, a)" in made.text
-    assert "mfma(a_smem.load(lhs_layout), gl.convert_layout(b, rhs_layout), acc)" in made.text
+    assert "gl.allocate_shared_memory(b.dtype, [DEPTH, BLOCK], b_shared, turned_in_threads(b))" in made.text
+    assert "mfma(a_lhs, b_smem.load(rhs_layout), acc)" in made.text
 
 
 def test_as_good_as_tritons_and_equal(file: Path) -> None:

@@ -17,10 +17,11 @@ ENTRY = (0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Store:
-    """A value that is put into shared memory: the layout there, and the extents."""
+    """A value that is put into shared memory: the layout there, the extents, and a function it goes `through` first."""
 
     layout: str
     dims: tuple[str, ...]
+    through: str = ""
 
 
 @dataclass(frozen=True)
@@ -282,6 +283,7 @@ class FunctionPlan:
             yield from (*edits.creations.values(), *edits.converts.values())
             yield from (layout for _, layout in edits.fills.values())
             yield from (layout for _, layout in edits.staged.values())
+            yield from (f"{store.through}(" for store in edits.stores.values() if store.through)
             yield from ("load_tile(" for ring, _ in edits.staged.values() if not ring)
             yield from (f"{kind}_tile(" for kind in edits.tiles.values() if kind == "store")
             yield from (*edits.loads.values(), *(store.layout for store in edits.stores.values()))

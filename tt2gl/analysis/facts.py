@@ -112,7 +112,8 @@ class DotOperandFact:
     """Operand of a dot as its instruction takes it: a view of shared memory, or a tensor in registers.
 
     `registers`: an operand in tensor memory, of `layout` there, is stored from registers of this one. `reloaded`: one
-    in registers that is read anew for each product, from shared memory in this layout, where it was put once.
+    in registers that is read anew for each product, from shared memory in this layout, where it was put once; `turned`:
+    there by threads that turn what they have first (AMD).
     """
 
     in_memory: bool
@@ -121,6 +122,7 @@ class DotOperandFact:
     layout: DialectAttr
     registers: DialectAttr | None = None
     reloaded: DialectAttr | None = None
+    turned: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Set
 from dataclasses import replace
 
+from tt2gl.amd_shared_layouts import is_turned
 from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
@@ -146,7 +147,7 @@ def _dot(
         load = made.get(id(side))
         # What is loaded before the loop is held in registers throughout it: a conversion, made once.
         if load is not None and loops.get(id(load)) == loops.get(id(operation)):
-            sides[place] = replace(sides[place], reloaded=_reloaded(load, made))
+            sides[place] = replace(sides[place], reloaded=_reloaded(load, made), turned=_turned(load, made))
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
     scales = tuple(map(_operand, operation.operands[3:])) if operation.name == "tt.dot_scaled" else ()
     return DotFact(kind, layout, sides[0], sides[1], zero, scales=scales, element=str(element))
@@ -166,6 +167,16 @@ def _reloaded(load: Operation, made: dict[int, Operation]) -> Attribute | None:
         return None
     # What a descriptor's tile is copied to is made without a value.
     return layout if allocation.operands or layout is not None and layout.name == "ttg.nvmma_shared" else None
+
+
+def _turned(load: Operation, made: dict[int, Operation]) -> bool:
+    """Whether what is read was put there by threads that had turned their own elements of a blocked layout."""
+    allocation = made.get(id(load.operands[0])) if load.name == "ttg.local_load" else None
+    turn = made.get(id(allocation.operands[0])) if allocation is not None and allocation.operands else None
+    if turn is None or turn.name.rpartition(".")[2] != _ON_THE_WAY[0]:
+        return False
+    before, after = turn.operands[0].type, turn.results[0].type
+    return isinstance(before, TensorType) and is_turned(_layout(before), _layout(after), before.shape)
 
 
 def _operand(value: Value, registers: Attribute | None = None) -> DotOperandFact:

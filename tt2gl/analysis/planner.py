@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tt2gl.amd_shared_layouts import TURNED_TILE
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Body, Conflict, Function, Labels, Version, Wanted, collect
 from tt2gl.analysis.decisions import DotWant
@@ -142,7 +143,7 @@ class Planner:
                 views={p: order for p, order in function.views.items() if inside_of(p)},
                 loads=spelled("load"),
                 stores={
-                    p: Store(self.spelling.spelled(key, wanted, p), _dims(wanted))
+                    p: Store(self.spelling.spelled(key, wanted, p), _dims(wanted), _through(wanted))
                     for p, wanted in function.wanted("store", statement, version).items()
                 },
                 dots={
@@ -189,6 +190,12 @@ class Planner:
 def _dims(wanted: Wanted) -> tuple[str, ...]:
     """The extents of what is put into shared memory."""
     return next(term.dims for term in wanted.values() if isinstance(term, Stored))
+
+
+def _through(wanted: Wanted) -> str:
+    """The function that a value goes through on its way to shared memory; empty where there is none."""
+    turned = any(term.turned for term in wanted.values() if isinstance(term, Stored))
+    return TURNED_TILE if turned else ""
 
 
 def _dot(want: DotWant, layout: str, memory: str | None, lhs: str | None) -> Dot:

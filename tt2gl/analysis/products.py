@@ -77,7 +77,7 @@ class Products:
             if not self._given(web, made, lambda value: self.cores.reloaded(dot, place, value, self.graph)):
                 self.decisions.convert_after(made, web.name, web.natural, slot)
             self.decisions.reads[spot] = (web.name, slot)
-        elif self._converts_quicker(dot, operand):
+        elif self._converts_quicker(dot, operand) or slot.turned and not self._is_blocked(operand):
             return False
         else:
             self.flow.settle(operand, clone)
@@ -88,8 +88,11 @@ class Products:
         return True
 
     def _converts_quicker(self, dot: Node, operand: Node) -> bool:
-        is_blocked = isinstance(operand.natural, Root | Widened) and not self.cores.is_accumulator(operand.natural)
-        return is_blocked and not self.cores.dots[dot.chain].instruction.startswith(("mfma", "wmma"))
+        amd = self.cores.dots[dot.chain].instruction.startswith(("mfma", "wmma"))
+        return self._is_blocked(operand) and not amd
+
+    def _is_blocked(self, operand: Node) -> bool:
+        return isinstance(operand.natural, Root | Widened) and not self.cores.is_accumulator(operand.natural)
 
     def _store(self, dot: Node, place: int, operand: Node, clone: Clone, turned: bool = False) -> None:
         """Put an operand into shared memory: where it is made if that is outside the loop, else for the dot."""

@@ -283,13 +283,14 @@ class TensorCores:
         use = self.dots[node.chain]
         taken = {index: self._operand(fact, operand) for index, fact in use.facts.items()}
         layouts = {index: fact.reloaded for index, fact in taken.items() if fact.reloaded is not None}
-        if len(layouts) < len(taken) or any(layout.name != "ttg.swizzled_shared" for layout in layouts.values()):
-            # What AMD's threads turn among their own registers on the way there is converted.
+        turned = all(fact.turned for fact in taken.values())
+        plain = all(layout.name == "ttg.swizzled_shared" for layout in layouts.values())
+        if len(layouts) < len(taken) or not (turned or plain and not any(fact.turned for fact in taken.values())):
             return None
         shapes = {index: fact.shape for index, fact in taken.items()}
         name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
         root = self._register(named_dims(value, self.scenes, shapes), shapes, layouts, f"{name}_shared")
-        return Stored(Root(root), self._spelled(value, graph, shapes), in_place=False)
+        return Stored(Root(root), self._spelled(value, graph, shapes), in_place=False, turned=turned)
 
     def read_again(self, node: Node, operand: int) -> bool:
         """Whether Triton reads an operand from the memory that it was put in once for each product anew."""

@@ -71,12 +71,14 @@ class Turned:
 class Stored:
     """In shared memory, in the layout named; `dims` are the extents as source. `IN_RING` where a ring holds the value.
 
-    `in_place`: a dot reads it there, and not from registers that it is loaded into.
+    `in_place`: a dot reads it there, and not from registers that it is loaded into. `turned`: each thread turns what it
+    has first, of a blocked layout.
     """
 
     parent: Root
     dims: tuple[str, ...] = ()
     in_place: bool = True
+    turned: bool = False
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ def bounce_of(line: cst.BaseStatement) -> tuple[str, str] | None:
                     targets=[cst.AssignTarget(target=cst.Name(value=name))],
                     value=cst.Call(
                         func=cst.Attribute(value=cst.Name(value=module), attr=cst.Name(value=called)),
-                        args=[_, _, _, cst.Arg(value=cst.Name())],
+                        args=[_, _, _, cst.Arg(value=cst.Name() | cst.Call(args=[cst.Arg(value=cst.Name())]))],
                     ) as made,
                 )
             ]

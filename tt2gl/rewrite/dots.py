@@ -136,7 +136,8 @@ def put(name: str, value: cst.BaseExpression, store: Store, held: str = "") -> l
         lines.append(cst.Assign([cst.AssignTarget(cst.Name(held))], bare(value)))
         value = cst.Name(held)
     code = cst.Module([]).code_for_node(value)
-    source = f"gl.allocate_shared_memory({code}.dtype, [{', '.join(store.dims)}], {store.layout}, {code})"
+    given = f"{store.through}({code})" if store.through else code
+    source = f"gl.allocate_shared_memory({code}.dtype, [{', '.join(store.dims)}], {store.layout}, {given})"
     lines.append(cst.Assign([cst.AssignTarget(cst.Name(name))], expression(source)))
     return lines
 
