@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import math
 import signal
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -78,6 +78,7 @@ class Growth:
     launch: Launch
     limited: frozenset[str]
     trials: dict[frozenset[tuple[Knob, int]], dict[str, Touched] | None] = field(default_factory=dict)
+    faults: Set[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.inputs = make_inputs(self.launch, 0)
@@ -124,7 +125,11 @@ class Growth:
             with contextlib.suppress(SimulationError, TimeoutError, OverflowError, MemoryError), _within(_SECONDS):
                 done = self.run(self.kernel, turns)
                 found = {each.name: each.touched for each in done.tensors if each.touched is not None}
-                if not turns or _work(found) <= _MORE * _work(self.start or {}):
+                kinds = {each.kind for each in done.findings}
+                if not turns:
+                    self.faults = kinds
+                # Beyond what can be addressed there are faults that the launch as it is has not.
+                if not turns or kinds <= self.faults and _work(found) <= _MORE * _work(self.start or {}):
                     self.trials[key] = found
         return self.trials[key]
 
