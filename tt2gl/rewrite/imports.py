@@ -1,5 +1,7 @@
 """Rule `imports`: a converted file imports Gluon beside Triton, and carries the layout helper that it uses.
 
+A file that does without Triton where there is none, its kernels under `if HAS_TRITON:`, imports Gluon there, too.
+
 import triton                                               # before
 import triton.language as tl
 
@@ -7,8 +9,6 @@ import triton                                               # after
 import triton.language as tl
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
-
-A file that does without Triton where there is none, its kernels under `if HAS_TRITON:`, imports Gluon there, too.
 """
 
 from __future__ import annotations
