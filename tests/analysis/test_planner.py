@@ -178,6 +178,22 @@ def kernel(x_ptr, y_ptr, n, ROWS: tl.constexpr, BM: tl.constexpr, BN: tl.constex
     assert "gl.convert_layout(" in made
 
 
+def test_a_mask_that_is_none_under_a_flag_is_none_in_each_layout(port: Port, launch: MakeLaunch) -> None:
+    text = """
+@triton.jit
+def kernel(x_ptr, y_ptr, n, EVEN: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    if EVEN:
+        mask = None
+    else:
+        mask = (i[:, None] < n) & (i[None, :] < n)
+    x = tl.load(x_ptr + i[:, None] * BLOCK + i[None, :], mask=mask)
+    tl.store(y_ptr + i[:, None] + i[None, :] * BLOCK, x, mask=mask)
+"""
+    made = port(text, launch(TYPES, EVEN=True, BLOCK=64), launch(TYPES, EVEN=False, BLOCK=64))
+    assert "    if EVEN:\n        mask = None\n        mask_y = None\n    else:\n" in made
+
+
 def test_kernels_of_one_file_share_a_helper(port: Port, launch: MakeLaunch) -> None:
     text = HELPER.format("tl.store(y_ptr + offs, block(x_ptr, n, BLOCK))")
     text += text[text.index("@triton.jit\ndef kernel") :].replace("def kernel", "def other")

@@ -134,6 +134,8 @@ class Builder:
                 frame.env[name] = self.define(Definition(name, site, value, frame.depth, clonable), frame)
             case ast.Name(id=name), Static() | tuple():
                 frame.env[name] = value
+                if isinstance(value, Static) and isinstance(value.fact, ConstFact) and clonable:
+                    self.graph.constants.add((name, Site(frame.key, position_of(target), frame.statement, frame.chain)))
             case _:
                 self.effect(value)
 

@@ -117,6 +117,7 @@ class Function:
     after: dict[tuple[Position, str], list[tuple[Context, Term, Term]]] = field(default_factory=dict)
     given: dict[str, Wanted] = field(default_factory=dict)
     mentions: dict[Position, tuple[str, Position]] = field(default_factory=dict)
+    constants: dict[Position, tuple[str, Position]] = field(default_factory=dict)
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -317,6 +318,10 @@ class Labels:
         versions = [version for group in groups for version in group.versions]
         known = [self.label(variable, *wanted) for version in versions for wanted in version.wanted.items()]
         return "" if variable in known else next(iter(known), "")
+
+    def others(self, variable: str) -> list[str]:
+        """What else a variable is called."""
+        return sorted({name for (of, *_), name in self.labels.items() if of == variable} - {variable})
 
     def common(self, variable: str, wanted: Wanted, position: Position) -> str:
         """The variable's name at a place, whatever the context; empty where its own stands."""

@@ -202,6 +202,7 @@ class Graph:
     `words`: for each call of a helper, what its parameters are called there by their source in the kernel.
     `parameters`: the kernel's own; `borrowed`: those that a helper needs and is not given. `bound`: the names that are
     bound before a loop. `mentions`: names that are read for what is known of them alone, such as `x` of `x.dtype`.
+    `constants`: variables that are given a constant, and where.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -214,6 +215,7 @@ class Graph:
     borrowed: dict[FunctionKey, set[str]] = field(default_factory=dict)
     bound: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
     mentions: list[tuple[Site, Web]] = field(default_factory=list)
+    constants: set[tuple[str, Site]] = field(default_factory=set)
 
     def spelled(self, node: Node) -> tuple[str, ...]:
         """A node's extents in the words of the function it stands in: a parameter that has one, else as known."""

@@ -35,6 +35,9 @@ class Planner:
             for scene in analysis.scenes:
                 for key in scene.graph.touched:
                     self.functions.setdefault(analysis.body(key), Function()).touched = True
+                for name, site in scene.graph.constants:
+                    known = self.functions.setdefault(analysis.body(site.function), Function())
+                    known.constants[site.statement] = name, site.position
         self.passing = Passing(analyses, self.kernels, self.functions)
         self.spelling = Spelling(self.kernels, self.passing.parameters)
 
@@ -156,6 +159,11 @@ class Planner:
             )
 
         copies = {s: tuple(edits(s, version) for version in each) for s, each in function.copied().items()}
+        for statement, (variable, target) in function.constants.items():
+            # A mask that is None, say, under a flag: so are those that stand for it in other layouts.
+            named = [Edits(targets={target: name}) for name in labels.others(variable)]
+            if named:
+                copies.setdefault(statement, (Edits(), *named))
         return edits(None, None), copies
 
     def _out_of_reach(self, key: Body) -> dict[Position, str]:
