@@ -241,6 +241,13 @@ def test_a_sum_of_floats_takes_products_of_floats_up_and_stands_beside_those_of_
     assert re.search(r"total \+= gl.amd.cdna3.mfma\([^+]*, gl.zeros\(\[M, N\], gl.int32, ", made.text)
 
 
+def test_a_loop_of_two_turns_has_a_ring_as_deep_as_one_of_many(tmp_path: Path) -> None:
+    """Triton's compiler leaves none of the loop, in which there would be one more store than in front of it."""
+    load = "k = tl.load(k_ptr + (start + cols)[:, None] * D + dims[None, :])"
+    text = SCORES.format(more="", flags="", load=load).replace("range(0, n, N)", "range(0, 2 * N, N)")
+    assert "# a ring of NUM_STAGES - 1 tiles; " in written(tmp_path / "kernels.py", text, target="gfx942")
+
+
 MASKED = """if FLAG:
             mask = None
         else:

@@ -6,8 +6,7 @@ pipeliner gives a load, all by the place in the source. They are the floor that 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
 from tt2gl.amd_shared_layouts import is_turned
@@ -45,7 +44,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     stores: dict[CallChain, DialectAttr] = {}
     turned: dict[CallChain, DialectAttr] = {}
     loads: dict[CallChain, set[int | None]] = {}
-    filled: Counter[CallChain] = Counter()
+    filled: dict[CallChain, list[int | None]] = {}
     looked_up = _looked_up(module.kernel, made)
     in_place = taken_in_place(module, made)
     loops = _loops(module.kernel)
@@ -66,7 +65,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
         elif operation.name == "ttg.local_store" and (found := _stored_ring(operation, made, looked_up)) is not None:
             load, ring = found
             chain = _chain(load.location, author_file)
-            filled[chain] += 1
+            filled.setdefault(chain, []).append(loops.get(id(operation)))
             rings.setdefault(chain, ring)
         elif chip and operation.name.rpartition(".")[2] in _LOADS:
             loads.setdefault(_chain(operation.location, author_file), set()).add(loops.get(id(operation)))
@@ -81,7 +80,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
         elif operation.name in _RESHAPES and (encoding := _layout(operation.results[0].type)) is not None:
             chain = _chain(operation.location, author_file)
             inferred[chain] = encoding.name == "ttg.linear" and inferred.get(chain, True)
-    rings = {chain: _without_spare(ring, filled[chain]) for chain, ring in rings.items()}
+    rings = {chain: _without_spare(ring, filled.get(chain, [])) for chain, ring in rings.items()}
     # A load that stands before its loop, too, is done there for the first iterations.
     early = frozenset(chain for chain, places in loads.items() if len(places) > 1 and chain not in rings)
     return Lowered(dots, rings, descriptors, inferred=inferred, prefetched=early, stores=stores, turned=turned)
@@ -97,12 +96,14 @@ def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:
     return tuple(places)
 
 
-def _without_spare(ring: RingFact, stores: int) -> RingFact:
+def _without_spare(ring: RingFact, places: Sequence[int | None]) -> RingFact:
     """A ring that is filled from registers with as many slots as loads run ahead: one store each, and one in the loop.
 
-    Where Triton has waves copy tiles directly if they can, it gives all rings the spare slot that those need.
+    Where Triton has waves copy tiles directly if they can, it gives all rings the spare slot that those need. `places`:
+    the loops around the stores; where all have the same, the loop of few turns that they were in is none anymore.
     """
-    return replace(ring, buffers=stores - 1) if ring.registers and 1 < stores <= ring.buffers else ring
+    is_loop = len(set(places)) > 1 and len(places) <= ring.buffers
+    return replace(ring, buffers=len(places) - 1) if ring.registers and is_loop else ring
 
 
 def _chip(module: Module) -> str:
