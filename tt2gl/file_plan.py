@@ -33,8 +33,17 @@ from tt2gl.matrix_layouts import (
 )
 from tt2gl.padded_layouts import DIRECT_SOURCE, LINED_SOURCE, SPACED_SOURCE, STAGGERED_SOURCE
 from tt2gl.pipelining.rings import NotPipelinedError
-from tt2gl.plan import ATOMIC_ADD, FITS_BUFFERS, HOST_PARTS, HOST_TILES, FilePlan, FunctionPlan, KeptFunction
-from tt2gl.rewrite.buffer_ops import atomic_add_source
+from tt2gl.plan import (
+    ATOMIC_ADD,
+    FITS_BUFFERS,
+    HOST_PARTS,
+    HOST_TILES,
+    SIGNED_ATOMIC_ADD,
+    FilePlan,
+    FunctionPlan,
+    KeptFunction,
+)
+from tt2gl.rewrite.buffer_ops import atomic_add_source, signed_atomic_add_source
 from tt2gl.rewrite.dots import MFMA_F8F6F4_SOURCE, MFMA_TF32_SOURCE
 from tt2gl.rewrite.file import KEPT
 from tt2gl.rewrite.flips import FLIPPED_SOURCE, HALVINGS_SOURCE
@@ -214,6 +223,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         HOST_TILES: (HOST_TILES_SOURCES[mover(target)],),
         FITS_BUFFERS: (FITS_BUFFERS_SOURCE,),
         ATOMIC_ADD: (atomic_add_source(target.buffers),),
+        SIGNED_ATOMIC_ADD: (signed_atomic_add_source(target.buffers),),
     }
     for name in ("max", "min"):
         helpers[f"{name}_with_index"] = (*combine_sources(name), helper_source(name))

@@ -213,6 +213,9 @@ FITS_BUFFERS = "fits_buffers"
 ATOMIC_ADD = "atomic_add_by_buffer"
 """The function in converted files that adds by buffer operations where those are for the type of element."""
 
+SIGNED_ATOMIC_ADD = "signed_atomic_add"
+"""The function in converted files that adds signed integers by buffer operations."""
+
 TMA_LOAD = "tma_load"
 """What converted code calls a copy of a tile by TMA to shared memory."""
 

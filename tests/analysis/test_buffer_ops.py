@@ -232,6 +232,7 @@ def kernel(x_ptr, y_ptr, i_ptr, n, stride, BLOCK: tl.constexpr):
         (["fp32"], "gl.amd.cdna3.buffer_atomic_add("),
         (["fp32", "bf16"], "atomic_add_by_buffer("),
         (["i32", "fp32"], "gl.atomic_add("),
+        (["i32", "i64"], "signed_atomic_add("),
     ],
 )
 def test_sums_of_launches_of_several_types(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from tt2gl.plan import ATOMIC_ADD
+from tt2gl.plan import ATOMIC_ADD, SIGNED_ATOMIC_ADD
 
 ATOMICS: Mapping[str, frozenset[str]] = {
     "atomic_add": frozenset({"fp32", "fp64", "uint32", "uint64"}),
@@ -19,6 +19,9 @@ ATOMICS: Mapping[str, frozenset[str]] = {
 Halves are added in pairs alone, which masks and alignment may take apart: of those Gluon does not ask.
 """
 
+_SIGNED = frozenset({"int32", "int64"})
+"""The integers that are added as unsigned ones, by a function of the converted file's own."""
+
 _FLOATS, _ADDED = frozenset({"fp16", "bf16", "fp32", "fp64"}), frozenset({"fp32", "fp64"})
 """The types that floats are added in, and those of them that are by buffers."""
 
@@ -27,5 +30,7 @@ def atomic_function(kind: str, elements: Collection[str], module: str) -> str:
     """What an atomic on elements of such types, each under some launch, becomes; empty where it stays plain."""
     if set(elements) <= ATOMICS[kind]:
         return f"{module}.buffer_{kind}"
+    if kind == "atomic_add" and set(elements) <= _SIGNED:
+        return SIGNED_ATOMIC_ADD
     mixed = kind == "atomic_add" and set(elements) <= _FLOATS and not _ADDED.isdisjoint(elements)
     return ATOMIC_ADD if mixed else ""

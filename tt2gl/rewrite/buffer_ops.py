@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tt2gl.plan import ATOMIC_ADD, BufferAccess
+from tt2gl.plan import ATOMIC_ADD, SIGNED_ATOMIC_ADD, BufferAccess
 from tt2gl.rewrite.build import bare, expression
 from tt2gl.rewrite.dots import argument
 
@@ -22,12 +22,25 @@ def atomic_add_source(module: str) -> str:
     """The function for sums that go by buffer operations of a module under some launches only, by their type."""
     return f'''@gluon.jit
 def {ATOMIC_ADD}(ptr, offsets, val, mask=None, sem: gl.constexpr = None, scope: gl.constexpr = None):
-    """`gl.atomic_add`, by a buffer operation for the types of elements that there is one for."""
+    """An atomic sum, by a buffer operation for the types of elements that there is one for."""
     element: gl.constexpr = ptr.dtype.element_ty
     if element == gl.float32 or element == gl.float64:
         return {module}.buffer_atomic_add(ptr, offsets, val, mask=mask, sem=sem, scope=scope)
     else:
         return gl.atomic_add(ptr + offsets, val, mask=mask, sem=sem, scope=scope)
+'''
+
+
+def signed_atomic_add_source(module: str) -> str:
+    """The function for sums of signed integers: the buffer operations of a module are of unsigned ones."""
+    return f'''@gluon.jit
+def {SIGNED_ATOMIC_ADD}(ptr, offsets, val, mask=None, sem: gl.constexpr = None, scope: gl.constexpr = None):
+    """An atomic sum by a buffer operation, which adds unsigned integers: those have the same bits."""
+    element: gl.constexpr = ptr.dtype.element_ty
+    unsigned: gl.constexpr = gl.uint32 if element == gl.int32 else gl.uint64
+    base, val = ptr.to(gl.pointer_type(unsigned), bitcast=True), val.to(unsigned, bitcast=True)
+    old = {module}.buffer_atomic_add(base, offsets, val, mask=mask, sem=sem, scope=scope)
+    return old.to(element, bitcast=True)
 '''
 
 
@@ -103,6 +116,8 @@ def _is_cast(value: cst.BaseExpression, dtype: str) -> bool:
     first = value.args[0].value
     if isinstance(value.func, cst.Attribute) and value.func.attr.value == "convert_layout":
         return _is_cast(first, dtype)
+    if isinstance(value.func, cst.Attribute) and value.func.attr.value == "full" and len(value.args) > 2:
+        return cst.Module([]).code_for_node(value.args[2].value) == dtype
     cast = isinstance(value.func, cst.Attribute) and value.func.attr.value == "to" and len(value.args) == 1
     return cast and cst.Module([]).code_for_node(first) == dtype
 
