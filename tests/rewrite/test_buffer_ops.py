@@ -52,8 +52,8 @@ def test_loads(rewritten: Rewritten, call: str, said: dict[str, Any], expected: 
         ("v + 1", False, "gl.cast(v + 1, x_ptr.dtype.element_ty)"),
         ("v.to(x_ptr.dtype.element_ty)", False, "v.to(x_ptr.dtype.element_ty)"),
         ("v.to(y_ptr.dtype.element_ty)", False, "v.to(y_ptr.dtype.element_ty).to(x_ptr.dtype.element_ty)"),
-        ("gl.full([8], 1, x_ptr.dtype.element_ty)", False, "gl.full([8], 1, x_ptr.dtype.element_ty)"),
-        ("gl.full([8], 1, gl.int32)", False, "gl.full([8], 1, gl.int32).to(x_ptr.dtype.element_ty)"),
+        ("g.full([8], 1, x_ptr.dtype.element_ty)", False, "g.full([8], 1, x_ptr.dtype.element_ty)"),
+        ("g.full([8], 1, g.int32)", False, "g.full([8], 1, g.int32).to(x_ptr.dtype.element_ty)"),
         (
             "g.convert_layout(v.to(x_ptr.dtype.element_ty), b)",
             False,
