@@ -31,10 +31,11 @@ sys.path.insert(0, str(ROOT))
 
 from bench.run import Case, cases_of_file, environment  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
+from tt2gl.children import Outcome  # noqa: E402
 from tt2gl.cores import available_cores  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
 from tt2gl.ir.types import element_type  # noqa: E402
-from tt2gl.isolate import Outcome, map_isolated, preload, private_triton, run_isolated  # noqa: E402
+from tt2gl.isolate import map_isolated, preload, private_triton, run_isolated  # noqa: E402
 from tt2gl.launches import Launch  # noqa: E402
 from tt2gl.simulate.api import Simulation, TensorOutput  # noqa: E402
 from tt2gl.spawned import run_spawned  # noqa: E402

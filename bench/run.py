@@ -29,9 +29,10 @@ sys.path.insert(0, str(ROOT))
 
 from bench import rivals  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size, tensors_of  # noqa: E402
+from tt2gl.children import Outcome  # noqa: E402
 from tt2gl.convert import convert  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
-from tt2gl.isolate import Outcome, map_isolated, preload, private_triton, run_isolated  # noqa: E402
+from tt2gl.isolate import map_isolated, preload, private_triton, run_isolated  # noqa: E402
 from tt2gl.launches import Launch, launches_for  # noqa: E402
 from tt2gl.lowering.lowered_source import has_block_pointers, without_block_pointers  # noqa: E402
 from tt2gl.report.document import document  # noqa: E402

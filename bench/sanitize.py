@@ -36,8 +36,9 @@ sys.path.insert(0, str(ROOT))
 
 from bench.run import Case, cases_of_file, environment  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
+from tt2gl.children import Outcome  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
-from tt2gl.isolate import Outcome, map_isolated, preload, run_isolated  # noqa: E402
+from tt2gl.isolate import map_isolated, preload, run_isolated  # noqa: E402
 from tt2gl.launches import Launch  # noqa: E402
 from tt2gl.slicing.slices import Slice  # noqa: E402
 from tt2gl.spawned import run_spawned  # noqa: E402

@@ -36,7 +36,7 @@ FLOORS = (
     ("files", "config", "results", "stages", "targets"),
     ("descriptor_parts", "diagnostics", "formatting", "ir", "ledger", "qualified_names", "spawned", "syntax"),
     ("isolate",),
-    ("cores",),
+    ("children", "cores"),
 )
 """From the top: a module imports modules of floors below its own, or of its own package."""
 

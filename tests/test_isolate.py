@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tt2gl.isolate import Outcome, map_isolated, one_line, printed_so_far, run_isolated
+from tt2gl.children import Outcome, one_line
+from tt2gl.isolate import map_isolated, printed_so_far, run_isolated
 from tt2gl.spawned import run_spawned
 
 
@@ -115,6 +116,57 @@ def test_a_bad_job_leaves_its_neighbours_alone() -> None:
 
     kinds = [outcome.kind for outcome in map_isolated(maybe, [(0,), (1,), (2,)], workers=2)]
     assert kinds == ["ok", "crash", "ok"]
+
+
+def test_only_jobs_of_a_family_follow_each_other_in_a_child() -> None:
+    def pid(_: str) -> int:
+        return os.getpid()
+
+    a, b, c, other = map_isolated(pid, [("a",), ("a",), ("a",), ("b",)], workers=1, family=lambda name: name)
+    assert a.value == b.value == c.value != other.value
+    alone = map_isolated(pid, [("a",), ("a",)], workers=1)
+    assert alone[0].value != alone[1].value
+
+
+def test_a_child_that_has_done_much_gives_way() -> None:
+    pids = [outcome.value for outcome in map_isolated(os.getpid, [()] * 60, workers=1, family=lambda: 0)]
+    assert len(set(pids)) == 2
+
+
+def test_a_bad_job_leaves_its_family_alone() -> None:
+    def maybe(number: int) -> int:
+        if number == 1:
+            os.abort()
+        if number == 3:
+            time.sleep(60)
+        return number
+
+    outcomes = map_isolated(maybe, [(number,) for number in range(5)], workers=1, timeout=2.0, family=lambda _: 0)
+    assert [outcome.kind for outcome in outcomes] == ["ok", "crash", "ok", "timeout", "ok"]
+
+
+def test_what_crashes_after_others_is_tried_alone() -> None:
+    def spoiled(number: int) -> int:
+        if "TT2GL_SPOILED" in os.environ:
+            os.abort()
+        if number == 0:
+            os.environ["TT2GL_SPOILED"] = "yes"
+        return number
+
+    told: list[int] = []
+    jobs = [(0,), (1,), (2,)]
+    outcomes = map_isolated(spoiled, jobs, workers=1, family=lambda _: 0, on_done=lambda index, _: told.append(index))
+    assert [outcome.value for outcome in outcomes] == [0, 1, 2]
+    assert sorted(told) == [0, 1, 2]
+
+
+def test_what_a_job_printed_is_not_told_to_the_next() -> None:
+    def said(word: str) -> str:
+        os.write(2, word.encode())
+        return printed_so_far()
+
+    outcomes = map_isolated(said, [("longer",), ("b",)], workers=1, family=lambda _: 0)
+    assert [(outcome.value, outcome.detail) for outcome in outcomes] == [("longer", "longer"), ("b", "b")]
 
 
 def test_nothing_to_do() -> None:

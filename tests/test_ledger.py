@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tt2gl.children import Outcome
 from tt2gl.diagnostics import Diagnostic, Severity
-from tt2gl.isolate import Outcome, map_isolated, remembering
+from tt2gl.isolate import map_isolated, remembering
 from tt2gl.ledger import Ledger
 
 
@@ -124,6 +125,6 @@ def test_a_disk_that_is_full_is_no_reason_to_stop(monkeypatch: pytest.MonkeyPatc
 def test_pickles_of_another_time_are_done_again() -> None:
     Ledger(Path("ledger")).note(double, (1,), Outcome("ok", 2))
     content = Path("ledger").read_bytes()
-    Path("ledger").write_bytes(content.replace(b"tt2gl.isolate", b"tt2gl.isolatx"))
-    assert content.count(b"tt2gl.isolate") == 1
+    Path("ledger").write_bytes(content.replace(b"tt2gl.children", b"tt2gl.childrex"))
+    assert content.count(b"tt2gl.children") == 1
     assert Ledger(Path("ledger")).recall(double, (1,)) is None

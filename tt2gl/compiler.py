@@ -152,14 +152,34 @@ def build_ttgir(source: Any, backend: Any, gpu: Any, options: Any) -> Any:
 
     Raises Triton's `CompilationError`, or RuntimeError where a pass fails.
     """
+    return next(made for stage, made, _ in _staged(source, backend, gpu, options) if stage == "ttgir")
+
+
+def build_machine_code(source: Any, backend: Any, gpu: Any, options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Run all of the compiler: what each stage from TTGIR on made, binaries as bytes, and what was noted of the kernel.
+
+    As `triton.compile` does, but for its cache: hashing what a kernel depends on, and writing what it became, takes as
+    long as compiling a small one. Raises what the stages raise.
+    """
+    asm: dict[str, Any] = {}
+    noted: dict[str, Any] = {}
+    for stage, made, metadata in _staged(source, backend, gpu, options):
+        # Later stages change modules in place.
+        asm[stage] = made if isinstance(made, bytes) else str(made)
+        noted = metadata
+    return asm, noted
+
+
+def _staged(source: Any, backend: Any, gpu: Any, options: Any) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """What each stage of a backend makes of a source, as it is made, and what is noted on the way."""
     module = build_ir(source, backend, gpu, options)
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, source.language)
     metadata = {"target": gpu, **vars(options)}
     names = list(stages)
-    for name in names[names.index(source.ext) : names.index("ttgir") + 1]:
+    for name in names[names.index(source.ext) :]:
         module = stages[name](module, metadata)
-    return module
+        yield name, module, metadata
 
 
 def without_direct_copies() -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tt2gl.children import one_line
 from tt2gl.diagnostics import shown
-from tt2gl.isolate import one_line
 from tt2gl.slicing.slices import Slice, names_of
 
 

@@ -90,7 +90,8 @@ def _changes(types: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
 
 def _compiled(kernel: Slice, launches: list[Launch], target: str) -> list[int | None]:
     """For each launch None if Triton's frontend takes the kernel under it, else the line that it came to, or 0."""
-    outcomes = map_isolated(frontend_job, [(kernel, launch, target) for launch in launches], timeout=_SECONDS)
+    jobs = [(kernel, launch, target) for launch in launches]
+    outcomes = map_isolated(frontend_job, jobs, timeout=_SECONDS, family=lambda *job: job[2])
     return [None if outcome.ok else _line(outcome.error) for outcome in outcomes]
 
 

@@ -18,7 +18,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from tt2gl.isolate import Outcome
+from tt2gl.children import Outcome
 
 _LENGTH = struct.Struct("<Q")
 # How else jobs end (crashes, time limits) may be due to the machine: those are tried again.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,7 +110,7 @@ def explore(kernels: Sequence[Kernel], asked: Asked) -> None:
             every_launch = [kernel.launches[index] for index in kernel.facts]
             jobs.extend((kernel, [], launch) for launch in misaligned(every_launch, every))
     arguments = [asked.job(kernel.slice, launch) for kernel, _, launch in jobs]
-    outcomes = map_isolated(observe_job, arguments, timeout=asked.timeout)
+    outcomes = map_isolated(observe_job, arguments, timeout=asked.timeout, family=_family)
     for (kernel, facts, launch), outcome in zip(jobs, outcomes, strict=True):
         if outcome.value is not None and not facts:
             kernel.witnesses.append((launch, outcome.value))
@@ -153,7 +153,7 @@ def _observe(kernels: Sequence[Kernel], asked: Asked) -> None:
     ]
     preload()
     arguments = [asked.job(kernel.slice, kernel.launches[index]) for kernel, index in jobs]
-    outcomes = map_isolated(observe_job, arguments, timeout=asked.timeout)
+    outcomes = map_isolated(observe_job, arguments, timeout=asked.timeout, family=_family)
     for (kernel, index), outcome in zip(jobs, outcomes, strict=True):
         if outcome.value is not None:
             kernel.facts[index] = outcome.value
@@ -169,6 +169,11 @@ def _observe(kernels: Sequence[Kernel], asked: Asked) -> None:
         if kernel.kept is None and not kernel.facts:
             first = next(iter(kernel.failed.values()))
             kernel.kept = first
+
+
+def _family(_kernel: Slice | None, _launch: Launch, *settings: object) -> Hashable:
+    """One child may observe launches for one target, and under the same rules."""
+    return settings
 
 
 def _no_kernel(source: SourceFile) -> DiagnosticError:

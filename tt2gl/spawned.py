@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tt2gl.isolate import Outcome, decode, describe_death, encode, tail
+from tt2gl.children import Outcome, decode, describe_death, encode, tail
 
 T = TypeVar("T")
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from tests.simulate.kernels import suite
 from tests.simulate.kernels.references import REFERENCES, tolerance
 from tt2gl import compiler
+from tt2gl.children import Outcome
 from tt2gl.ir.parser import parse_module
-from tt2gl.isolate import Outcome, map_isolated, preload, private_triton
+from tt2gl.isolate import map_isolated, preload, private_triton
 from tt2gl.simulate.api import Simulation, simulate
 from tt2gl.simulate.engine import Schedule
 from tt2gl.simulate.findings import Finding

@@ -14,7 +14,8 @@ from tests.simulate.faults import FAULTS, Fault
 from tests.simulate.kernels import suite
 from tests.simulate.kernels.references import REFERENCES, Arguments, Array
 from tests.simulate.running import Job, expected, sliced
-from tt2gl.isolate import Outcome, map_isolated, preload
+from tt2gl.children import Outcome
+from tt2gl.isolate import map_isolated, preload
 from tt2gl.results import CompileResult
 from tt2gl.verify.compile import CompiledKernel, CompileJob, compile_job, compile_result
 from tt2gl.verify.inputs import make_inputs

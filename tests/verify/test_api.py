@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tt2gl.children import Outcome
 from tt2gl.convert import convert
 from tt2gl.diagnostics import DiagnosticError, ExitCode
-from tt2gl.isolate import Outcome
 from tt2gl.launches import Launch
 from tt2gl.results import CompileResult, Conversion, DeviceResult
 from tt2gl.targets import get_target

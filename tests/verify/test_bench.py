@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tt2gl.isolate import Outcome
+from tt2gl.children import Outcome
 from tt2gl.launch_file import write_launches
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.results import Conversion, DeviceResult, KernelReport

@@ -13,7 +13,7 @@ import pytest
 
 from bench import sanitize
 from bench.run import Case
-from tt2gl.isolate import Outcome
+from tt2gl.children import Outcome
 from tt2gl.launches import Launch
 from tt2gl.results import KernelReport
 from tt2gl.slicing.slices import Slice

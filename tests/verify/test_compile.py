@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tt2gl import isolate
-from tt2gl.isolate import Outcome
+from tt2gl.children import Outcome
 from tt2gl.launches import DtypeValue, Launch, Options, TensorArg
 from tt2gl.results import CompileResult, Metrics
 from tt2gl.slicing.slicer import slice_kernel

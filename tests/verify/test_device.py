@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tt2gl.isolate import Outcome
+from tt2gl.children import Outcome
 from tt2gl.launches import DtypeValue, Launch, Options, TensorArg
 from tt2gl.results import DeviceResult
 from tt2gl.slicing.slicer import slice_kernel

@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
+from tt2gl.children import Outcome
 from tt2gl.diagnostics import Severity
-from tt2gl.isolate import Outcome
 from tt2gl.launches import DescriptorArg, Launch, TensorArg
 from tt2gl.results import SimulateFinding, SimulateResult
 from tt2gl.simulate.findings import Kind

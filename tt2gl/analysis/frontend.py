@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -92,8 +91,6 @@ def _as_compiled(kernel: Slice, directory: Path) -> Any:
     modules = tuple(replace(module, text=unturned(module.text)) for module in kernel.modules)
     if modules == kernel.modules:
         return None
-    for module in modules:
-        sys.modules.pop(module.name, None)
     return load_slice(replace(kernel, modules=modules), directory / "unturned")
 
 

@@ -112,7 +112,7 @@ class Reader:
         types = [TYPES.get(fact.dtype, ANY) for fact in facts if isinstance(fact, TensorFact) and not fact.is_pointer]
         for kind in types[:1]:
             made = made.within(union_of([kind, *types[1:]]))
-        limit = self.constraints.get(plain_text(node))
+        limit = self.constraints.get(plain_text(node)) if self.constraints else None
         return made if limit is None else made.within(limit)
 
     def _made(self, node: ast.expr) -> Interval:

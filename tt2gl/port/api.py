@@ -19,10 +19,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from tt2gl.check.project import Files
+from tt2gl.children import Outcome
 from tt2gl.cores import available_cores
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.files import read_if_there, write_text
-from tt2gl.isolate import Outcome, map_isolated, preload
+from tt2gl.isolate import map_isolated, preload
 from tt2gl.launch_file import launch_to_json
 from tt2gl.port.cluster import Cluster, connected
 from tt2gl.port.jobs import Converted, ConvertJob, Settings, VerifyJob, run_convert, run_layouts, run_verify

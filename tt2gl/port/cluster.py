@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tt2gl.children import Outcome, one_line
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.isolate import Outcome, one_line
 from tt2gl.report.document import header
 from tt2gl.spawned import run_spawned
 

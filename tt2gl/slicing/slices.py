@@ -56,6 +56,8 @@ def load_slice(sliced: Slice, directory: Path) -> Any:
         with file.open("w", encoding="utf-8", newline="") as stream:
             stream.write(module.text)
         linecache.checkcache(str(file))
+        # One child may load a slice again, or another of the same name.
+        sys.modules.pop(module.name, None)
     if str(directory) not in sys.path:
         sys.path.insert(0, str(directory))
     importlib.invalidate_caches()

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tt2gl import compiler
+from tt2gl.children import Outcome
 from tt2gl.failures import CompileError, explain
-from tt2gl.isolate import Outcome, map_isolated, preload, printed_so_far, private_triton
+from tt2gl.isolate import map_isolated, preload, printed_so_far, private_triton
 from tt2gl.launches import Launch, TensorArg, passed_to
 from tt2gl.results import CompileResult, Metrics
 from tt2gl.slicing.slices import Slice, load_slice, names_of
@@ -80,7 +81,10 @@ def compile_outcomes(
     """As `compile_many`, with the texts of each kernel and all that was printed on a failure."""
     preload()
     note = None if on_done is None else functools.partial(_note, on_done)
-    return map_isolated(compile_job, [(job,) for job in jobs], workers=workers, timeout=timeout, on_done=note)
+    arguments = [(job,) for job in jobs]
+    return map_isolated(
+        compile_job, arguments, workers=workers, timeout=timeout, on_done=note, family=lambda job: job.target
+    )
 
 
 def _note(on_done: Callable[[int], None], index: int, _outcome: Outcome[CompiledKernel]) -> None:
@@ -105,28 +109,24 @@ def compile_job(job: CompileJob) -> CompiledKernel:
 
     Raises CompileError with one line that names the author's file where Triton says where.
     """
-    import triton
-
     private_triton()
     target = get_target(job.target)
     folder = Path(tempfile.mkdtemp(prefix="slice-"))
     function = load_slice(job.slice, folder)
     try:
-        _, gpu = compiler.backend_for(target)
+        backend, gpu = compiler.backend_for(target)
         source = compiler.source_for(function, job.launch)
         source.attrs = launch_attributes(source, job.launch, target)
-        options = job.launch.options.to_dict()
-        if job.num_stages is not None:
-            options["num_stages"] = job.num_stages
-        kernel = triton.compile(source, target=gpu, options=options)
+        changes = {} if job.num_stages is None else {"num_stages": job.num_stages}
+        options = compiler.options_for(backend, job.launch, **changes)
+        asm, noted = compiler.build_machine_code(source, backend, gpu, options)
     except Exception as error:
         raise CompileError(explain(error, job.slice, printed_so_far())) from error
-    asm = kernel.asm
     sources = {name: str(path) for name, path in names_of(job.slice).items()}
-    metrics = read_metrics(asm, kernel.metadata.shared, sources)
+    metrics = read_metrics(asm, noted["shared"], sources)
     if job.estimate and "amdgcn" in asm:
         metrics = replace(metrics, step_cycles=step_cycles(asm["amdgcn"], str(target.arch)))
-    return CompiledKernel(kernel.metadata.name, metrics, {text: asm[text] for text in job.texts if text in asm})
+    return CompiledKernel(noted["name"], metrics, {text: asm[text] for text in job.texts if text in asm})
 
 
 def launch_attributes(source: Any, launch: Launch, target: Target) -> dict[tuple[int, ...], list[list[Any]]]:

@@ -16,8 +16,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tt2gl import compiler
+from tt2gl.children import Outcome, one_line
 from tt2gl.diagnostics import Diagnostic, Severity
-from tt2gl.isolate import Outcome, one_line
 from tt2gl.launches import Launch, passed_to
 from tt2gl.results import DeviceResult
 from tt2gl.slicing.slices import Slice, load_slice

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tt2gl.children import Outcome
 from tt2gl.cores import available_cores
-from tt2gl.isolate import Outcome, map_isolated, preload, private_triton
+from tt2gl.isolate import map_isolated, preload, private_triton
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.results import SimulateFinding, SimulateResult
 from tt2gl.simulate.api import Simulation, TensorOutput
