@@ -16,7 +16,7 @@ from pathlib import Path
 from tt2gl.compiler import backend_for, build_ir, options_for, source_for
 from tt2gl.diagnostics import Diagnostic, DiagnosticError
 from tt2gl.failures import CompileError, explain
-from tt2gl.infer.launches import infer_launches
+from tt2gl.infer.launches import Inferred, infer_launches
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import Launch
@@ -44,11 +44,17 @@ _SECONDS = 20.0
 
 # A conversion asks again each time it has lowered the file further, and verifying for each launch.
 @functools.lru_cache(maxsize=128)
+def likely_launches(source: SourceFile, function: JitFunction) -> Inferred:
+    """The launches that a file shows of a kernel, whether they compile or not."""
+    return infer_launches(source, function)
+
+
+@functools.lru_cache(maxsize=128)
 def guessed_launches(
     source: SourceFile, function: JitFunction, target: str, root: Path | None
 ) -> tuple[tuple[Launch, ...], tuple[Diagnostic, ...]]:
     """The launches that a file shows of a kernel, and notes on what was guessed of them."""
-    inferred = infer_launches(source, function)
+    inferred = likely_launches(source, function)
     if not inferred.types:
         return inferred.launches, inferred.notes
     try:

@@ -12,8 +12,9 @@ from tt2gl.analysis.groups import alike, grouped, misaligned, traits
 from tt2gl.analysis.helper_loads import calls_in_between, calls_of
 from tt2gl.analysis.kernel import observe_job, parsed
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.guesses import guessed_launches
+from tt2gl.guesses import guessed_launches, likely_launches
 from tt2gl.isolate import map_isolated, preload
+from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Calls, Kernel
 from tt2gl.launches import Launch, check_launch, descriptor_ranks, launches_for, parted
 from tt2gl.lowering.lowered_source import LoweredSource, with_inlined
@@ -55,6 +56,7 @@ def observed(known: LoweredSource, asked: Asked) -> list[Kernel]:
             kernel.launches = tuple(parted(launch, descriptor_ranks(kernel.launches)) for launch in kernel.launches)
         _slice(kernel, known.work, asked)
     _observe(kernels, asked)
+    _observe([kernel for kernel in kernels if _guessed_anew(kernel, known.source, asked)], asked)
     return kernels
 
 
@@ -119,17 +121,34 @@ def explore(kernels: Sequence[Kernel], asked: Asked) -> None:
 
 
 def _find_launches(kernel: Kernel, source: SourceFile, asked: Asked) -> None:
-    # The author's text says more of its parameters than what it is lowered to: extents, that is, and strides.
-    same = [function for function in source.kernels if function.name == kernel.function.name]
-    author = next((function for function in same if function.line == kernel.function.line), same[0])
+    author = _author(kernel, source)
     if asked.launches is not None:
         kernel.launches = launches_for(asked.launches, source.path, kernel.function.name, asked.root)
         for launch in kernel.launches:
             check_launch(launch, author)
     if not kernel.launches:
-        kernel.launches, kernel.guesses = guessed_launches(source, author, asked.target.name, asked.root)
+        kernel.launches, kernel.guesses, _ = likely_launches(source, author)
     if not kernel.launches:
         kernel.keep("TTG220", "No launch of this kernel is known.", "Give its launches with --launches.")
+
+
+def _author(kernel: Kernel, source: SourceFile) -> JitFunction:
+    """The kernel in the author's text, which says more of its parameters than its lowered one."""
+    same = [function for function in source.kernels if function.name == kernel.function.name]
+    return next((function for function in same if function.line == kernel.function.line), same[0])
+
+
+def _guessed_anew(kernel: Kernel, source: SourceFile, asked: Asked) -> bool:
+    """Whether a kernel that does not compile under the likeliest guess has another one; then nothing is known of it."""
+    if 0 not in kernel.failed or kernel.launches[0].origin != "guessed":
+        return False
+    launches, guesses = guessed_launches(source, _author(kernel, source), asked.target.name, asked.root)
+    if launches == kernel.launches:
+        return False
+    kernel.launches, kernel.guesses, kernel.kept = launches, guesses, None
+    kernel.facts.clear()
+    kernel.failed.clear()
+    return True
 
 
 def _slice(kernel: Kernel, source: SourceFile, asked: Asked) -> None:

@@ -261,7 +261,7 @@ def _verify(
         share = replace(settings.simulation, memory_limit=max(1, settings.simulation.memory_limit // crew.size))
         settings = replace(settings, simulation=share)
     written = {name: Files(outputs[name].absolute(), settings.root) for name in outputs}
-    jobs = [VerifyJob(tree.path(place), outputs[name] / place, name, settings, crew.cores) for name, place in works]
+    jobs = _verify_jobs(works, converted, tree, outputs, settings, crew)
     facts = {**_conversion_facts(settings), "run": settings.run, "simulation": asdict(settings.simulation)}
     facts["simulation"].pop("memory_limit")
     keys = [_key("verify", work, tree.digest + _written(written[work[0]], work[1]), facts) for work in works]
@@ -286,7 +286,7 @@ def _layouts(
     """The layouts that ports name; none of a file whose job did not return: nothing else depends on them."""
     works = [work for work, found in converted.items() if any(each.status == "converted" for each in found.kernels)]
     written = {name: Files(outputs[name].absolute(), settings.root) for name in outputs}
-    jobs = [VerifyJob(tree.path(place), outputs[name] / place, name, settings, crew.cores) for name, place in works]
+    jobs = _verify_jobs(works, converted, tree, outputs, settings, crew)
     facts = _conversion_facts(settings)
     keys = [_key("layouts", work, tree.digest + _written(written[work[0]], work[1]), facts) for work in works]
 
@@ -295,6 +295,22 @@ def _layouts(
 
     found = crew.do("drawing", keys, run_layouts, jobs, to_json, _limit(settings))
     return {work: layouts_from_json(entry["layouts"]) for work, entry in zip(works, found, strict=True)}
+
+
+def _verify_jobs(
+    works: Sequence[Place],
+    converted: Mapping[Place, Converted],
+    tree: Tree,
+    outputs: Mapping[str, Path],
+    settings: Settings,
+    crew: _Crew,
+) -> list[VerifyJob]:
+    return [
+        VerifyJob(
+            tree.path(place), outputs[name] / place, name, settings, crew.cores, found=converted[name, place].found
+        )
+        for name, place in works
+    ]
 
 
 def _joined(kernels: Sequence[KernelReport], verified: Mapping[str, Any] | None) -> Iterator[KernelReport]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,8 +12,10 @@ from tt2gl.convert import convert
 from tt2gl.cores import use_cores
 from tt2gl.diagnostics import Diagnostic, DiagnosticError
 from tt2gl.isolate import remembering
+from tt2gl.kernel_state import Kernel
 from tt2gl.launches import Launch
 from tt2gl.ledger import Ledger
+from tt2gl.lowering.lowered_source import LoweredSource
 from tt2gl.results import KernelReport, NamedLayout
 from tt2gl.verify.api import layouts_of, verify
 from tt2gl.verify.options import SimulationOptions
@@ -53,7 +55,10 @@ class ConvertJob:
 
 @dataclass(frozen=True)
 class VerifyJob:
-    """One file and its port, for one target, on so many cores; `ledger` as for ConvertJob."""
+    """One file and its port, for one target, on so many cores; `ledger` as for ConvertJob.
+
+    `found`: the launches that the conversion found itself.
+    """
 
     path: Path
     port: Path
@@ -61,15 +66,25 @@ class VerifyJob:
     settings: Settings
     cores: int
     ledger: Path | None = None
+    found: tuple[Launch, ...] = ()
+
+    @property
+    def launches(self) -> tuple[Launch, ...] | None:
+        """All launches that are known; None where there are none."""
+        return (*(self.settings.launches or ()), *self.found) or self.settings.launches
 
 
 @dataclass(frozen=True)
 class Converted:
-    """What became of one file for one target; without a text it is copied as it is, and without kernels no port."""
+    """What became of one file for one target; without a text it is copied as it is, and without kernels no port.
+
+    `found`: the launches of kernels of which none were given.
+    """
 
     text: str | None
     kernels: tuple[KernelReport, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    found: tuple[Launch, ...] = ()
 
 
 @contextmanager
@@ -85,6 +100,13 @@ def at_work(job: ConvertJob | VerifyJob) -> Iterator[Settings]:
 
 def run_convert(job: ConvertJob) -> Converted:
     """Convert one file. What stops it as a whole becomes a diagnostic of it."""
+    found: list[Launch] = []
+
+    def watch(_: LoweredSource, kernels: Sequence[Kernel]) -> None:
+        launches = (launch for kernel in kernels for launch in kernel.launches if launch.origin != "given")
+        # As no other: launches' files are relative to the root.
+        found.extend(replace(launch, file=str(job.path.absolute())) for launch in launches)
+
     try:
         with at_work(job) as settings:
             conversion = convert(
@@ -96,10 +118,11 @@ def run_convert(job: ConvertJob) -> Converted:
                 only=settings.only,
                 without=settings.without,
                 compile=job.compiled,
+                watch=watch,
             )
     except DiagnosticError as error:
         return Converted(None, (), () if error.diagnostic.code == _NOTHING_TO_CONVERT else (error.diagnostic,))
-    return Converted(conversion.text, conversion.kernels, conversion.diagnostics)
+    return Converted(conversion.text, conversion.kernels, conversion.diagnostics, tuple(found))
 
 
 def run_verify(job: VerifyJob) -> tuple[KernelReport, ...]:
@@ -109,7 +132,7 @@ def run_verify(job: VerifyJob) -> tuple[KernelReport, ...]:
             job.path,
             job.port,
             targets=[job.target],
-            launches=settings.launches,
+            launches=job.launches,
             root=settings.root,
             run=settings.run,
             simulation=settings.simulation,
@@ -122,5 +145,5 @@ def run_verify(job: VerifyJob) -> tuple[KernelReport, ...]:
 def run_layouts(job: VerifyJob) -> tuple[NamedLayout, ...]:
     """The layouts that a port's kernels name; none where it cannot be read any more."""
     with at_work(job) as settings:
-        options: dict[str, Any] = {"launches": settings.launches, "root": settings.root, "timeout": settings.timeout}
+        options: dict[str, Any] = {"launches": job.launches, "root": settings.root, "timeout": settings.timeout}
         return layouts_of(job.path, job.port, job.target, **options)

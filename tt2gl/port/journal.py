@@ -19,6 +19,7 @@ from types import NoneType, TracebackType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
+from tt2gl.launch_file import launch_from_json, launch_to_json
 from tt2gl.port.jobs import Converted
 from tt2gl.results import KernelReport, NamedLayout
 
@@ -98,13 +99,15 @@ class Journal:
 def converted_to_json(converted: Converted) -> dict[str, Any]:
     """A file's conversion as its line has it."""
     told = [each.to_json() for each in converted.diagnostics]
-    return {"text": converted.text, "kernels": reports_to_json(converted.kernels), "diagnostics": told}
+    found = [launch_to_json(launch) for launch in converted.found]
+    return {"text": converted.text, "kernels": reports_to_json(converted.kernels), "diagnostics": told, "found": found}
 
 
 def converted_from_json(entry: Mapping[str, Any]) -> Converted:
     """The inverse of `converted_to_json`."""
     told: tuple[Diagnostic, ...] = _decoded(tuple[Diagnostic, ...], entry["diagnostics"])
-    return Converted(entry["text"], reports_from_json(entry["kernels"]), told)
+    found = tuple(map(launch_from_json, entry.get("found", ())))
+    return Converted(entry["text"], reports_from_json(entry["kernels"]), told, found)
 
 
 def reports_to_json(reports: tuple[KernelReport, ...]) -> list[Any]:

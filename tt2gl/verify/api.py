@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tt2gl.convert import convert
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.guesses import guessed_launches
+from tt2gl.guesses import guessed_launches, likely_launches
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import Launch, check_launch, launches_for
 from tt2gl.lowering.lowered_source import has_block_pointers, without_block_pointers
@@ -178,9 +178,14 @@ def _given_cases(
         nothing = Diagnostic("TTG004", Severity.ERROR, str(source.path), 0, 0, "The file has no Triton kernel.", hint)
         raise DiagnosticError(nothing, ExitCode.BAD_SOURCE)
     for kernel in kernels:
-        for index, launch in enumerate(_launches_of(source, kernel, target, launches, root)):
+        ported = dialects.get(kernel.name) == "gluon"
+        found = launches_for(launches or (), source.path, kernel.name, root)
+        # Guesses are only made where there is something to compile under them.
+        if ported or found:
+            found = _launches_of(source, kernel, target, launches, root)
+        for index, launch in enumerate(found or likely_launches(source, kernel).launches):
             report = KernelReport(str(source.path), kernel.name, target, index, "converted")
-            if dialects.get(kernel.name) == "gluon":
+            if ported:
                 yield _sliced(report, source, port, kernel, launch, root)
             else:
                 yield _Case(replace(report, status="kept", diagnostics=(_no_port(kernel, source, port),)), kernel.line)
