@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,14 +22,20 @@ def selecting_parser(description: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--launches", type=Path, help="launches of other kernels than the corpus")
     parser.add_argument("--root", type=Path, help="where the files of --launches are")
+    parser.add_argument("--first", type=int, metavar="N", help="only so many launches of each kernel")
     return parser
 
 
 def all_launches(arguments: argparse.Namespace) -> tuple[list[Launch], Path]:
     """The launches asked for, else all of the corpus, and the folder their files are relative to."""
-    if arguments.launches:
-        return list(read_launches(arguments.launches)), arguments.root or Path.cwd()
-    return [launch for path in sorted(CORPUS.glob("*.launches.json")) for launch in read_launches(path)], CORPUS
+    paths = [arguments.launches] if arguments.launches else sorted(CORPUS.glob("*.launches.json"))
+    known = Counter[tuple[str, str]]()
+    chosen: list[Launch] = []
+    for launch in (launch for path in paths for launch in read_launches(path)):
+        known[launch.file, launch.kernel] += 1
+        if arguments.first is None or known[launch.file, launch.kernel] <= arguments.first:
+            chosen.append(launch)
+    return chosen, (arguments.root or Path.cwd()) if arguments.launches else CORPUS
 
 
 def selected(kernel: str, file: str, only: Sequence[str]) -> bool:
