@@ -201,3 +201,52 @@ def test_amds_data_mover(tmp_path: Path, text: str, launch: Launch, said: str) -
     assert codes == []
     assert said in made
     equal(path, text, made, launch, "gfx1250")
+
+
+ROWS = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [N, K], [K, 1], [1, B])
+    acc = tl.zeros((B,), tl.float32)
+    for i in range(0, N):
+        acc += a.load([i, tl.program_id(0) * B]).reshape(B)
+    tl.store(c_ptr + tl.program_id(0) * B + tl.arange(0, B), acc.to(tl.float16))
+"""
+
+
+def test_a_row_that_becomes_one_dimension_is_reshaped_in_registers(tmp_path: Path) -> None:
+    path, launch = tmp_path / "kernel.py", replace(LAUNCH, grid=(2,))
+    made, codes = converted(path, ROWS, launch, "sm90")
+    assert codes == []
+    assert ").reshape(B)" in made
+    equal(path, ROWS, made, launch)
+
+
+SQUEEZED = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [2, N, K], [N * K, K, 1], [1, B, B])
+    c = tl.make_tensor_descriptor(c_ptr, [2, N, N], [N * N, N, 1], [1, B, B])
+    i, j, z = tl.program_id(0) * B, tl.program_id(1) * B, tl.program_id(2)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, K, B):
+        rows = a.load([z, i, k]).reshape(B, B)
+        acc = tl.dot(rows, tl.reshape(a.load([z, j, k]), (B, B)).T, acc)
+    c.store([z, i, j], acc.to(tl.float16).reshape(1, B, B))
+"""
+BATCH = replace(
+    LAUNCH,
+    grid=(2, 2, 2),
+    args={**(LAUNCH.args or {}), "a_ptr": TensorArg("float16", (2, 104, 200), (104 * 200, 200, 1), None)}
+    | {"c_ptr": TensorArg("float16", (2, 104, 104), (104 * 104, 104, 1), None)},
+)
+
+
+@pytest.mark.parametrize("target", ["sm90", "sm100", "gfx1250"])
+def test_a_tile_of_a_batch_is_reshaped_in_its_slot(tmp_path: Path, target: str) -> None:
+    if not mover(get_target(target)):
+        pytest.skip("this Triton makes pointers of descriptors")
+    path = tmp_path / "kernel.py"
+    made, codes = converted(path, SQUEEZED, BATCH, target)
+    assert codes == []
+    loop = made[made.index("for k in range(0, ") :]
+    assert ".index(slot).reshape([B, B])" in loop
+    assert ".index(slot).reshape([B, B]).permute((1, 0))" in loop
+    assert "convert_layout" not in loop
+    equal(path, SQUEEZED, made, BATCH, target)

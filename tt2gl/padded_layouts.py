@@ -217,13 +217,21 @@ def _parts(tile: Tile, widths: Sequence[Width]) -> Iterator[tuple[str, tuple[int
         yield f"{tile.source}, {bracketed(order)}, {width.source}, k_dim={k_dim}", order, width, k_dim
 
 
+def _deeper_parts(tile: Tile, widths: Sequence[Width]) -> Iterator[tuple[str, tuple[int, ...], Width, int]]:
+    """The same of a tile with more dimensions, of which a product reads the last two."""
+    rank = len(tile.names)
+    order = tuple(reversed(range(rank)))
+    for width, k_dim in product(widths if rank > 2 else (), (rank - 1, rank - 2)):
+        yield f"{tile.source}, {bracketed(order)}, {width.source}, k_dim={k_dim}", order, width, k_dim
+
+
 def _of_wmma(tile: Tile, widths: Sequence[Width]) -> Iterator[_Way]:
     """Ways to write memory for WMMA: text, what it gives under a launch, and the helper it calls."""
 
-    def value(order: tuple[int, int], width: Width, k_dim: int, index: int) -> Padded:
+    def value(order: Sequence[int], width: Width, k_dim: int, index: int) -> Padded:
         return spaced(tile.shapes[index], order, width.values[index], k_dim)
 
-    for text, order, width, k_dim in _parts(tile, widths):
+    for text, order, width, k_dim in (*_parts(tile, widths), *_deeper_parts(tile, widths)):
         yield f"spaced_layout({text})", partial(value, order, width, k_dim), SPACED_SOURCE
 
 

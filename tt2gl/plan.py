@@ -145,8 +145,9 @@ class Edits:
     variable is read or defined under. `arguments`: layouts passed to a helper. `staged`: the ring that a load's tiles
     go through (without a name: one of its own), and the layout it is read from there in (empty: taken in place).
     `tiles`: a `load` or `store` through a tensor descriptor, by Gluon's module `mover`. `views`: a transposition of
-    shared memory, by its order. `loads`: the layout that shared memory is read in. `stores`: a value that a dot takes
-    from shared memory. `dots`: a product, by the expression that it stands for (a call, or a sum).
+    shared memory, by its order, or a reshape (an empty one). `loads`: the layout that shared memory is read in.
+    `stores`: a value that a dot takes from shared memory. `dots`: a product, by the expression that it stands for (a
+    call, or a sum).
     `buffers`: accesses by buffer operations. `sides`: the side of a sum that stays where the other is a scalar pointer.
     `narrowed`: the dtype of terms of offsets that have more bits. `begun`: a sum to a scalar pointer in place, of which
     the other side is all of the offset, by the name that this gets.

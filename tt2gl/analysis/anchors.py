@@ -267,16 +267,20 @@ class Anchors:
         return Root(self.classes.spread(node, self.index).name)
 
 
-def in_ring(node: Node, above: frozenset[int] = frozenset()) -> bool:
-    """Whether a value is a ring's slot, or a view of one: it can be read in any layout, or taken as it is."""
+def in_ring(node: Node, above: frozenset[int] = frozenset(), *, squeezed: bool = False) -> bool:
+    """Whether a value is a ring's slot, or a view of one: it can be read in any layout, or taken as it is.
+
+    A view may be of another order and, where it is of a descriptor's tile, `squeezed`.
+    """
     if id(node) in above:
         return False
+    beyond, squeezed = above | {id(node)}, squeezed or node.squeezed
     if node.kind == "read" and node.web is not None:
         made = node.web.find().definitions
-        return bool(made) and all(in_ring(definition.node, above | {id(node)}) for definition in made)
+        return bool(made) and all(in_ring(definition.node, beyond, squeezed=squeezed) for definition in made)
     if node.kind == "opaque":
-        return bool(node.order) and in_ring(node.operands[0], above | {id(node)})
-    return node.staged and not node.replaced
+        return (bool(node.order) or node.squeezed) and in_ring(node.operands[0], beyond, squeezed=squeezed)
+    return node.staged and not node.replaced and (bool(node.tile) or not squeezed)
 
 
 def merges_pairs(node: Node) -> bool:

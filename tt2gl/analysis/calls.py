@@ -111,6 +111,7 @@ class CallReader:
             if isinstance(shaped, Node):
                 shaped.order = self.order(name, arguments, len(shaped.shape), frame)
                 shaped.dims = self.reshaped(name, shaped, arguments, tensors[0], frame)
+                shaped.squeezed = name in ("reshape", "view") and not arguments.keywords and _is_squeezed(shaped)
             return shaped
         if name in ELEMENTWISE or is_operator(name) or is_extern_math(qualified):
             return self.spread(node, tensors, frame, fact, "elementwise")
@@ -243,3 +244,10 @@ def _tensors_in(fact: Fact | None) -> bool:
     if isinstance(fact, TupleFact):
         return any(_tensors_in(item) for item in fact.items)
     return isinstance(fact, TensorFact) and bool(fact.shape)
+
+
+def _is_squeezed(node: Node) -> bool:
+    """Whether a reshape takes away leading dimensions of one element each, and leaves two at least."""
+    before, after = node.operands[0].shape, node.shape
+    gone = len(before) - len(after)
+    return gone > 0 and len(after) > 1 and before == (1,) * gone + after

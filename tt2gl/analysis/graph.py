@@ -79,7 +79,8 @@ class Node:
 
     `loop`: the innermost loop of its function, where every turn of it computes the value. `staged`: a load whose tiles
     go through shared memory; `replaced`: with another value than zero where they are masked out. `order`: of a
-    transposition. `tile`: the descriptor that a load or store goes through.
+    transposition; `squeezed`: a reshape that leaves out leading dimensions of one element. `tile`: the descriptor that
+    a load or store goes through.
     `weighed`: elements and layouts of the operands that its own layout was chosen among.
     `dtype`: a load's, as source. `scales`: those that a product takes from tensor memory.
     """
@@ -109,6 +110,7 @@ class Node:
     staged: bool = False
     replaced: bool = False
     order: tuple[int, ...] = ()
+    squeezed: bool = False
     tile: str = ""
     dtype: str = ""
     weighed: tuple[tuple[int, Term], ...] = ()

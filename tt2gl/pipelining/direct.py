@@ -66,7 +66,8 @@ def direct_copy(target: str, load: Load, exists: str) -> list[str]:
 
 def _marker(slot: cst.BaseExpression) -> cst.BaseExpression:
     """What is called for the slot that a view is of."""
-    while isinstance(slot, cst.Call) and isinstance(slot.func, cst.Attribute) and slot.func.attr.value == "permute":
+    views = ("permute", "reshape")
+    while isinstance(slot, cst.Call) and isinstance(slot.func, cst.Attribute) and slot.func.attr.value in views:
         slot = slot.func.value
     return slot.func if isinstance(slot, cst.Call) else slot
 

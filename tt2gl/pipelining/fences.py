@@ -74,4 +74,4 @@ class _Calls(cst.CSTVisitor):
             case cst.Attribute(value=cst.Name(value=module), attr=cst.Name(value=name)) if name not in ("load", "to"):
                 # Methods of tensors and of buffers are as harmless; what is of another module is not known here.
                 known = module in _MODULES and name != "warp_specialize"
-                self.harmless &= known or name in ("index", "permute")
+                self.harmless &= known or name in ("index", "permute", "reshape")

@@ -109,15 +109,31 @@ def is_statement(dot: Dot) -> bool:
 
 def transposed(node: cst.BaseExpression, order: Sequence[int]) -> cst.BaseExpression:
     """A transposition of a tensor as one of the shared memory that holds it."""
-    value: cst.BaseExpression = node
-    if isinstance(node, cst.Attribute):
-        value = node.value
-    elif isinstance(node, cst.Call):
-        method = isinstance(node.func, cst.Attribute) and not _is_module(node.func.value)
-        value = node.func.value if method and isinstance(node.func, cst.Attribute) else bare(node.args[0].value)
+    value = node.value if isinstance(node, cst.Attribute) else node
+    if isinstance(node, cst.Call):
+        value, _ = _with_arguments(node)
     made = expression(f"x.permute(({', '.join(map(str, order))}))")
     assert isinstance(made, cst.Call)
     return made.with_changes(func=cst.Attribute(value, cst.Name("permute")))
+
+
+def reshaped(node: cst.BaseExpression) -> cst.BaseExpression:
+    """A reshape of a tensor as one of the shared memory that holds it, whose extents are a list."""
+    assert isinstance(node, cst.Call)
+    value, given = _with_arguments(node)
+    if len(given) == 1 and isinstance(given[0].value, (cst.List, cst.Tuple)):
+        extents = [each.value for each in given[0].value.elements]
+    else:
+        extents = [each.value for each in given]
+    shape = cst.List([cst.Element(extent) for extent in extents])
+    return cst.Call(cst.Attribute(value, cst.Name("reshape")), [cst.Arg(shape)])
+
+
+def _with_arguments(node: cst.Call) -> tuple[cst.BaseExpression, Sequence[cst.Arg]]:
+    """What a function or method is called of, and its other arguments."""
+    if isinstance(node.func, cst.Attribute) and not _is_module(node.func.value):
+        return node.func.value, node.args
+    return bare(node.args[0].value), node.args[1:]
 
 
 def _is_module(node: cst.BaseExpression) -> bool:

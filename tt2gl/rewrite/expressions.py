@@ -11,7 +11,18 @@ from tt2gl.rewrite.buffer_ops import by_buffer, in_ring, narrowed, one_side
 from tt2gl.rewrite.build import MARK, through
 from tt2gl.rewrite.conversions import conversion_lines, converted
 from tt2gl.rewrite.creations import with_keywords, with_layout
-from tt2gl.rewrite.dots import argument, fence, first_name, is_statement, loaded, names_in, product, put, transposed
+from tt2gl.rewrite.dots import (
+    argument,
+    fence,
+    first_name,
+    is_statement,
+    loaded,
+    names_in,
+    product,
+    put,
+    reshaped,
+    transposed,
+)
 from tt2gl.rewrite.expansions import expanded
 from tt2gl.rewrite.fills import filled
 from tt2gl.rewrite.hoists import Loop, before_loop
@@ -143,7 +154,7 @@ class Expressions(cst.CSTTransformer):
             if layout:
                 node = with_other(loaded(node, layout), call)
         if at in edits.views:
-            node = transposed(node, edits.views[at])
+            node = transposed(node, edits.views[at]) if edits.views[at] else reshaped(node)
         if at in edits.loads and at not in edits.stores:
             node = loaded(node, edits.loads[at])
         if at in edits.stores:
