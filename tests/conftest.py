@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -16,9 +17,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Hear Ctrl-C, and let what tests start hear it, also where the shell runs this in the background."""
+    """Hear Ctrl-C, and let what tests start hear it, also where the shell runs this in the background; be patient."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # How long an example takes says how busy the machine is, and nothing of what is tested.
+    hypothesis.settings.register_profile("patient", parent=hypothesis.settings.default, deadline=None)
+    hypothesis.settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
