@@ -292,3 +292,15 @@ def _warps(tile: Tile, warps: Sequence[int], instr: str) -> Iterator[tuple[str, 
     yield along, lambda i, _: (warps[i], *rest), ()
     yield "[1, gl.num_warps()]", lambda i, _: (1, warps[i]), ()
     yield f"row_warps{call}", lambda i, shape: row_warps(tile.shapes[i], warps[i], shape), (ROW_WARPS_SOURCE,)
+
+
+EXCHANGED_SOURCE = '''@gluon.constexpr_function
+def exchanged(layout):
+    """A product's layout with 8 elements of a row side by side: for it, lanes exchange 4 of theirs, without LDS."""
+    step = min([column for _, column in layout.reg_bases if column > 2], default=4)
+    places = {4: step, step: 4}
+    parts = layout.reg_bases, layout.lane_bases, layout.warp_bases, layout.block_bases
+    made = [[[row, places.get(column, column)] for row, column in part] for part in parts]
+    return gl.DistributedLinearLayout(*made, layout.shape)
+'''
+"""What a 16-bit product of CDNA4 is stored in (Triton's `chooseMfmaLikeStoreLayout`)."""

@@ -8,7 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tt2gl.amd_matrix_layouts import MFMA_SHAPE_SOURCE, ROW_WARPS_SOURCE, TILE_WARPS_SOURCE, WMMA_SOURCE
+from tt2gl.amd_matrix_layouts import (
+    EXCHANGED_SOURCE,
+    MFMA_SHAPE_SOURCE,
+    ROW_WARPS_SOURCE,
+    TILE_WARPS_SOURCE,
+    WMMA_SOURCE,
+)
 from tt2gl.amd_shared_layouts import BANKED_SOURCE, IN_THREADS_SOURCE, ROTATING_SOURCE, TURNED_TILE, TURNED_TILE_SOURCE
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
@@ -218,6 +224,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "sorted_rows": (*SORTING_SOURCES, SORTED_ROWS_SOURCE),
         "top_of_rows": (*SORTING_SOURCES, TOP_OF_ROWS_SOURCE),
         "turned": (TURNED_SOURCE,),
+        "exchanged": (EXCHANGED_SOURCE,),
         "store_tile": (STORE_TILE_SOURCES[mover(target)],),
         HOST_PARTS: (HOST_PARTS_SOURCE,),
         HOST_TILES: (HOST_TILES_SOURCES[mover(target)],),

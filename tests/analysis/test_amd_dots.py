@@ -65,8 +65,8 @@ def test_scales_are_facts_of_the_dot_that_takes_them(layout: str, expected: str)
 
 
 def test_what_is_stored_as_it_comes_from_a_product_is_told() -> None:
-    assert stored_layout(first(operations("blocked"), "tt.store")) is None
-    found = stored_layout(first(operations("mfma"), "tt.store"))
+    assert stored_layout(first(operations("blocked"), "tt.store"), {}) is None
+    found = stored_layout(first(operations("mfma"), "tt.store"), {})
     assert found is not None
     assert found.name == "ttg.amd_mfma"
     facts = lowered_facts(parse_module(operations("wmma")), lambda file: file)
@@ -154,3 +154,27 @@ def test_a_product_that_adds_in_later_iterations_does_not_start_from_zeros(start
     text = UNROLLED.replace("STARTS", start).replace("TYPES", types)
     (fact,) = lowered_facts(parse_module(text), str).dots.values()
     assert fact.from_zero == from_zero
+
+
+STORED = """
+#mfma = #ttg.amd_mfma<{version = 4, warpsPerCTA = [2, 2], instrShape = [32, 32, 16], isTransposed = true}>
+#near = #ttg.linear<{register = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0]], warp = [[2, 0]], block = []}>
+#far = #ttg.linear<{register = [[0, 1], [0, 2], [0, 8]], lane = [[1, 0]], warp = [[2, 0]], block = []}>
+"builtin.module"() ({
+  "tt.func"() <{function_type = () -> (), sym_name = "k", sym_visibility = "public"}> ({
+    %c, %p = "x.make"() : () -> (tensor<64x64xf16, #mfma>, tensor<64x64x!tt.ptr<f16>, #HOW>)
+    %d = "MAKE"(%c) : (tensor<64x64xf16, #mfma>) -> tensor<64x64xf16, #HOW>
+    "tt.store"(%p, %d) : (tensor<64x64x!tt.ptr<f16>, #HOW>, tensor<64x64xf16, #HOW>) -> () loc("k.py":5:3)
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "by", "known"),
+    [("far", "ttg.convert_layout", False), ("near", "x.other", False), ("near", "ttg.convert_layout", True)],
+)
+def test_values_whose_lanes_exchange_elements_for_a_store(how: str, by: str, known: bool) -> None:
+    stores = lowered_facts(parse_module(STORED.replace("HOW", how).replace("MAKE", by)), str).stores
+    assert [layout.name for layout in stores.values()] == ["ttg.linear"] * known

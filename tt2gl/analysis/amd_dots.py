@@ -13,10 +13,14 @@ from tt2gl.ir.attributes import DialectAttr
 from tt2gl.ir.operations import Operation, Value
 from tt2gl.ir.types import TensorType
 
+EXCHANGED = "ttg.linear"
+"""What the layout of a product is called whose lanes have exchanged elements for a store."""
+
 _PRODUCTS = ("ttg.amd_mfma", "ttg.amd_wmma")
 _STORES = {"tt.store": 1, "amdg.buffer_store": 0, "amdgpu.buffer_store": 0}
 _LOADS = ("tt.load", "amdg.buffer_load", "amdgpu.buffer_load")
 _TURN = "in_thread_transpose"
+_SIDE_BY_SIDE = [(0, 1), (0, 2), (0, 4)]
 _TF32 = 0
 _UNSCALED = 3
 
@@ -38,13 +42,24 @@ def amd_instruction(dot: Operation) -> Instruction | None:
     return "mfma_tf32" if is_tf32 else "mfma"
 
 
-def stored_layout(store: Operation) -> DialectAttr | None:
-    """The layout of a value that is stored as a product leaves it, or nearly; None for other operations and values."""
+def stored_layout(store: Operation, made: Mapping[int, Operation]) -> DialectAttr | None:
+    """The layout of a value that is stored as a product leaves it, or nearly; None for other operations and values.
+
+    Nearly: for 16-bit elements on CDNA4, two lanes exchange what makes eight of a row side by side in each (Triton's
+    `chooseMfmaLikeStoreLayout`).
+    """
     place = _STORES.get(store.name)
-    kind = store.operands[place].type if place is not None else None
-    encoding = kind.encoding if isinstance(kind, TensorType) else None
-    known = isinstance(encoding, DialectAttr) and encoding.name in _PRODUCTS
-    return encoding if known else None
+    if place is None:
+        return None
+    encoding = _encoding(store.operands[place])
+    if encoding is None or encoding.name in _PRODUCTS:
+        return encoding
+    before = made.get(id(store.operands[place]))
+    if before is None or before.name != "ttg.convert_layout" or encoding.name != EXCHANGED:
+        return None
+    product = _encoding(before.operands[0])
+    exchanged = product is not None and product.name == _PRODUCTS[0]
+    return encoding if exchanged and list(map(tuple, encoding.get("register")[:3])) == _SIDE_BY_SIDE else None
 
 
 def turned_loads(operation: Operation, made: Mapping[int, Operation]) -> Iterator[tuple[Operation, DialectAttr]]:

@@ -73,7 +73,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
             rings.setdefault(_chain(operation.location, author_file), ring)
         elif (descriptor := descriptor_fact(operation)) is not None:
             descriptors.setdefault(_chain(operation.location, author_file), descriptor)
-        elif (stored := stored_layout(operation)) is not None:
+        elif (stored := stored_layout(operation, made)) is not None:
             stores.setdefault(_chain(operation.location, author_file), stored)
         elif from_loads := list(turned_loads(operation, made)):
             turned |= {_chain(each.location, author_file): layout for each, layout in from_loads}

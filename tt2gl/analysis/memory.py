@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from tt2gl.analysis.amd_dots import EXCHANGED
 from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.formulas import Tile, Width
@@ -71,6 +72,7 @@ class _Candidate:
     shapes: dict[int, tuple[int, ...]]
     anchored: dict[int, bool]
     products: set[int]
+    exchanged: set[int] = field(default_factory=set)
 
 
 class Classes:
@@ -81,9 +83,12 @@ class Classes:
         self.classes: list[LayoutClass] = []
         self.by_chain: dict[CallChain, LayoutClass] = {}
         self.anchored: set[CallChain] = set()
+        self.exchanged: set[CallChain] = set()
         for candidate in self._candidates():
             if 2 * len(candidate.products) > len(candidate.shapes):
-                # Stored as it comes from a product, it takes that's layout.
+                # Stored as it comes from a product, or nearly, it takes that's layout.
+                if 2 * len(candidate.exchanged) > len(candidate.products):
+                    self.exchanged.add(candidate.chain)
                 continue
             made = self._class_for(candidate)
             self.by_chain[candidate.chain] = made
@@ -117,8 +122,9 @@ class Classes:
                 if known is None:
                     known = found[node.chain] = _Candidate(node.chain, (), node.pointer, {}, {}, {}, set())
                 known.shapes[index] = node.shape
-                if node.chain in scene.facts.lowered.stores:
+                if (stored := scene.facts.lowered.stores.get(node.chain)) is not None:
                     known.products.add(index)
+                    known.exchanged |= {index} if stored.name == EXCHANGED else set()
                 known.anchored[index] = node.elements >= scene.threads
                 if (access := scene.facts.accesses.get(node.chain)) is not None:
                     known.accesses[index] = access

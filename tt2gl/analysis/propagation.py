@@ -17,7 +17,7 @@ from tt2gl.analysis.graph import Definition, Node, Web
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Stored, Term, halved
+from tt2gl.analysis.terms import IN_RING, Cut, Exchanged, Inferred, Root, Stored, Term, halved
 from tt2gl.plan import ENTRY, HELPED
 
 
@@ -124,6 +124,10 @@ class Propagation(Anchors):
         A small atomic keeps its own: in a slice of a tile one thread would make many, one after the other (10 us
         against 21 us for 32 rows on an H200).
         """
+        if node.chain in self.classes.exchanged:
+            value = node.operands[1]
+            if isinstance(value.natural, Root) and self.cores.is_accumulator(value.natural):
+                return Exchanged(value.natural, value.dims_known)
         if not node.anchored and node.kind == "store":
             for operand in (*node.operands[1:2], node.operands[0]):
                 known = operand.natural if not isinstance(operand.natural, Inferred) else None

@@ -10,7 +10,7 @@ from tt2gl.analysis.collected import Body, Conflict, Wanted
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.naming import unused
 from tt2gl.analysis.passing import roots
-from tt2gl.analysis.terms import IN_RING, Cut, Operand, Pair, Term, Turned, renamed, rendered, root_of
+from tt2gl.analysis.terms import IN_RING, Cut, Exchanged, Operand, Pair, Term, Turned, renamed, rendered, root_of
 from tt2gl.plan import ENTRY
 from tt2gl.stages import Declaration
 
@@ -61,20 +61,21 @@ class Spelling:
             return "as it comes"
 
     def _with_names(self, analysis: KernelAnalysis, text: str, term: Term) -> str:
-        """A layout's source, with a name for what it has of a dot's operand or transposition."""
+        """A layout's source, with a name for what it has of a dot's operand, transposition or store."""
         inner = term
         while isinstance(inner, Cut | Pair):
             inner = inner.parent
-        if not isinstance(inner, Operand | Turned):
+        if not isinstance(inner, Operand | Turned | Exchanged):
             return text
         said = rendered(renamed(inner, analysis.names))
         return text.replace(said, self._derived(analysis, said, inner))
 
-    def _derived(self, analysis: KernelAnalysis, text: str, term: Operand | Turned) -> str:
-        """The name of a layout of a dot's operand or transposition: `rhs_layout`, or `acc_rhs_layout` of several."""
+    def _derived(self, analysis: KernelAnalysis, text: str, term: Operand | Turned | Exchanged) -> str:
+        """The name of a layout that follows from a dot's: `rhs_layout`, or `acc_rhs_layout` of several."""
         known = self._derivations.setdefault(analysis.body(analysis.function), {})
         if text not in known:
-            side = ("lhs", "rhs")[term.index] if isinstance(term, Operand) else "turned"
+            other = "turned" if isinstance(term, Turned) else "stored"
+            side = ("lhs", "rhs")[term.index] if isinstance(term, Operand) else other
             whole = analysis.names[term.parent.name].removesuffix("_layout")
             name = f"{side}_layout" if whole == "mma" else f"{whole}_{side}_layout"
             known[text] = unused(name, {*analysis.taken, *analysis.names.values(), *known.values()})

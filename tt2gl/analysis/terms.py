@@ -4,7 +4,8 @@ A term says how a tensor's layout follows from a named one: the layout itself (`
 dimension that a reduction removed or an `expand_dims` will add (`Cut`, Gluon's `SliceLayout`), or one with a last
 dimension of two elements that one thread holds (`Pair`: what `join` gives and `split` takes), one with more elements
 side by side (`Widened`: what interleaving gives), the layout of a dot's operand (`Operand`) that follows from its
-accumulator's, that of a dot's transposition (`Turned`), or a layout of shared memory (`Stored`).
+accumulator's, that of a dot's transposition (`Turned`) or of its store (`Exchanged`), or a layout of shared memory
+(`Stored`).
 """
 
 from __future__ import annotations
@@ -68,6 +69,14 @@ class Turned:
 
 
 @dataclass(frozen=True)
+class Exchanged:
+    """`exchanged(gl.to_linear_layout(parent, dims))`: a product's, `parent`, with lanes' elements exchanged (CDNA4)."""
+
+    parent: Root
+    dims: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Stored:
     """In shared memory, in the layout named; `dims` are the extents as source. `IN_RING` where a ring holds the value.
 
@@ -92,7 +101,7 @@ class Inferred:
 IN_RING = Stored(Root(""))
 """A slot of a ring: its layout is the ring's own."""
 
-Term = Root | Cut | Pair | Widened | Operand | Turned | Stored | Inferred
+Term = Root | Cut | Pair | Widened | Operand | Turned | Exchanged | Stored | Inferred
 
 
 def packed(term: Operand) -> Operand:
@@ -120,7 +129,7 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
         return Operand(term.index, Root(names.get(term.parent.name, term.parent.name)), term.k_width)
     if isinstance(term, Inferred):
         return replace(term, parent=renamed(term.parent, names))
-    if isinstance(term, Turned | Stored):
+    if isinstance(term, Turned | Exchanged | Stored):
         return replace(term, parent=Root(names.get(term.parent.name, term.parent.name)))
     return Root(names.get(term.name, term.name))
 
@@ -168,6 +177,9 @@ def rendered(term: Term, alias: str = "gl") -> str:
         parent = rendered(term.parent, alias)
         bases = f"{alias}.to_linear_layout({parent}, [{', '.join(term.dims)}])" if term.dims else parent
         return f"turned({bases})"
+    if isinstance(term, Exchanged):
+        bases = f"{alias}.to_linear_layout({rendered(term.parent, alias)}, [{', '.join(term.dims)}])"
+        return f"exchanged({bases})"
     if isinstance(term, Inferred):
         return f"{alias}.AutoLayout()"
     if isinstance(term, Stored):
