@@ -254,3 +254,11 @@ def test_one_block_stays_long_where_only_a_helper_spreads() -> None:
         "    tl.store(x + o, tl.reshape(v, (BLOCK,)))\n"
     )
     assert launch.constexprs == {"BLOCK": 1024}
+
+
+def test_products_of_integers_are_of_bytes() -> None:
+    loads = "i = tl.arange(0, 32); p = i[:, None] * 32 + i[None, :]; a = tl.load(x + p); b = tl.load(y + p); "
+    of_integers = guess("x, y, o", loads + "tl.store(o + p, tl.dot(a, b, out_dtype=tl.int32))")
+    assert [of_integers.signature[name] for name in ("x", "y")] == ["*i8", "*i8"]
+    of_floats = guess("x, y, o", loads + "tl.store(o + p, tl.dot(a, b, out_dtype=tl.float32))")
+    assert [of_floats.signature[name] for name in ("x", "y")] == ["*fp16", "*fp16"]

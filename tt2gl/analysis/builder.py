@@ -14,7 +14,7 @@ from tt2gl.analysis.calls import CallReader
 from tt2gl.analysis.descriptors import DescriptorReader, asks_for_descriptor
 from tt2gl.analysis.dots import DotReader
 from tt2gl.analysis.facts import CallChain, ConstFact, Fact, FunctionFact, LaunchFacts, TensorFact
-from tt2gl.analysis.frames import Frame, Value, joined, unsupported
+from tt2gl.analysis.frames import Frame, Value, dims_of, joined, unsupported
 from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
 from tt2gl.analysis.helpers import HelperReader
 from tt2gl.analysis.operations import gluon_dtype
@@ -379,7 +379,7 @@ class Builder:
         """A new node in program order; its extents are named after its operands'."""
         tensors = tuple(value for value in operands if isinstance(value, Node))
         site = Site(frame.key, position_of(at), frame.statement, frame.chain)
-        made = Node(kind, site, fact.shape, _dims(fact.shape, tensors), fact.bits, tensors, axis)
+        made = Node(kind, site, fact.shape, dims_of(fact.shape, tensors), fact.bits, tensors, axis)
         made.function, made.depth, made.loop = function, frame.depth, frame.loop
         made.chain = ((frame.key[0], *made.site.position[:2]), *frame.chain)
         made.cheap = all(operand.cheap for operand in tensors)
@@ -393,15 +393,3 @@ def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
 
 def _is_store(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Store)
-
-
-def _dims(shape: tuple[int, ...], operands: Sequence[Node]) -> tuple[str | None, ...]:
-    """Extents by name, taken from the operand that has each (numpy's broadcasting, aligned on the right)."""
-    names: list[str | None] = []
-    for index, extent in enumerate(reversed(shape)):
-        name = "1" if extent == 1 else None
-        for operand in operands:
-            if name is None and index < len(operand.shape) and operand.shape[-1 - index] == extent:
-                name = operand.dims[-1 - index]
-        names.append(name)
-    return tuple(reversed(names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.analysis.facts import CallChain, FunctionFacts
@@ -71,3 +72,15 @@ def joined(first: dict[str, Binding], second: dict[str, Binding]) -> dict[str, B
 def _shape(web: Web) -> tuple[int, ...] | None:
     known = web.find().definitions
     return known[0].node.shape if known else None
+
+
+def dims_of(shape: tuple[int, ...], operands: Sequence[Node]) -> tuple[str | None, ...]:
+    """Extents by name, taken from the operand that has each (numpy's broadcasting, aligned on the right)."""
+    names: list[str | None] = []
+    for index, extent in enumerate(reversed(shape)):
+        name = "1" if extent == 1 else None
+        for operand in operands:
+            if name is None and index < len(operand.shape) and operand.shape[-1 - index] == extent:
+                name = operand.dims[-1 - index]
+        names.append(name)
+    return tuple(reversed(names))

@@ -44,6 +44,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     stores: dict[CallChain, DialectAttr] = {}
     turned: dict[CallChain, DialectAttr] = {}
     loads: dict[CallChain, set[int | None]] = {}
+    held_back: set[CallChain] = set()
     filled: dict[CallChain, list[int | None]] = {}
     looked_up = _looked_up(module.kernel, made)
     in_place = taken_in_place(module, made)
@@ -69,6 +70,8 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
             rings.setdefault(chain, ring)
         elif chip and operation.name.rpartition(".")[2] in _LOADS:
             loads.setdefault(_chain(operation.location, author_file), set()).add(loops.get(id(operation)))
+        elif operation.name == "tt.load" and id(operation) in loops:
+            held_back.add(_chain(operation.location, author_file))
         elif operation.name in TILE_LOADS and (ring := tile_ring(operation, made, in_place)) is not None:
             rings.setdefault(_chain(operation.location, author_file), ring)
         elif (descriptor := descriptor_fact(operation)) is not None:
@@ -80,7 +83,9 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
         elif operation.name in _RESHAPES and (encoding := _layout(operation.results[0].type)) is not None:
             chain = _chain(operation.location, author_file)
             inferred[chain] = encoding.name == "ttg.linear" and inferred.get(chain, True)
-    rings = {chain: _without_spare(ring, filled.get(chain, [])) for chain, ring in rings.items()}
+    # In a loop that is written out, one copy of a load may run ahead and another not: one text serves both.
+    everywhere = {chain: ring for chain, ring in rings.items() if ring.registers or chain not in held_back}
+    rings = {chain: _without_spare(ring, filled.get(chain, [])) for chain, ring in everywhere.items()}
     # A load that stands before its loop, too, is done there for the first iterations.
     early = frozenset(chain for chain, places in loads.items() if len(places) > 1 and chain not in rings)
     return Lowered(dots, rings, descriptors, inferred=inferred, prefetched=early, stores=stores, turned=turned)

@@ -33,6 +33,8 @@ class Facts:
     """Loaded values are conditions."""
     dot: bool = False
     """Loaded values are operands of a matrix product."""
+    narrow: bool = False
+    """Of one of integers."""
     bits: int = 0
     """Bits of a loaded value that is reinterpreted, 0 where none is."""
     rank: int = 0

@@ -57,6 +57,8 @@ def _element(name: str, usage: Usage) -> str:
     facts = usage.evidence(name)
     if facts.wide:
         return "i64"
+    if facts.narrow:
+        return "i8"
     if facts.bits:
         return _OF_BITS.get(facts.bits, "fp32")
     if facts.index:

@@ -93,7 +93,7 @@ class Usage(Body):
         for key in ("dtype", "out_dtype"):
             self._mark(named[key].bases if key in named else (), "dtype")
         if name == "dot":
-            self._dot(node.args[:2], values[:2])
+            self._dot(node.args[:2], values[:2], keywords.get("out_dtype"))
             for argument in keywords.values():
                 self._word(keywords, argument)
             return Value(kind="float")
@@ -153,10 +153,11 @@ class Usage(Body):
                 self._mark(parts[key].bases, fact)
         return base
 
-    def _dot(self, operands: list[ast.expr], values: list[Value]) -> None:
+    def _dot(self, operands: list[ast.expr], values: list[Value], made: ast.expr | None) -> None:
         for operand, value in zip(operands, values, strict=False):
             for name in value.loaded:
                 self.facts[name].dot = True
+                self.facts[name].narrow |= isinstance(made, ast.Attribute) and made.attr == "int32"
             direct = value.loaded and not value.kind
             cast = any(isinstance(inner, ast.Attribute) and inner.attr == "to" for inner in ast.walk(operand))
             if not direct and not cast:
@@ -207,6 +208,7 @@ class Usage(Body):
                         kept.index |= found.index
                         kept.mask |= found.mask
                         kept.dot |= found.dot
+                        kept.narrow |= found.narrow
                         kept.whole |= found.whole
                         kept.wide |= found.wide
                         kept.bits = max(kept.bits, found.bits)
