@@ -53,7 +53,8 @@ def test_a_kernel_that_makes_none_stays_as_it_is(body: str) -> None:
     ("body", "reason"),
     [
         (MAKE + "x = helper(x_desc)\n", "`x_desc` is used for more than loads and stores"),
-        (MAKE + "x = x_desc.gather(n, 0)\n", "`x_desc` is used for more than loads and stores"),
+        (MAKE + "x = x_desc.gather(n)\n", "a gather through it has no `y_offset`"),
+        (MAKE + "x_desc.store([0, 0])\n", "a store through it has no `value`"),
         (MAKE + "if x_desc.load([0, 0]):\n    pass\n", "used in the header of a statement"),
         (MAKE + "x = x_desc.load(n)\n", "its `offsets` is not written out as a list"),
         (MAKE + "x = x_desc.load([n])\n", "another number of offsets"),
@@ -86,6 +87,27 @@ def test_a_load_checks_both_ends_of_every_dimension() -> None:
 def test_a_store_keeps_its_value_in_place() -> None:
     made = lowered_body("d = tl.make_tensor_descriptor(y_ptr, [n], [1], [B])\nd.store([0], x  # all of it\n)\n")
     assert made == "d_offs = tl.arange(0, B).to(tl.int64)\ntl.store(y_ptr + d_offs, x, mask=d_offs < n)\n"
+
+
+def test_an_atomic_is_one_of_pointers_in_order_of_release() -> None:
+    made = lowered_body("d = tl.make_tensor_descriptor(y_ptr, [n], [1], [B])\nd.atomic_max([0], x)\n")
+    assert made.endswith('\ntl.atomic_max(y_ptr + d_offs, x, mask=d_offs < n, sem="release")\n')
+
+
+def test_rows_that_are_gathered_and_scattered() -> None:
+    made = lowered_body(
+        "d = tl.make_tensor_descriptor(y_ptr, [n, m], [s, 1], [1, B])\nd.scatter(d.gather(i + 1, n), i, y_offset=0)\n"
+    )
+    assert made == (
+        "d_rows = (i + 1).to(tl.int64)\n"
+        "d_cols = n + tl.arange(0, B).to(tl.int64)\n"
+        "d_mask = (d_rows[:, None] >= 0) & (d_rows[:, None] < n) & (d_cols[None, :] >= 0) & (d_cols[None, :] < m)\n"
+        "d_rows_1 = i.to(tl.int64)\n"
+        "d_cols_1 = tl.arange(0, B).to(tl.int64)\n"
+        "d_mask_1 = (d_rows_1[:, None] >= 0) & (d_rows_1[:, None] < n) & (d_cols_1[None, :] < m)\n"
+        "tl.store(y_ptr + d_rows_1[:, None] * s + d_cols_1[None, :], "
+        "tl.load(y_ptr + d_rows[:, None] * s + d_cols[None, :], mask=d_mask, other=0.0), mask=d_mask_1)\n"
+    )
 
 
 def test_functions_and_types_of_descriptors() -> None:

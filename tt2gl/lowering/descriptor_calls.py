@@ -1,4 +1,4 @@
-"""The calls that make tensor descriptors and load and store through them, read from their syntax.
+"""The calls that make tensor descriptors and load, store and add through them, read from their syntax.
 
 What is not written out in a call, and uses of descriptors other than these, are refused.
 """
@@ -16,10 +16,15 @@ from tt2gl.lowering.pointer_calls import Refused
 
 _MAKE = re.compile(r"(^|\.)(language|tl)(\.core)?\.(_experimental_)?make_tensor_descriptor$")
 _FUNCTION = re.compile(r"(^|\.)(language|tl)(\.core)?\.(_experimental_)?(load|store)_tensor_descriptor$")
+_ATOMICS = tuple(f"atomic_{kind}" for kind in ("add", "min", "max", "and", "or", "xor"))
+_METHODS = ("load", "store", "gather", "scatter", *_ATOMICS)
 _SIGNATURES: Mapping[str, tuple[str, ...]] = {
     "make": ("base", "shape", "strides", "block_shape", "padding_option"),
     "load": ("offsets",),
     "store": ("offsets", "value"),
+    "gather": ("x_offsets", "y_offset"),
+    "scatter": ("value", "x_offsets", "y_offset"),
+    **dict.fromkeys(_ATOMICS, ("offsets", "value")),
 }
 
 
@@ -45,10 +50,14 @@ class Descriptor:
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """A load (`value` is None) or store of a block through the descriptor of that name."""
+    """A load (`value` is None), store or atomic of a block through the descriptor of that name; `kind`: which.
+
+    Of a gather or scatter the first offset is that of each row.
+    """
 
     node: cst.Call
     name: str
+    kind: str
     offsets: tuple[Expression, ...]
     value: Expression | None
 
@@ -72,25 +81,27 @@ def read_make(node: cst.Call, module: cst.Module) -> Descriptor:
 
 
 def transferred(node: cst.Call, qualified: Collection[str]) -> cst.BaseExpression | None:
-    """The descriptor that a call loads or stores through, if it looks like such a call."""
+    """The descriptor that a call loads, stores or adds through, if it looks like such a call."""
     if any(_FUNCTION.search(name) for name in qualified):
         return node.args[0].value if node.args and node.args[0].keyword is None else None
-    if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("load", "store"):
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _METHODS:
         return node.func.value
     return None
 
 
 def read_transfer(node: cst.Call, name: str, module: cst.Module) -> Transfer:
-    """A load or store through a descriptor. Raises Refused where its offsets are not written out."""
+    """A load, store or atomic through a descriptor. Raises Refused where its offsets are not written out."""
     assert isinstance(node.func, cst.Attribute)
-    method = node.func.attr.value in ("load", "store")
-    kind = "store" if "store" in node.func.attr.value else "load"
+    called = node.func.attr.value
+    method = called in _METHODS
+    kind = called if method else "store" if "store" in called else "load"
     given = _arguments(node, kind, node.args if method else node.args[1:])
-    offsets = tuple(expression(part, module) for part in _elements(node, given, "offsets"))
-    value = given.get("value")
-    if (kind == "store") != (value is not None):
-        raise Refused(node, "a store through it has no value")
-    return Transfer(node, name, offsets, expression(value, module) if value is not None else None)
+    if missing := [each for each in _SIGNATURES[kind] if each not in given]:
+        raise Refused(node, f"a {kind} through it has no `{missing[0]}`")
+    by_row = kind in ("gather", "scatter")
+    parts = [given["x_offsets"], given["y_offset"]] if by_row else _elements(node, given, "offsets")
+    offsets, value = tuple(expression(part, module) for part in parts), given.get("value")
+    return Transfer(node, name, kind, offsets, expression(value, module) if value is not None else None)
 
 
 def _arguments(node: cst.Call, kind: str, args: Sequence[cst.Arg]) -> dict[str, cst.BaseExpression]:

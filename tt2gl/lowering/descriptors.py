@@ -14,8 +14,9 @@ becomes
     )
 
 What it means follows Triton's own RewriteTensorDescriptorToPointer: indices of 64 bits, both ends of every dimension
-checked (the lower one unless the text shows that an offset is never negative), the descriptor's padding outside. A
-function whose descriptors are used in another way, or are made in several places under one name, stays as it is.
+checked (the lower one unless the text shows that an offset is never negative), the descriptor's padding outside,
+atomics in order of release. A function whose descriptors are used in another way, or are made in several places under
+one name, stays as it is.
 """
 
 from __future__ import annotations
@@ -258,19 +259,22 @@ class _Function:
         if len(transfer.offsets) != len(extents):
             raise Refused(transfer.node, "a load or store through it has another number of offsets")
         terms, checks = [made.base], []
+        by_row = transfer.kind in ("gather", "scatter")
         for dimension, (extent, offset) in enumerate(zip(extents, transfer.offsets, strict=True)):
-            key = (transfer.name, str(dimension), offset.text)
+            given = by_row and dimension == 0
+            key = (transfer.name, "given" if given else str(dimension), offset.text)
             name, _ = at_hand.get(key, ("", frozenset()))
             if not name:
                 name = self.names.fresh(f"{_stem(transfer.name)}_{_axes(len(extents))[dimension]}")
-                line = f"{name} = {_index(offset, extent, language)}"
+                wide = f"{offset.operand()}.to({language}.int64)"
+                line = f"{name} = {wide if given else _index(offset, extent, language)}"
                 if inline or not self.hoisted(line, key, (name, offset.names), pure=offset.pure):
                     yield line
                 if offset.pure:
                     at_hand[key] = name, offset.names
             index = _sliced(name, dimension, len(extents))
             terms.append(index if extent.stride.literal == 1 else f"{index} * {made.strides[dimension]}")
-            if offset.literal == 0 and extent.bound.text == extent.block.text:
+            if not given and offset.literal == 0 and extent.bound.text == extent.block.text:
                 continue
             if not self.signs.nonnegative(offset.node):
                 checks.append(f"{index} >= 0")
@@ -285,14 +289,17 @@ class _Function:
             yield f"{named} = {mask}"
             mask = named
         masked = [f"mask={mask}"] if mask else []
+        if transfer.kind.startswith("atomic"):
+            masked.append('sem="release"')
         long = not inline and before + sum(map(len, [pointer, value.text if value else "", *masked])) > _WIDTH - 30
         first, between, last = (f"\n{indent}    ", f",\n{indent}    ", f",\n{indent}") if long else ("", ", ", "")
         if value is None:
-            given = between.join([pointer, *masked, *(f"other={made.descriptor.other}" for _ in masked)])
-            self.found.append(Edit(start, end, f"{language}.load({first}{given}{last})"))
+            loaded = between.join([pointer, *masked, *(f"other={made.descriptor.other}" for _ in masked)])
+            self.found.append(Edit(start, end, f"{language}.load({first}{loaded}{last})"))
         else:
             inner = self.spans.whole(value.node)
-            self.found.append(Edit(start, inner[0], f"{language}.store({first}{pointer}{between}"))
+            called = "store" if by_row else transfer.kind
+            self.found.append(Edit(start, inner[0], f"{language}.{called}({first}{pointer}{between}"))
             self.found.append(Edit(inner[1], end, f"{''.join(between + each for each in masked)}{last})"))
 
     def hoisted(self, line: str, key: tuple[str, str, str], index: tuple[str, frozenset[str]], *, pure: bool) -> bool:
