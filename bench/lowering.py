@@ -1,13 +1,15 @@
 """What the ports of the corpus lower worse than Triton's own compiler does, by kernel and metric. Needs no GPU.
 
     python bench/lowering.py [--target T]... [--only NAME]... [--launches L.json --root DIR] [--mca] [--out FILE]
+                             [--figures FILE]
 
 Each file is converted for each target, and every kernel is compiled twice under every launch, as `tt2gl verify` does.
 The table has a line for each kernel and metric (the codes of docs/diagnostics.md): under how many of its launches the
 port is worse, and what was said of the first. Of AMD it counts besides where a step of the loops waits for memory more
 often (`waits`), and where there are fewer buffer operations, and more other accesses (`buffer`). `--mca` adds, for AMD,
 what LLVM's machine-code analyser estimates a step of both kernels' loops to take; it needs `llvm-mca` (Debian's
-`llvm-22`). `--out` keeps the document that `tt2gl verify --json` prints.
+`llvm-22`). `--out` keeps the document that `tt2gl verify --json` prints, `--figures` of it the numbers that are
+compared, Triton's and the port's.
 """
 
 from __future__ import annotations
@@ -17,17 +19,24 @@ import json
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from bench.overflow import environment  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
 from tt2gl.report.document import document  # noqa: E402
 from tt2gl.results import KernelReport  # noqa: E402
 from tt2gl.verify.api import verify  # noqa: E402
+
+_FIGURES = (
+    "registers", "spills", "shared_bytes", "step_waits", "step_mma", "mma", "buffered", "unbuffered", "global_loads",
+    "global_stores", "barriers", "step_cycles",
+)  # fmt: skip
 
 
 def main() -> int:
@@ -41,18 +50,20 @@ def main() -> int:
         for file in sorted({launch.file for launch in chosen}):
             of_file = [launch for launch in chosen if launch.file == file]
             names = {launch.kernel for launch in of_file}
-            made = verify(root / file, targets=[target], launches=of_file, root=root, estimate=arguments.mca)
+            verified = verify(root / file, targets=[target], launches=of_file, root=root, estimate=arguments.mca)
             # A file may have kernels that were not asked for, whose launches are guessed.
-            reports += [report for report in made if report.kernel in names]
+            reports += [report for report in verified if report.kernel in names]
             print(f"{time.perf_counter() - start:6.0f} s  {target} {file}", file=sys.stderr, flush=True)
     for line in table(reports):
         print(line)
     if arguments.mca:
         for line in estimates(reports):
             print(line)
+    made = document(reports, seconds=time.perf_counter() - start)
     if arguments.out is not None:
-        made_document = document(reports, seconds=time.perf_counter() - start)
-        write_text(arguments.out, json.dumps(made_document, indent=1, allow_nan=False).replace(f"{ROOT}/", "") + "\n")
+        write_text(arguments.out, json.dumps(made, indent=1, allow_nan=False).replace(f"{ROOT}/", "") + "\n")
+    if arguments.figures is not None:
+        write_text(arguments.figures, told(environment(), made))
     return verdict(reports)
 
 
@@ -62,7 +73,23 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--target", action="append", default=[], metavar="T", help="architecture (default: sm90)")
     parser.add_argument("--mca", action="store_true", help="estimate cycles of loops (AMD)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where the document goes (default: nowhere)")
+    parser.add_argument("--figures", type=Path, metavar="FILE", help="where the numbers go (default: nowhere)")
     return parser.parse_args()
+
+
+def told(where: Mapping[str, str], made: Mapping[str, Any]) -> str:
+    """The numbers of a document, a launch a line: pairs of Triton's and the port's."""
+    lines = []
+    for entry in made["kernels"]:
+        line = {name: entry[name] for name in ("file", "kernel", "target", "launch", "status")}
+        line["file"] = Path(line["file"]).name
+        compiled = entry.get("compile", {})
+        metrics = [(compiled.get(side) or {}).get("metrics") or {} for side in ("triton", "gluon")]
+        if all(metrics):
+            line |= {name: [side.get(name) for side in metrics] for name in _FIGURES}
+        codes = sorted({found["code"] for found in entry["diagnostics"] if found["code"].startswith("TTG5")})
+        lines.append(json.dumps({**line, "worse": codes}))
+    return f'{{"environment": {json.dumps(dict(where))},\n"kernels": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
 def verdict(reports: Sequence[KernelReport]) -> int:
