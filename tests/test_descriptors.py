@@ -102,6 +102,19 @@ def test_without_tma_the_hosts_are_taken_apart(tmp_path: Path, target: str) -> N
     equal(path, HOST, made, HOST_LAUNCH, target)
 
 
+def test_what_descriptors_become_fits_the_width(tmp_path: Path) -> None:
+    text = HOST.replace("(a, c,", "(activations_desc, c,").replace("a.load([i, 0])", "activations_desc.load([i, 0])")
+    renamed = {"a": "activations_desc"}
+    launch = replace(
+        HOST_LAUNCH,
+        signature={renamed.get(name, name): kind for name, kind in HOST_LAUNCH.signature.items()},
+        args={renamed.get(name, name): value for name, value in (HOST_LAUNCH.args or {}).items()},
+    )
+    made, _ = converted(tmp_path / "kernel.py", text, launch, "sm80")
+    assert "activations_desc_size_1" in made
+    assert max(map(len, made.splitlines())) <= 120
+
+
 def test_without_tma_a_kernels_own_become_pointers(tmp_path: Path) -> None:
     made, codes = converted(tmp_path / "kernel.py", OWN, LAUNCH, "sm80")
     assert not {"TTG304", "TTG402"} & set(codes)

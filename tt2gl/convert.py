@@ -99,7 +99,9 @@ def _converted(
         tell_fewer_stages(kernel, asked.target)
         _tell_in_the_authors_words(kernel, known)
     stayed = [kernel.function.name for kernel in kernels if kernel.kept is not None]
-    text = known.restored(text, stayed) if any(kernel.variants for kernel in kernels) else author.text
+    converted = any(kernel.variants for kernel in kernels)
+    # What was lowered is not the author's own either.
+    text = fitted(known.restored(text, stayed), author.text) if converted else author.text
     reports = tuple(report for kernel in kernels for report in kernel.reports(asked.target))
     return Conversion(str(author.path), author.text, text, reports), known
 
