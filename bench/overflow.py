@@ -242,7 +242,11 @@ def examined(case: Case) -> Outcome:
                 outcome.missed |= {name: str(error) for name in left}
     outcome.below = {name: what for name, what in outcome.below.items() if name not in outcome.shown}
     known = outcome.shown.keys() | outcome.below.keys()
-    outcome.missed = {name: why for name, why in outcome.missed.items() if name not in known}
+    outcome.missed = {
+        name: f"{why}; {'beyond it is refused' if refuses(case, name) else 'the port assumes nothing of its size'}"
+        for name, why in outcome.missed.items()
+        if name not in known
+    }
     return outcome
 
 
