@@ -87,6 +87,8 @@ def _decided(
     for body in ordered:
         # A caller that is left as it is gives tensors of pointers.
         body.pairs = could_be_pairs(body) if all(id(caller) in of for caller, _ in body.callers) else {}
+    # What broke a proof is what did so while the helper could still have been given offsets.
+    reasons: dict[tuple[int, Position], Refused] = {}
     while True:
         found: dict[int, Found] = {}
         again = False
@@ -95,7 +97,8 @@ def _decided(
             held: list[dict[str, str]] = []
             for plan in of[id(body)]:
                 ops = BufferOps(body, sizes, target.buffers, target.buffer_atomics, _in_rings(plan))
-                found[id(plan)] = ops.decide()
+                found[id(plan)] = decided = ops.decide()
+                decided.refused = [reasons.setdefault((id(plan), each.position), each) for each in decided.refused]
                 held.append(body.carried)
             body.carried = {name: base for name, base in held[0].items() if all(name in each for each in held)}
             for name in cannot | (body.pairs.keys() - body.carried.keys()):

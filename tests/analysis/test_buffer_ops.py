@@ -393,3 +393,40 @@ def test_helpers_take_offsets_for_tensors_of_pointers(
     assert "x_offsets = cols" in written
     assert ("x_offsets + BLOCK, n, BLOCK, layout=y_layout, ptr=x_base, more_ptr=x_base)" in made.text) == both
     assert "ptr=x_base" in made.text
+
+
+NESTED = """
+@triton.jit
+def inner(ptrs):
+    return tl.load(ptrs)
+
+
+@triton.jit
+def outer(x_ptrs, scale=2.0):
+    return inner(x_ptrs {sign} 8) * scale
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, i_ptr, n, stride, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    row = x_ptr + tl.program_id(0) * BLOCK
+    tl.store(y_ptr + cols, outer({given} + cols))
+"""
+
+
+@pytest.mark.parametrize(
+    ("pointer", "sign", "passed"),
+    # What counts from where a tensor begins is right in 32 bits whatever its parts are.
+    [("row", "+", True), ("row", "-", False), ("x_ptr + tl.program_id(0) * BLOCK", "-", True)],
+)
+def test_helpers_pass_offsets_on(
+    conversion: Convert, launch: MakeLaunch, pointer: str, sign: str, passed: bool
+) -> None:
+    given = dict.fromkeys(("x_ptr", "y_ptr", "i_ptr"), TensorArg("float16", (4096,), (1,)))
+    asked = replace(launch(TYPES, BLOCK=1024), args={**given, "n": 2048, "stride": 8})
+    made = conversion(NESTED.format(given=pointer, sign=sign), asked, target="gfx942")
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    assert ("def inner(offsets, ptr)" in made.text) == passed
+    assert ("def outer(x_offsets, scale=2.0, x_ptr=None)" in made.text) == passed
+    reasons = [each.message for each in made.kernels[0].diagnostics if each.code == "TTG340"]
+    assert [": `ptrs` may reach beyond 2 GiB." in each for each in reasons] == [True] * (not passed)

@@ -111,10 +111,7 @@ class BufferOps:
             made, start = address(self.body, argument), scalar_of(self.body, argument)
             if made is None or start is None:
                 continue  # it is found that this cannot be, and all is decided again
-            self._narrow(made.terms)
-            if made.dropped is not None:
-                place, stays = made.dropped
-                self.found.sides[place] = stays
+            self._leave_offset(made)
             self.found.passed.setdefault(position_of(call), {})[callee.pairs[name]] = start.id
 
     def _read(self, call: ast.Call) -> None:
@@ -349,16 +346,20 @@ class BufferOps:
             if self._dtypes(term.node) - {"int32"}:
                 self.found.narrowed[position_of(term.node)] = "gl.int32"
 
+    def _leave_offset(self, made: Address) -> None:
+        """Of a tensor of pointers, have what is added to the name that it starts from."""
+        parts = None if made.is_variable else scalar_parts(self.body, made.start)
+        if parts is not None and made.dropped is not None:
+            place, stays = parts[1] or made.dropped
+            self.found.sides[place] = stays
+            self._narrow(parts[2])
+        self._narrow(made.terms)
+
     def _carry(self, name: str, base: str, values: Sequence[ast.expr]) -> None:
         """A variable of pointers becomes one of offsets."""
         found, body = self.found, self.body
         for made in filter(None, (address(body, value) for value in values)):
-            parts = None if made.is_variable else scalar_parts(body, made.start)
-            if parts is not None and made.dropped is not None:
-                place, stays = parts[1] or made.dropped
-                found.sides[place] = stays
-                self._narrow(parts[2])
-            self._narrow(made.terms)
+            self._leave_offset(made)
         if name in body.pairs:
             found.paired[name] = base
         for definition in body.definitions.get(name, ()):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tt2gl.analysis.addresses import address, pointer_kinds
+from tt2gl.analysis.addresses import address, pointer_kinds, scalar_parts
 from tt2gl.analysis.naming import unused
 from tt2gl.analysis.offset_ranges import Body
 
@@ -58,11 +58,12 @@ def passed_pairs(body: Body) -> Iterator[tuple[ast.Call, Body, str, ast.expr]]:
 def scalar_of(body: Body, argument: ast.expr) -> ast.Name | None:
     """The scalar pointer that an argument starts from, by name; None where it is none or has none."""
     made = address(body, argument)
-    if made is None or not isinstance(made.start, ast.Name):
+    if made is None:
         return None
     if not made.is_variable:
-        return made.start
-    name = body.carried.get(made.start.id)
+        parts = scalar_parts(body, made.start)
+        return parts[0] if parts is not None else None
+    name = body.carried.get(ast.unparse(made.start))
     return ast.copy_location(ast.Name(name, ast.Load()), argument) if name is not None else None
 
 

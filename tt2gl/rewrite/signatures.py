@@ -53,8 +53,11 @@ def _with_pairs(function: cst.FunctionDef, pairs: Mapping[str, tuple[str, str]])
         named = [
             param.with_changes(name=cst.Name(offsets)) if param.name.value == name else param for param in params.params
         ]
-        default = cst.Name("None") if any(param.default is not None for param in named) else None
-        made = _appended(named, cst.Param(cst.Name(pointer), default=default), function.whitespace_before_params)
+        added = cst.Param(cst.Name(pointer))
+        if any(param.default is not None for param in named):
+            equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+            added = added.with_changes(default=cst.Name("None"), equal=equal)
+        made = _appended(named, added, function.whitespace_before_params)
         function = function.with_changes(params=params.with_changes(params=made))
     return function
 
