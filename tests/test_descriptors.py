@@ -11,7 +11,7 @@ from tt2gl.convert import convert
 from tt2gl.launches import DescriptorArg, Launch, TensorArg
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
-from tt2gl.targets import get_target, mover
+from tt2gl.targets import adds_tiles, get_target, mover
 from tt2gl.verify.device import Participant
 from tt2gl.verify.options import SimulationOptions
 from tt2gl.verify.simulate import SimulationJob, simulate_many
@@ -263,3 +263,29 @@ def test_a_tile_of_a_batch_is_reshaped_in_its_slot(tmp_path: Path, target: str) 
     assert ".index(slot).reshape([B, B]).permute((1, 0))" in loop
     assert "convert_layout" not in loop
     equal(path, SQUEEZED, made, BATCH, target)
+
+
+SUMS = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [N, K], [K, 1], [B, B])
+    c = tl.make_tensor_descriptor(c_ptr, [B, B], [N, 1], [B, B])
+    c.atomic_max([0, 0], a.load([tl.program_id(0) * B, tl.program_id(1) * B]))
+"""
+INTEGERS = replace(
+    LAUNCH,
+    signature={**LAUNCH.signature, "a_ptr": "*i32", "c_ptr": "*i32"},
+    args={**(LAUNCH.args or {}), "a_ptr": TensorArg("int32", (104, 200), (200, 1), (-50, 50))}
+    | {"c_ptr": TensorArg("int32", (104, 104), (104, 1), (-50, 50))},
+)
+
+
+@pytest.mark.parametrize("target", ["sm80", "sm90"])
+def test_atomics_of_tiles(tmp_path: Path, target: str) -> None:
+    path = tmp_path / "kernel.py"
+    made, codes = converted(path, SUMS, INTEGERS, target)
+    by_tma = target == "sm90"
+    if by_tma and not adds_tiles():
+        assert set(codes) == {"TTG304"}
+        return
+    assert codes == []
+    assert ("atomic_max_tile(c, [0, 0], " if by_tma else "gl.atomic_max(") in made
+    equal(path, SUMS, made, INTEGERS, target)

@@ -144,8 +144,8 @@ class Edits:
     `fills`: a scalar that becomes a full tile (extents then dtype, and layout). `reads`, `targets`: the name that a
     variable is read or defined under. `arguments`: layouts passed to a helper. `staged`: the ring that a load's tiles
     go through (without a name: one of its own), and the layout it is read from there in (empty: taken in place).
-    `tiles`: a `load` or `store` through a tensor descriptor, by Gluon's module `mover`. `views`: a transposition of
-    shared memory, by its order, or a reshape (an empty one). `loads`: the layout that shared memory is read in.
+    `tiles`: a `load`, `store` or atomic through a tensor descriptor, by Gluon's module `mover`. `views`: a
+    transposition of shared memory, by its order, or a reshape (an empty one). `loads`: the layout that it is read in.
     `stores`: a value that a dot takes from shared memory. `dots`: a product, by the expression that it stands for (a
     call, or a sum).
     `buffers`: accesses by buffer operations. `sides`: the side of a sum that stays where the other is a scalar pointer.
@@ -289,7 +289,7 @@ class FunctionPlan:
             yield from (layout for _, layout in edits.staged.values())
             yield from (f"{store.through}(" for store in edits.stores.values() if store.through)
             yield from ("load_tile(" for ring, _ in edits.staged.values() if not ring)
-            yield from (f"{kind}_tile(" for kind in edits.tiles.values() if kind == "store")
+            yield from (f"{kind}_tile(" for kind in edits.tiles.values() if kind != "load")
             yield from (*edits.loads.values(), *(store.layout for store in edits.stores.values()))
             yield from (dot.layout for dot in edits.dots.values())
             yield from (f"{access.function}(" for access in edits.buffers.values())

@@ -1,7 +1,7 @@
 """Tensor descriptors, a kernel's own or the host's, as graph nodes: what makes them, loads and stores through them.
 
-A load puts its tile into shared memory, where products take it or from where it is read in any layout; a store takes
-its value in the layout that it has. Other uses, and targets without TMA, raise `Unsupported`.
+A load puts its tile into shared memory, where products take it or from where it is read in any layout; a store or
+atomic takes its value in the layout that it has. Other uses, and targets without TMA, raise `Unsupported`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from tt2gl.analysis.frames import Frame, Value, unsupported
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.operations import short_name
 from tt2gl.analysis.statics import Static, position_of
+from tt2gl.targets import adds_tiles
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder
 
 _TRANSFERS = {"load": "load", "store": "store", "load_tensor_descriptor": "load", "store_tensor_descriptor": "store"}
+_ATOMICS = tuple(f"atomic_{kind}" for kind in ("add", "min", "max", "and", "or", "xor"))
 
 
 _NO_HARDWARE = "a tensor descriptor, for which the target has no hardware"
@@ -37,6 +39,8 @@ class DescriptorReader:
         if short_name(name) == "make_tensor_descriptor":
             return self.make(node, arguments, frame, fact)
         kind = _TRANSFERS.get(short_name(name))
+        if name in _ATOMICS and receiver is not None and self.builder.facts.mover == "tma" and adds_tiles():
+            kind = name
         if kind is None:
             raise unsupported("TTG304", f"a tensor descriptor's `{name}`", node, frame)
         through = arguments.get("desc", 0)
@@ -52,6 +56,7 @@ class DescriptorReader:
             raise unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
         transfer = self.builder.node("load" if kind == "load" else "store", node, shape, tensors, frame)
         transfer.tile, transfer.cheap = ast.unparse(through), kind == "load"
+        transfer.function = kind
         transfer.dims = (made.dims if isinstance(made, Static) else ()) or (None,) * len(shape.shape)
         return transfer
 

@@ -160,10 +160,10 @@ class Propagation(Anchors):
                 want = RingWant(
                     name, IN_RING, f"{node.tile}.dtype", in_memory, True, direct=direct, ends_at_once=at_once
                 )
-                self.decisions.tiles[spot] = node.kind
+                self.decisions.tiles[spot] = node.function
                 self.decisions.staged[spot] = term, want
             case "store" if node.tile:
-                self.decisions.tiles[spot] = node.kind
+                self.decisions.tiles[spot] = node.function
                 for operand in node.operands:
                     self.settle(operand, clone)
             case "load" if node.staged:

@@ -64,6 +64,19 @@ def store_tile(desc, offsets, value):
 STORE_TILE_SOURCES = {"tma": _TMA_STORE_SOURCE, "tdm": _TDM_STORE_SOURCE, "": ""}
 """`store_tile`, by what copies tiles."""
 
+ATOMIC_TILE_SOURCES = {
+    name: f'''@gluon.jit
+def {name}_tile(desc, offsets, value):
+    """Combine a tile with what memory has, by TMA, through shared memory."""
+    tile = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout, value.to(desc.dtype))
+    fence_async_shared()
+    tma.async_{name}(desc, offsets, tile)
+    tma.store_wait(0)
+'''
+    for name in ("atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor")
+}
+"""What does an atomic of TMA, by the descriptor's method."""
+
 
 _TMA_HOST_TILES_SOURCE = f'''def {HOST_TILES}(kernel):
     """The kernel, with descriptors from the host given the layout that their tiles have in shared memory."""
@@ -168,7 +181,7 @@ class _Uses(cst.CSTVisitor):
 def through_tile(node: cst.Call, kind: str) -> cst.Call:
     """A load or store by a descriptor's method, or by a function of Triton's, as a call of the file's own function."""
     args = list(node.args)
-    if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("load", "store"):
+    if isinstance(node.func, cst.Attribute) and not node.func.attr.value.endswith("_tensor_descriptor"):
         comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")) if args else cst.MaybeSentinel.DEFAULT
         args = [cst.Arg(node.func.value, comma=comma), *args]
     return node.with_changes(func=expression(f"{kind}_tile(x)").func, args=args)  # type: ignore[attr-defined]

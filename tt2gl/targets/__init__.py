@@ -11,7 +11,7 @@ from tt2gl.targets import gfx942, gfx950, gfx1100, gfx1201, gfx1250, sm80, sm90,
 from tt2gl.targets.base import Target
 from tt2gl.targets.gpu import present_architecture
 
-__all__ = ["TARGETS", "Mover", "Target", "default_target", "get_target", "mover", "probe", "supported"]
+__all__ = ["TARGETS", "Mover", "Target", "adds_tiles", "default_target", "get_target", "mover", "probe", "supported"]
 
 Mover = Literal["", "tma", "tdm"]
 """What copies tiles through tensor descriptors, as Gluon's module is called; empty where they become pointers."""
@@ -78,6 +78,14 @@ def mover(target: Target) -> Mover:
     from triton._C.libtriton import amd
 
     return "tdm" if hasattr(amd.passes.ttgpuir, "add_optimize_descriptor_encoding") else ""
+
+
+@functools.cache
+def adds_tiles() -> bool:
+    """Whether the installed Triton's Gluon has the atomics of TMA: before 3.9, Triton alone had."""
+    from triton.experimental.gluon.language.nvidia.hopper import tma
+
+    return hasattr(tma, "async_atomic_add")
 
 
 def supported(target: Target) -> bool:
