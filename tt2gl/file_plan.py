@@ -276,9 +276,10 @@ def _named(path: str, kernel: Kernel) -> str:
 
 
 def _reaches(kernel: Kernel, function: FunctionKey) -> bool:
-    return any(
-        (facts.path, facts.line) == function for seen in kernel.facts.values() for facts in seen.functions.values()
-    )
+    """Whether a kernel calls a function, under its launches or under those that were made of them to see more."""
+    analyses = kernel.variants.analyses if kernel.variants is not None else ()
+    seen = (*kernel.facts.values(), *(scene.facts for analysis in analyses for scene in analysis.scenes))
+    return any((each.path, each.line) == function for facts in seen for each in facts.functions.values())
 
 
 def _comment(diagnostic: Diagnostic) -> str:

@@ -137,6 +137,7 @@ class Function:
                     group.add(context, web.converted, converted=True)
         return made
 
+    @cached_property
     def copied(self) -> dict[Position, list[Version]]:
         """The statements that stand several times, with the layout of each copy."""
         return {
@@ -146,15 +147,20 @@ class Function:
             if len(group.computed) > 1
         }
 
+    @cached_property
+    def _places(self) -> dict[tuple[str, Position | None], list[Position]]:
+        """The places of each kind: in a statement that stands several times, and in all others."""
+        made: dict[tuple[str, Position | None], list[Position]] = {}
+        for kind, position in self.slots:
+            owner = self.statements[position]
+            made.setdefault((kind, owner if owner in self.copied else None), []).append(position)
+        return made
+
     def wanted(self, kind: str, statement: Position | None, version: Version | None) -> dict[Position, Wanted]:
         """What is wanted at each place of a kind: in one copy of a statement, or in all that stand once."""
-        copied = self.copied()
         found: dict[Position, Wanted] = {}
-        for (of, position), entries in self.slots.items():
-            owner = self.statements[position]
-            if of != kind or (owner if owner in copied else None) != statement:
-                continue
-            for entry in entries:
+        for position in self._places.get((kind, statement), ()):
+            for entry in self.slots[kind, position]:
                 if version is None or version.wanted.get(entry.context) == entry.clone:
                     found.setdefault(position, {})[entry.context] = entry.term
         if kind == "convert":
@@ -180,10 +186,9 @@ class Function:
                 yield named
 
     def _layouts(self) -> Iterator[Wanted]:
-        copied = self.copied()
         for kind in LAYOUT_KINDS:
             yield from self.wanted(kind, None, None).values()
-            for statement, versions in copied.items():
+            for statement, versions in self.copied.items():
                 for version in versions:
                     yield from self.wanted(kind, statement, version).values()
         for statement, variable in self.after:

@@ -158,7 +158,7 @@ class Planner:
                 mover=next((scene.facts.mover for analysis in self.analyses for scene in analysis.scenes), ""),
             )
 
-        copies = {s: tuple(edits(s, version) for version in each) for s, each in function.copied().items()}
+        copies = {s: tuple(edits(s, version) for version in each) for s, each in function.copied.items()}
         for statement, (variable, target) in function.constants.items():
             # A mask that is None, say, under a flag: so are those that stand for it in other layouts.
             named = [Edits(targets={target: name}) for name in labels.others(variable)]
