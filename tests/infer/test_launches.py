@@ -256,6 +256,14 @@ def test_one_block_stays_long_where_only_a_helper_spreads() -> None:
     assert launch.constexprs == {"BLOCK": 1024}
 
 
+def test_operands_of_products_are_not_of_64_bits() -> None:
+    body = (
+        "i = tl.arange(0, 32); p = i[:, None] * 32 + i[None, :]; a = tl.load(x + p); "
+        "tl.store(o + p, tl.dot(a, a)); tl.store(k + p, a.to(tl.pointer_type(tl.int64)))"
+    )
+    assert guess("x, o, k", body).signature["x"] == "*fp16"
+
+
 def test_products_of_integers_are_of_bytes() -> None:
     loads = "i = tl.arange(0, 32); p = i[:, None] * 32 + i[None, :]; a = tl.load(x + p); b = tl.load(y + p); "
     of_integers = guess("x, y, o", loads + "tl.store(o + p, tl.dot(a, b, out_dtype=tl.int32))")

@@ -55,7 +55,7 @@ def _pointer(element: str, facts: Facts) -> str:
 
 def _element(name: str, usage: Usage) -> str:
     facts = usage.evidence(name)
-    if facts.wide:
+    if facts.wide and not facts.dot:  # no product takes such operands
         return "i64"
     if facts.narrow:
         return "i8"
