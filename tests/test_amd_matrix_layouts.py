@@ -152,3 +152,15 @@ def test_one_text_gives_every_launch_its_wmma() -> None:
     assert found.exact
     for (m, n), count, value in zip(TILES, COUNTS, values, strict=True):
         assert evaluated(found.source, found.helpers, count, M=m, N=n) == value
+
+
+def test_products_of_few_by_wmma_that_is_no_deeper() -> None:
+    depths = (128, 64, 128)
+    values = [
+        Wmma(3, True, warp_bases(tile_warps(shape, count, (16, 16))), (), (16, 16, depth))
+        for shape, count, depth in zip(TILES, COUNTS, depths, strict=True)
+    ]
+    found = wmma_source(values, TILE, COUNTS, inner=Width("K", (256, 64, 128)))
+    assert found.exact
+    assert "[16, 16, min(128, K)]" in found.source
+    assert not wmma_source(values, TILE, COUNTS, inner=Width("K", (256, 128, 128))).exact

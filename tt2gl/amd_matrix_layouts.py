@@ -71,9 +71,10 @@ class Wmma:
         more = f"{registers}, {bracketed(self.instr_shape)}, rank={self.rank}"
         return f"{alias}.amd.AMDWMMALayout({self.version}, {self.transposed}, {warps}, {more})"
 
-    def written_with(self, warps: str) -> str:
-        """The layout with the number of warps along each side as other source (`WMMA_SOURCE`)."""
-        return f"wmma_layout({self.version}, {warps}, {bracketed(self.instr_shape)})"
+    def written_with(self, warps: str, depth: str = "") -> str:
+        """The layout with the number of warps along each side, and the instruction's depth, as other source."""
+        shape = f"[{bracketed(self.instr_shape[:2])[1:-1]}, {depth or self.instr_shape[2]}]"
+        return f"wmma_layout({self.version}, {warps}, {shape})"
 
 
 def read_mfma(attribute: Attribute) -> Mfma | None:
@@ -259,24 +260,37 @@ def _no_deeper(depths: Sequence[int], inner: Width | None) -> Iterator[Width]:
         yield Width(f"min({most}, 16 * {inner.source})", tuple(depths))
 
 
-def wmma_source(values: Sequence[Wmma], tile: Tile, warps: Sequence[int]) -> Written:
-    """An accumulator of `wmma` as source that gives `values`, one a launch."""
+def wmma_source(
+    values: Sequence[Wmma],
+    tile: Tile,
+    warps: Sequence[int],
+    widths: Sequence[Width] = (),
+    inner: Width | None = None,
+) -> Written:
+    """An accumulator of `wmma` as source that gives `values`, one a launch; `inner` as in `mfma_source`."""
     # The encoding of a single warp does not tell the rank.
     values = [replace(value, rank=len(tile.names)) for value in values]
     common = max(values, key=values.count)
 
-    def made(counts: _Counts) -> Callable[[int], Wmma]:
+    def made(counts: _Counts, depth: Width) -> Callable[[int], Wmma]:
         def value(index: int) -> Wmma:
-            bases = warp_bases(counts(index, common.instr_shape))
-            return Wmma(common.version, True, bases, (), common.instr_shape, len(tile.names))
+            instr = (*common.instr_shape[:2], depth.values[index])
+            return Wmma(common.version, True, warp_bases(counts(index, instr)), (), instr, len(tile.names))
 
         return value
 
-    ways = _warps(tile, warps, bracketed(common.instr_shape[:2]))
-    return written(
-        values,
-        [Candidate(common.written_with(text), made(counts), (WMMA_SOURCE, *helpers)) for text, counts, helpers in ways],
-    )
+    ways = list(_warps(tile, warps, bracketed(common.instr_shape[:2])))
+    depths = [value.instr_shape[2] for value in values]
+    most = max(depths)
+    said = [Width("", (common.instr_shape[2],) * len(values)), *_depths(depths, widths)]
+    if inner is not None:
+        said.append(Width(f"min({most}, {inner.source})", tuple(min(most, extent) for extent in inner.values)))
+    found = [
+        Candidate(common.written_with(text, depth.source), made(counts, depth), (WMMA_SOURCE, *helpers))
+        for depth in said
+        for text, counts, helpers in ways
+    ]
+    return written(values, found)
 
 
 def _warps(tile: Tile, warps: Sequence[int], instr: str) -> Iterator[tuple[str, _Counts, tuple[str, ...]]]:

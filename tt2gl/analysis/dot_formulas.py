@@ -68,11 +68,11 @@ class Formulas:
         warps = [self.scenes[index].launch.options.num_warps for index in at]
         if mma := _all(every, read_mma):
             return self._accumulator(mma, tile, warps, at)
+        depth = Width(inner[0], tuple(inner[1][index] for index in at)) if inner is not None else None
         if mfma := _all(every, read_mfma):
-            depth = Width(inner[0], tuple(inner[1][index] for index in at)) if inner is not None else None
             return mfma_source(mfma, tile, warps, self._bits(at), depth)
         if wmma := _all(every, read_wmma):
-            return wmma_source(wmma, tile, warps)
+            return wmma_source(wmma, tile, warps, self._bits(at), depth)
         if nvmma := _all(every, read_nvmma_shared):
             dtypes = sorted(self._dtypes(at), key=lambda dtype: not dtype.source.startswith(f"{pointer}."))
             dtypes += [_number(name, bits, at) for bits, name in _DTYPES.items()]
