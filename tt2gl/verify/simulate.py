@@ -7,7 +7,7 @@ same on every machine, and run in numpy.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +30,8 @@ from tt2gl.verify.simulated_kernel import Arithmetic, SimulatedKernel, Stopped, 
 
 # Of all tensors, at most: inputs, their copy in the simulator, the first kernel's results, and a byte an element.
 _COPIES = 4
+# Bytes of tensors, with those copies, that leave a child as it was.
+_SMALL = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ def simulate_many(
         share = replace(options, memory_limit=options.memory_limit // count)
         note = functools.partial(_note, indices, on_done)
         arguments = [(jobs[index], share) for index in indices]
-        outcomes = map_isolated(run_job, arguments, workers=count, timeout=options.timeout, on_done=note)
+        outcomes = map_isolated(
+            run_job, arguments, workers=count, timeout=options.timeout, on_done=note, family=_family
+        )
         runs |= dict(zip(indices, map(_run_of, outcomes), strict=True))
     return [runs[index] for index in range(len(jobs))]
 
@@ -81,6 +85,11 @@ def _shifts(jobs: Sequence[SimulationJob], limit: int, together: int) -> Iterato
     large = [_bytes_needed(job.original.launch) > limit // together for job in jobs]
     yield together, [index for index, alone in enumerate(large) if not alone]
     yield 1, [index for index, alone in enumerate(large) if alone]
+
+
+def _family(job: SimulationJob, _: SimulationOptions) -> Hashable:
+    """Small jobs for one target may follow each other in a child; a large one has all of a child's memory."""
+    return job.target if _bytes_needed(job.original.launch) <= _SMALL else id(job)
 
 
 def _bytes_needed(launch: Launch) -> int:
