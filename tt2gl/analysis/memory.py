@@ -87,7 +87,7 @@ class Classes:
         for candidate in self._candidates():
             if 2 * len(candidate.products) > len(candidate.shapes):
                 # Stored as it comes from a product, or nearly, it takes that's layout.
-                if 2 * len(candidate.exchanged) > len(candidate.products):
+                if 2 * len(candidate.exchanged) >= len(candidate.products):
                     self.exchanged.add(candidate.chain)
                 continue
             made = self._class_for(candidate)
