@@ -78,6 +78,19 @@ def test_names_hold_in_every_turn(text: str, low: float, high: float) -> None:
     assert read("i", text, n=Interval(0, 10)) == Interval(low, high)
 
 
+def test_a_name_at_the_end_of_many_is_read_once_for_each() -> None:
+    """Two readings of each name that one before is made of would be as many as two to their number."""
+    chain = "\n".join(f"    i{place + 1} = i{place} + 1" for place in range(60))
+    assert read("i60", f"i0 = 0\nwhile m:\n{chain}\n    i0 = 1") == Interval(60, 61)
+
+
+def test_what_hangs_on_a_supposed_interval_is_read_again() -> None:
+    """`twice` is first read when `i` is supposed to be 0 alone."""
+    text = "i = 0\nwhile m:\n    twice = i * 2\n    i = twice + i + 1"
+    assert read("i", text) == Interval(0, math.inf)
+    assert read("twice", text) == Interval(0, math.inf)
+
+
 def test_a_parameter_that_is_assigned_is_both() -> None:
     assert read("n", "n += 2", n=Interval(0, 10)) == Interval(0, math.inf)
     assert read("n", "n = m", n=Interval(0, 10), m=Interval(-3, 4)) == Interval(-3, 10)

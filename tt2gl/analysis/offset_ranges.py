@@ -94,13 +94,15 @@ class Definition:
 class Reader:
     """Reads intervals in a body. `constraints`: what a mask says of expressions, by their text.
 
-    `assume`: parameters, each of a kernel, that are taken to be as under the launches.
+    `assume`: parameters, each of a kernel, that are taken to be as under the launches. `read`: names whose interval was
+    asked for when it was known or supposed.
     """
 
     body: Body
     assume: Collection[tuple[str, str]] = ()
     constraints: Mapping[str, Interval] = field(default_factory=dict)
     known: dict[tuple[int, str], Interval] = field(default_factory=dict)
+    read: set[tuple[int, str]] = field(default_factory=set)
 
     def value(self, node: ast.expr) -> Interval:
         """The interval of an expression."""
@@ -193,7 +195,7 @@ class Reader:
         if key in self.known:
             return self.known[key]
         self.known[key] = ANY
-        inner = Reader(body, self.assume, {}, self.known)
+        inner = Reader(body, self.assume, {}, self.known, self.read)
         values = [node.value for node in ast.walk(body.tree) if isinstance(node, ast.Return)]
         found: list[Interval] = []
         for value in values:
@@ -218,19 +220,28 @@ class Reader:
         """A name's interval, whatever statement gave it its value; loops widen it until it holds."""
         key = (id(self.body), name)
         if key in self.known:
+            self.read.add(key)
             return self.known[key]
         if name in self.body.given:
             outside = self.body.given[name]
-            return union_of([Reader(body, self.assume, {}, self.known).value(node) for body, node in outside])
+            return union_of(
+                [Reader(body, self.assume, {}, self.known, self.read).value(node) for body, node in outside]
+            )
         makers = self.body.definitions.get(name, [])
         start = [self._parameter(name)] if name in self.body.arguments else []
         if not makers:
             return start[0] if start else ANY
-        inside = Reader(self.body, self.assume, {}, dict(self.known))
+        inside = Reader(self.body, self.assume, {}, self.known, self.read)
         current = start[0] if start else NOTHING
         for turn in range(4):
             inside.known = {**self.known, key: current}
+            self.read.discard(key)
             made = union_of([current, *(maker.make(inside) for maker in makers)])
+            if key not in self.read:
+                # Nothing hangs on what was supposed: another turn would say the same, of all that this one read.
+                self.known.update(inside.known)
+                current = made
+                break
             if made == current:
                 break
             if turn:
@@ -250,7 +261,7 @@ class Reader:
         found: list[Interval] = []
         for caller, call in body.callers:
             argument = body.argument_of(name, call)
-            outer = Reader(caller, self.assume, {}, self.known)
+            outer = Reader(caller, self.assume, {}, self.known, self.read)
             found.append(ANY if argument is None else outer.value(argument))
         return union_of(found) if found else ANY
 
