@@ -289,3 +289,22 @@ def test_atomics_of_tiles(tmp_path: Path, target: str) -> None:
     assert codes == []
     assert ("atomic_max_tile(c, [0, 0], " if by_tma else "gl.atomic_max(") in made
     equal(path, SUMS, made, INTEGERS, target)
+
+
+ROWS_OF_TILES = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [N, K], [K, 1], [1, B])
+    c = tl.make_tensor_descriptor(c_ptr, [N, N], [N, 1], [1, B])
+    rows = tl.arange(0, 32) * 3 + tl.program_id(0)
+    c.scatter(a.gather(rows + 8, B) + 1, rows, 0)
+"""
+
+
+@pytest.mark.parametrize("target", ["sm80", "sm100"])
+def test_rows_are_gathered_and_scattered(tmp_path: Path, target: str) -> None:
+    path = tmp_path / "kernel.py"
+    made, codes = converted(path, ROWS_OF_TILES, LAUNCH, target)
+    assert codes == []
+    assert ("scatter_tile(c, " in made, "gather_tile(a, rows + 8, B).load(" in made) == 2 * (
+        target == "sm100",
+    )
+    equal(path, ROWS_OF_TILES, made, LAUNCH, target)

@@ -58,7 +58,14 @@ from tt2gl.rewrite.host_parts import HOST_PARTS_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
 from tt2gl.rewrite.sorts import SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
-from tt2gl.rewrite.tiles import ATOMIC_TILE_SOURCES, HOST_TILES_SOURCES, LOAD_TILE_SOURCES, STORE_TILE_SOURCES
+from tt2gl.rewrite.tiles import (
+    ATOMIC_TILE_SOURCES,
+    GATHER_TILE_SOURCE,
+    HOST_TILES_SOURCES,
+    LOAD_TILE_SOURCES,
+    SCATTER_TILE_SOURCE,
+    STORE_TILE_SOURCES,
+)
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
 from tt2gl.targets import Target, mover
@@ -226,6 +233,8 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "turned": (TURNED_SOURCE,),
         "exchanged": (EXCHANGED_SOURCE,),
         "store_tile": (STORE_TILE_SOURCES[mover(target)],),
+        "gather_tile": (GATHER_TILE_SOURCE,),
+        "scatter_tile": (SCATTER_TILE_SOURCE,),
         **{f"{name}_tile": (source,) for name, source in ATOMIC_TILE_SOURCES.items()},
         HOST_PARTS: (HOST_PARTS_SOURCE,),
         HOST_TILES: (HOST_TILES_SOURCES[mover(target)],),

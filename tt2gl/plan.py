@@ -144,10 +144,10 @@ class Edits:
     `fills`: a scalar that becomes a full tile (extents then dtype, and layout). `reads`, `targets`: the name that a
     variable is read or defined under. `arguments`: layouts passed to a helper. `staged`: the ring that a load's tiles
     go through (without a name: one of its own), and the layout it is read from there in (empty: taken in place).
-    `tiles`: a `load`, `store` or atomic through a tensor descriptor, by Gluon's module `mover`. `views`: a
-    transposition of shared memory, by its order, or a reshape (an empty one). `loads`: the layout that it is read in.
-    `stores`: a value that a dot takes from shared memory. `dots`: a product, by the expression that it stands for (a
-    call, or a sum).
+    `tiles`: a `load`, `store`, `gather`, `scatter` or atomic through a tensor descriptor, by Gluon's module `mover`.
+    `views`: a transposition of shared memory, by its order, or a reshape (an empty one). `loads`: the layout that it is
+    read in. `stores`: a value that a dot takes from shared memory. `dots`: a product, by the expression that it stands
+    for (a call, or a sum).
     `buffers`: accesses by buffer operations. `sides`: the side of a sum that stays where the other is a scalar pointer.
     `narrowed`: the dtype of terms of offsets that have more bits. `begun`: a sum to a scalar pointer in place, of which
     the other side is all of the offset, by the name that this gets.
@@ -173,6 +173,10 @@ class Edits:
     narrowed: Mapping[Position, str] = field(default_factory=dict)
     begun: Mapping[Position, str] = field(default_factory=dict)
     mover: str = "tma"
+
+    def is_block(self, at: Position) -> bool:
+        """Whether a load through a descriptor is of a block, and not of rows that are gathered."""
+        return self.tiles.get(at, "load") == "load"
 
 
 @dataclass(frozen=True)
@@ -288,7 +292,7 @@ class FunctionPlan:
             yield from (layout for _, layout in edits.fills.values())
             yield from (layout for _, layout in edits.staged.values())
             yield from (f"{store.through}(" for store in edits.stores.values() if store.through)
-            yield from ("load_tile(" for ring, _ in edits.staged.values() if not ring)
+            yield from ("load_tile(" for at, (ring, _) in edits.staged.items() if not ring and edits.is_block(at))
             yield from (f"{kind}_tile(" for kind in edits.tiles.values() if kind != "load")
             yield from (*edits.loads.values(), *(store.layout for store in edits.stores.values()))
             yield from (dot.layout for dot in edits.dots.values())

@@ -96,7 +96,7 @@ def test_an_atomic_is_one_of_pointers_in_order_of_release() -> None:
 
 def test_rows_that_are_gathered_and_scattered() -> None:
     made = lowered_body(
-        "d = tl.make_tensor_descriptor(y_ptr, [n, m], [s, 1], [1, B])\nd.scatter(d.gather(i + 1, n), i, y_offset=0)\n"
+        "d = tl.make_tensor_descriptor(y_ptr, [n, m], [s, 1], [1, B])\nd.scatter(d.gather(i + 1, n), i, 0)\n"
     )
     assert made == (
         "d_rows = (i + 1).to(tl.int64)\n"

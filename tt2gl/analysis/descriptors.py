@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder
 
 _TRANSFERS = {"load": "load", "store": "store", "load_tensor_descriptor": "load", "store_tensor_descriptor": "store"}
+_BY_ROW = {"gather": (("x_offsets", 1), ("y_offset", 2)), "scatter": (("value", 1), ("x_offsets", 2), ("y_offset", 3))}
 _ATOMICS = tuple(f"atomic_{kind}" for kind in ("add", "min", "max", "and", "or", "xor"))
 
 
@@ -41,6 +42,8 @@ class DescriptorReader:
         kind = _TRANSFERS.get(short_name(name))
         if name in _ATOMICS and receiver is not None and self.builder.facts.mover == "tma" and adds_tiles():
             kind = name
+        if name in _BY_ROW and receiver is not None and self.builder.facts.mover == "tma":
+            kind = name
         if kind is None:
             raise unsupported("TTG304", f"a tensor descriptor's `{name}`", node, frame)
         through = arguments.get("desc", 0)
@@ -49,15 +52,19 @@ class DescriptorReader:
         if not self.builder.facts.mover:
             raise unsupported("TTG304", _NO_HARDWARE, node, frame)
         made = self.builder.evaluate(through, frame)
-        operands = self.builder.accesses.operands(arguments, [("offsets", 1), ("value", 2)], frame)
+        places = _BY_ROW.get(kind, (("offsets", 1), ("value", 2)))
+        operands = self.builder.accesses.operands(arguments, [*places], frame)
         tensors = [value for value in operands if isinstance(value, Node)]
-        shape = fact if kind == "load" else self.builder.shape_of(arguments.get("value", 2), frame)
+        loads = kind in ("load", "gather")
+        shape = fact if loads else self.builder.shape_of(arguments.get("value", dict(places)["value"]), frame)
         if not isinstance(shape, TensorFact):
             raise unsupported("TTG304", "a tensor descriptor in an unknown form", node, frame)
-        transfer = self.builder.node("load" if kind == "load" else "store", node, shape, tensors, frame)
-        transfer.tile, transfer.cheap = ast.unparse(through), kind == "load"
+        transfer = self.builder.node("load" if loads else "store", node, shape, tensors, frame)
+        transfer.tile, transfer.cheap = ast.unparse(through), loads
         transfer.function = kind
-        transfer.dims = (made.dims if isinstance(made, Static) else ()) or (None,) * len(shape.shape)
+        dims = (made.dims if isinstance(made, Static) else ()) or (None,) * len(shape.shape)
+        # Rows are as many as there are offsets.
+        transfer.dims = (*tensors[-1].dims, *dims[1:]) if kind in _BY_ROW else dims
         return transfer
 
     def make(self, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None) -> Static:

@@ -162,6 +162,8 @@ class Propagation(Anchors):
                 )
                 self.decisions.tiles[spot] = node.function
                 self.decisions.staged[spot] = term, want
+                for rows in node.operands:
+                    self.settle(rows, clone)
             case "store" if node.tile:
                 self.decisions.tiles[spot] = node.function
                 for operand in node.operands:

@@ -16,7 +16,7 @@ ADDED = (
     "mma_v2", "warpgroup_mma", "fence_async_shared",
     "mbarrier", "tdm", "tma", "tma_load", "tma_store", "load_tile", "store_tile", "with_tile_layouts", "fits_buffers",
     "atomic_add_tile", "atomic_min_tile", "atomic_max_tile", "atomic_and_tile", "atomic_or_tile", "atomic_xor_tile",
-    "upcast", "turned", "with_parts_of",
+    "gather_tile", "scatter_tile", "async_gather", "async_scatter", "upcast", "turned", "with_parts_of",
     "mma_v2_layout", "batched_mma_v2_layout", "wgmma_layout", "chained_wgmma_layout", "fma_layout", "swizzled_layout",
     "TensorMemoryLayout", "tensor_memory_layout", "loaded_layout", "loaded_for_rows_layout",
     "scales_layout", "tile_warps", "row_warps", "mfma_shape", "wmma_layout",

@@ -50,6 +50,7 @@ INSTRUCTIONS = {
         "tcgen05_mma",
         "tcgen05_mma_scaled",
     ),
+    f"{_NVIDIA}.blackwell.tma": ("async_gather", "async_scatter"),
     f"{_NVIDIA}.hopper": (
         "fence_async_shared",
         "mbarrier",

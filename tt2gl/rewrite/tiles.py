@@ -77,6 +77,32 @@ def {name}_tile(desc, offsets, value):
 }
 """What does an atomic of TMA, by the descriptor's method."""
 
+GATHER_TILE_SOURCE = '''@gluon.jit
+def gather_tile(desc, x_offsets, y_offset):
+    """Shared memory with rows that TMA has put there."""
+    row_layout: gl.constexpr = gl.SliceLayout(0, gl.BlockedLayout([1, 4], [32, 1], [1, gl.num_warps()], [1, 0]))
+    tile = gl.allocate_shared_memory(desc.dtype, [x_offsets.shape[0], desc.block_shape[1]], desc.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    mbarrier.expect(bar, x_offsets.shape[0] * desc.block_type.nbytes)
+    async_gather(desc, gl.convert_layout(x_offsets, row_layout), y_offset, bar, tile)
+    mbarrier.wait(bar, 0)
+    mbarrier.invalidate(bar)
+    return tile
+'''
+"""The load of rows by TMA, which wants four offsets a lane."""
+
+SCATTER_TILE_SOURCE = '''@gluon.jit
+def scatter_tile(desc, value, x_offsets, y_offset):
+    """Store rows by TMA, through shared memory."""
+    row_layout: gl.constexpr = gl.SliceLayout(0, gl.BlockedLayout([1, 4], [32, 1], [1, gl.num_warps()], [1, 0]))
+    tile = gl.allocate_shared_memory(desc.dtype, value.shape, desc.layout, value.to(desc.dtype))
+    fence_async_shared()
+    async_scatter(desc, gl.convert_layout(x_offsets, row_layout), y_offset, tile)
+    tma.store_wait(0)
+'''
+"""The same for a store of rows."""
+
 
 _TMA_HOST_TILES_SOURCE = f'''def {HOST_TILES}(kernel):
     """The kernel, with descriptors from the host given the layout that their tiles have in shared memory."""
