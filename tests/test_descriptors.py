@@ -304,7 +304,23 @@ def test_rows_are_gathered_and_scattered(tmp_path: Path, target: str) -> None:
     path = tmp_path / "kernel.py"
     made, codes = converted(path, ROWS_OF_TILES, LAUNCH, target)
     assert codes == []
-    assert ("scatter_tile(c, " in made, "gather_tile(a, rows + 8, B).load(" in made) == 2 * (
-        target == "sm100",
-    )
+    assert ("scatter_tile(c, " in made, "gather_tile(a, rows + 8, B).load(" in made) == 2 * (target == "sm100",)
     equal(path, ROWS_OF_TILES, made, LAUNCH, target)
+
+
+GATHERED_AHEAD = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [N, K], [K, 1], [1, B])
+    b = tl.make_tensor_descriptor(a_ptr, [N, K], [K, 1], [B, B])
+    c = tl.make_tensor_descriptor(c_ptr, [N, N], [N, 1], [B, B])
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, K, B):
+        acc = tl.dot(a.gather(B - tl.arange(0, B), k), b.load([0, k]).T, acc)
+    c.store([0, 0], acc.to(tl.float16))
+"""
+
+
+def test_that_rows_are_not_gathered_ahead_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    made, codes = converted(path, GATHERED_AHEAD, LAUNCH, "sm100")
+    assert codes == ["TTG331"]
+    equal(path, GATHERED_AHEAD, made, LAUNCH, "sm100")

@@ -13,7 +13,7 @@ from tt2gl.amd_shared_layouts import is_turned
 from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
-from tt2gl.analysis.tma_facts import TILE_LOADS, descriptor_fact, taken_in_place, tile_ring
+from tt2gl.analysis.tma_facts import GATHERS, TILE_LOADS, descriptor_fact, taken_in_place, tile_ring
 from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.ir.operations import Location, Module, Operation, Value
 from tt2gl.ir.types import MemDescType, TensorType, Type
@@ -68,7 +68,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
             chain = _chain(load.location, author_file)
             filled.setdefault(chain, []).append(loops.get(id(operation)))
             rings.setdefault(chain, ring)
-        elif chip and operation.name.rpartition(".")[2] in _LOADS:
+        elif operation.name in GATHERS or chip and operation.name.rpartition(".")[2] in _LOADS:
             loads.setdefault(_chain(operation.location, author_file), set()).add(loops.get(id(operation)))
         elif operation.name == "tt.load" and id(operation) in loops:
             held_back.add(_chain(operation.location, author_file))

@@ -90,15 +90,17 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     facts = [scene.facts for scene in scenes]
     loops = [(key, members[0].loop) for (key, _), members in asked.items()]
     wide = {key: frozenset(n for k, loop in loops if k == key for n in _wide(key, loop, facts)) for key, _ in loops}
-    refused += [_refusal(node, _IN_REGISTERS) for scene in scenes for node in scene.graph.nodes if _waits(scene, node)]
+    waiting = [node for scene in scenes for node in scene.graph.nodes if _waits(scene, node)]
+    refused += [_refusal(node, _GATHERED if node.tile else _IN_REGISTERS) for node in waiting]
     return Staging(kept, wide, tuple(dict.fromkeys(refused)))
 
 
 _IN_REGISTERS = "its tiles wait in registers, and in the port's loop they are loaded when they are needed"
+_GATHERED = "its rows are gathered when they are needed"
 
 
 def _waits(scene: Scene, node: Node) -> bool:
-    """Whether Triton keeps what a loop loads in registers for a later iteration."""
+    """Whether Triton keeps what a loop loads in registers for a later iteration, or gathers it for one."""
     return node.kind == "load" and node.loop is not None and node.chain in scene.facts.lowered.prefetched
 
 

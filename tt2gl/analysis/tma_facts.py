@@ -11,6 +11,9 @@ from tt2gl.ir.types import DescriptorType, MemDescType
 TILE_LOADS = {"ttng.async_tma_copy_global_to_local": "", "amdg.async_tdm_copy_global_to_local": "tdm"}
 """Operations that copy tiles to shared memory, with what `RingFact.direct` has of each."""
 
+GATHERS = ("ttng.async_tma_gather", "amdg.async_tdm_gather")
+"""Those of rows here and there."""
+
 # What makes descriptors in final TTGIR.
 _MAKES = ("ttng.reinterpret_tensor_descriptor", "tt.make_tensor_descriptor")
 _VIEWS = ("ttg.memdesc_index", "ttg.memdesc_trans", "ttg.memdesc_subslice", "ttg.memdesc_reshape")
