@@ -270,3 +270,8 @@ def test_products_of_integers_are_of_bytes() -> None:
     assert [of_integers.signature[name] for name in ("x", "y")] == ["*i8", "*i8"]
     of_floats = guess("x, y, o", loads + "tl.store(o + p, tl.dot(a, b, out_dtype=tl.float32))")
     assert [of_floats.signature[name] for name in ("x", "y")] == ["*fp16", "*fp16"]
+
+
+def test_a_dtype_by_another_name() -> None:
+    body = "to = KIND; i = tl.arange(0, 32); a = tl.load(x + i); tl.store(x + i, a.to(to))"
+    assert guess("x, KIND: tl.constexpr", body).constexprs == {"KIND": DtypeValue("fp32")}

@@ -168,8 +168,8 @@ class Usage(Body):
         value = self._value(receiver) if plain and receiver is not None else values[0] if values else Value()
         target = node.args[0 if plain else 1] if len(node.args) > (0 if plain else 1) else None
         kind = value.kind
-        if isinstance(target, ast.Name) and target.id in self.facts:
-            self.facts[target.id].dtype = True
+        if isinstance(target, ast.Name):
+            self._mark(self._value(target).bases, "dtype")
         if isinstance(target, ast.Call) and "pointer_type" in ast.dump(target.func):
             for mark in ("whole", "wide"):
                 self._mark((*value.bases, *value.loaded), mark)
