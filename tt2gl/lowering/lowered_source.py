@@ -18,6 +18,7 @@ from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.later_sums import later_sums
 from tt2gl.lowering.precise_dots import OF_BACKENDS, precise_dots
+from tt2gl.lowering.reorderings import reorderings
 from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.lowering.steps import Lowered
 from tt2gl.source import SourceFile, read_source
@@ -103,7 +104,7 @@ def lowered_source(
     precisions: Collection[str] = (),
     hosts: Mapping[str, Mapping[str, int]] | None = None,
 ) -> LoweredSource:
-    """Lower block pointers, products that Triton makes otherwise, `tl.cat`, and descriptors that nothing copies.
+    """Lower block pointers, products that Triton makes otherwise, what has any order, and descriptors nothing copies.
 
     `helpers` of other files are brought into this one first. `precisions`: names for a precision of products that may
     be several. `hosts`: by kernel, the descriptors that it gets from the host, with their ranks.
@@ -122,7 +123,7 @@ def lowered_source(
     if target.backend == "cuda":
         lowerings.append(turned_dots)
     several = partial(precise_dots, named=precisions, precisions=OF_BACKENDS[target.backend])
-    lowerings += [several, later_sums, concatenations]
+    lowerings += [several, later_sums, concatenations, reorderings]
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:
