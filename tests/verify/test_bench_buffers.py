@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bench.buffers import fewer
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_buffer_operations_are_counted_beside_tritons(tmp_path: Path) -> None:
     command = [sys.executable, "bench/buffers.py", "--only", "add_kernel", "--json", str(tmp_path / "found.json")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
