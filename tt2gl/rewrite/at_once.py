@@ -22,27 +22,21 @@ from tt2gl.qualified_names import walk
 from tt2gl.rewrite.bounces import bounce_of, with_replaced
 from tt2gl.rewrite.build import MARK
 from tt2gl.rewrite.dots import names_in
+from tt2gl.rewrite.reads import SIDES, Blocks
 
 _PRODUCTS = ("mfma", "wmma")
-_SIDES = ("lhs", "rhs")
 
 
 def read_at_once(function: cst.FunctionDef) -> cst.FunctionDef:
     """A function whose products by AMD's instructions read what else would wait in memory for another operand."""
     if not any(isinstance(node, cst.Call) and _is_product(node) for node in walk(function)):
         return function
-    made = function.visit(_Blocks(names_in(function)))
+    made = function.visit(_AtOnce(names_in(function)))
     assert isinstance(made, cst.FunctionDef)
     return made
 
 
-class _Blocks(cst.CSTTransformer):
-    """Reads the operands of each block's products; `mentioned`: every mention of a name in the function."""
-
-    def __init__(self, mentioned: list[str]) -> None:
-        super().__init__()
-        self.mentioned = mentioned
-
+class _AtOnce(Blocks):
     def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
         body = list(updated_node.body)
         reads: dict[int, cst.BaseStatement] = {}
@@ -52,18 +46,11 @@ class _Blocks(cst.CSTTransformer):
             found = list(_reads(line, name))
             if len(found) == 1 and self.mentioned.count(name) == 2:
                 side, reading = found[0]
-                operand = self._unused(f"{name.removesuffix('_smem')}_{side}")
+                operand = self.unused(f"{name.removesuffix('_smem')}_{side}")
                 body[reader] = with_replaced(line, {reading: cst.Name(operand)})
                 reads[memory] = cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(operand))], reading)])
         made = [each for at, line in enumerate(body) for each in (line, reads.get(at)) if each is not None]
         return updated_node.with_changes(body=made)
-
-    def _unused(self, name: str) -> str:
-        number, chosen = 2, name
-        while chosen in self.mentioned:
-            chosen, number = f"{name}_{number}", number + 1
-        self.mentioned.append(chosen)
-        return chosen
 
 
 def _waiting(body: Sequence[cst.BaseStatement]) -> Iterator[tuple[int, int, str]]:
@@ -88,7 +75,7 @@ def _reads(line: cst.BaseStatement, name: str) -> Iterator[tuple[str, cst.Call]]
     for node in walk(line):
         if not isinstance(node, cst.Call) or not _is_product(node):
             continue
-        for side, arg in zip(_SIDES, node.args, strict=False):
+        for side, arg in zip(SIDES, node.args, strict=False):
             match arg.value:
                 case (
                     cst.Call(func=cst.Attribute(value=cst.Name(value=memory), attr=cst.Name(value="load"))) as reading

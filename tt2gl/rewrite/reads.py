@@ -22,7 +22,8 @@ from tt2gl.qualified_names import walk
 from tt2gl.rewrite.bounces import is_product, ring_read, with_replaced
 from tt2gl.rewrite.dots import names_in
 
-_SIDES = ("lhs", "rhs")
+SIDES = ("lhs", "rhs")
+"""What an operand of a product is called after."""
 
 
 def turned_first(function: cst.FunctionDef) -> cst.FunctionDef:
@@ -30,18 +31,28 @@ def turned_first(function: cst.FunctionDef) -> cst.FunctionDef:
     products = [node for node in walk(function) if isinstance(node, cst.Call) and is_product(node)]
     if not any(_turned(node.args[place].value) for node in products for place in (0, 1)):
         return function
-    made = function.visit(_Blocks(names_in(function)))
+    made = function.visit(_TurnedFirst(names_in(function)))
     assert isinstance(made, cst.FunctionDef)
     return made
 
 
-class _Blocks(cst.CSTTransformer):
+class Blocks(cst.CSTTransformer):
     """Reads the operands of each block's products; `mentioned`: every mention of a name in the function."""
 
     def __init__(self, mentioned: list[str]) -> None:
         super().__init__()
         self.mentioned = mentioned
 
+    def unused(self, name: str) -> str:
+        """The name, numbered where the function mentions it."""
+        number, chosen = 2, name
+        while chosen in self.mentioned:
+            chosen, number = f"{name}_{number}", number + 1
+        self.mentioned.append(chosen)
+        return chosen
+
+
+class _TurnedFirst(Blocks):
     def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
         made: list[cst.BaseStatement] = []
         for line in updated_node.body:
@@ -65,7 +76,7 @@ class _Blocks(cst.CSTTransformer):
         if not reads:
             return line
         at, read = reads.popitem()
-        name = self._unused(f"{names_in(first)[0]}_{_SIDES[turned[0]]}")
+        name = self.unused(f"{names_in(first)[0]}_{SIDES[turned[0]]}")
         loaded = read.reading.with_changes(func=cst.Attribute(other, cst.Name("load")))
         changed = with_replaced(line, {other: loaded, first: cst.Name(name)})
         in_memory = above[at].deep_replace(read.reading, read.tile)
@@ -77,13 +88,6 @@ class _Blocks(cst.CSTTransformer):
             )
         )
         return changed.with_changes(leading_lines=[])
-
-    def _unused(self, name: str) -> str:
-        number, chosen = 2, name
-        while chosen in self.mentioned:
-            chosen, number = f"{name}_{number}", number + 1
-        self.mentioned.append(chosen)
-        return chosen
 
 
 def _turned(operand: cst.BaseExpression) -> bool:
