@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.compared import compared
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
-from tt2gl.verify.api import verify
 
 KERNEL = """
     import triton
@@ -59,14 +59,7 @@ def test_tiles_of_rows_that_are_not_aligned(file: Path) -> None:
 
 
 def test_as_good_as_tritons_and_equal(file: Path) -> None:
-    (report,) = verify(file, targets=["gfx942"], launches=[launch(file)], root=file.parent, run="simulate")
-    assert report.simulate is not None
-    assert (report.simulate.equal, report.simulate.findings) == (True, ())
-    assert report.triton is not None
-    assert report.gluon is not None
-    triton, gluon = report.triton.metrics, report.gluon.metrics
-    assert triton is not None
-    assert gluon is not None
+    report, triton, gluon = compared(file, launch(file), "gfx942")
     assert (gluon.shared_bytes, gluon.buffered, gluon.unbuffered) == (4096, triton.buffered, 0)
     assert gluon.step_waits <= triton.step_waits
     assert not [found for found in report.diagnostics if found.code.startswith("TTG5")]

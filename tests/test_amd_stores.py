@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+from tests.compared import compared
 from tt2gl.launches import Launch, Options, TensorArg
-from tt2gl.verify.api import verify
 
 KERNEL = """
     import triton
@@ -36,14 +36,7 @@ def test_stores_as_wide_as_tritons_without_shared_memory(tmp_path: Path) -> None
     pointers = ("a_ptr", "b_ptr", "c_ptr")
     given = {**kinds, "DEPTH": "constexpr"}
     launch = Launch(str(path), "product_kernel", given, blocks, pointers, Options(4, 2), (1, 1, 1), arguments)
-    (report,) = verify(path, targets=["gfx950"], launches=[launch], root=tmp_path, run="simulate")
-    assert report.simulate is not None
-    assert (report.simulate.equal, report.simulate.findings) == (True, ())
-    assert report.triton is not None
-    assert report.gluon is not None
-    triton, gluon = report.triton.metrics, report.gluon.metrics
-    assert triton is not None
-    assert gluon is not None
+    report, triton, gluon = compared(path, launch, "gfx950")
     assert gluon.global_stores == triton.global_stores == {"128": 2}
     assert gluon.barriers <= triton.barriers
     assert not [found for found in report.diagnostics if found.code.startswith("TTG5")]

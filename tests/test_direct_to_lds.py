@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.compared import compared
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
 from tt2gl.results import Conversion
-from tt2gl.verify.api import verify
 
 KERNEL = """
     import triton
@@ -89,15 +89,7 @@ def test_without_buffer_operations_copies_go_by_pointers(file: Path) -> None:
 
 
 def test_as_good_as_tritons_and_equal(file: Path) -> None:
-    (report,) = verify(file, targets=["gfx950"], launches=[launch(file)], root=file.parent, run="simulate")
-    assert report.status == "converted"
-    assert report.simulate is not None
-    assert (report.simulate.equal, report.simulate.findings) == (True, ())
-    assert report.triton is not None
-    assert report.gluon is not None
-    triton, gluon = report.triton.metrics, report.gluon.metrics
-    assert triton is not None
-    assert gluon is not None
+    _, triton, gluon = compared(file, launch(file), "gfx950")
     assert gluon.shared_bytes == triton.shared_bytes
     assert gluon.copies.keys() == triton.copies.keys() == {"lds.16"}
     assert gluon.rings == triton.rings

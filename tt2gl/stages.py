@@ -11,7 +11,7 @@ STAGES = "NUM_STAGES"
 
 @dataclass(frozen=True)
 class Declaration:
-    """A layout named at the top of a kernel; `comment` says what it serves."""
+    """A layout, or a count of stages, named at the top of a kernel; `comment` says what it serves."""
 
     name: str
     source: str
