@@ -100,13 +100,16 @@ class Child:
     @property
     def whole(self) -> bool:
         """Whether all of the job's message is here."""
-        return self._whole()
+        if len(self._received) < _HEADER.size:
+            return False
+        (size,) = _HEADER.unpack_from(self._received)
+        return len(self._received) >= _HEADER.size + int(size)
 
     def receive(self) -> None:
         """Take what the pipe holds; complete once the whole result, or the end of the pipe, is here."""
         chunk = os.read(self.pipe, 1 << 20)
         self._received += chunk
-        self.complete = not chunk or self._whole()
+        self.complete = not chunk or self.whole
 
     def died(self) -> bool:
         """Whether the process ended without a result on its way."""
@@ -141,13 +144,7 @@ class Child:
         return Outcome("crash", error=describe_death(self._status, printed), detail=printed)
 
     def _message(self) -> bytes | None:
-        return bytes(self._received[_HEADER.size :]) if self._whole() else None
-
-    def _whole(self) -> bool:
-        if len(self._received) < _HEADER.size:
-            return False
-        (size,) = _HEADER.unpack_from(self._received)
-        return len(self._received) >= _HEADER.size + int(size)
+        return bytes(self._received[_HEADER.size :]) if self.whole else None
 
 
 def _readable(descriptor: int) -> bool:

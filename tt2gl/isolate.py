@@ -117,9 +117,10 @@ def map_isolated(
         if on_done is not None:
             on_done(index, outcome)
 
-    for index, arguments in enumerate(argument_tuples) if memory is not None else ():
-        if (known := memory.recall(function, arguments) if memory is not None else None) is not None:
-            done(index, known)
+    if memory is not None:
+        for index, arguments in enumerate(argument_tuples):
+            if (known := memory.recall(function, arguments)) is not None:
+                done(index, known)
     families = [index if family is None else family(*arguments) for index, arguments in enumerate(argument_tuples)]
     waiting = [index for index in range(len(argument_tuples)) if index not in outcomes]
     alone: set[int] = set()
