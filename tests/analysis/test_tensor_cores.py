@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -25,19 +26,25 @@ def cores(
     instruction: Instruction = "tcgen05",
     asked: int = 3,
     looked_up: bool = False,
+    said: str = "",
 ) -> TensorCores:
-    """Rings of a kernel with one launch, by buffers and layout, in loops of one letter each; and one more of places."""
+    """Rings of a kernel with one launch, by buffers and layout, in loops of one letter each; and one more of places.
+
+    `said`: the stages that their loops ask for.
+    """
     made: Any = TensorCores.__new__(TensorCores)
-    launch = SimpleNamespace(options=SimpleNamespace(num_stages=asked), constexprs={})
+    launch = SimpleNamespace(options=SimpleNamespace(num_stages=asked), constexprs={"DEPTH": 2, "BLOCK": 2})
+    headers = {name: ast.parse(f"for {name} in tl.range(0, n, {said}): pass").body[0] for name in loops or "a"}
     places = {"places": RingFact(1, (64,), PLAIN, looked_up=True)} if looked_up else {}
     facts = SimpleNamespace(lowered=SimpleNamespace(rings=places))
-    made.scenes = [SimpleNamespace(launch=launch, facts=facts)]
+    made.scenes = [SimpleNamespace(launch=launch, facts=facts, graph=SimpleNamespace(words={}))]
     dot: Any = SimpleNamespace(node=SimpleNamespace(dot=None))
     dot.facts = {0: DotFact(instruction, MATRIX, OPERAND, OPERAND, False, MATRIX if "tcgen" in instruction else None)}
     made.dots = {"dot": dot}
     made.rings = {}
     for place, (buffers, layout) in enumerate(rings):
-        node: Any = SimpleNamespace(loop=(loops or "a" * len(rings))[place])
+        site = SimpleNamespace(function="kernel", context=())
+        node: Any = SimpleNamespace(loop=headers[(loops or "a" * len(rings))[place]], site=site)
         made.rings[place] = RingUse(node, f"x{place}", {0: RingFact(buffers, (64, 64), layout)})
     assert isinstance(made, TensorCores)
     return made
@@ -88,6 +95,14 @@ def test_stages_that_are_shared_with_what_says_where_tiles_are(asked: int, buffe
 
 def test_fewer_stages_where_nothing_is_looked_up() -> None:
     assert cores((1, PLAIN), instruction="mma_v2").stages(set()) == Stages("NUM_STAGES", True, 3, False, further=-1)
+
+
+@pytest.mark.parametrize(
+    ("said", "source"), [("num_stages=DEPTH", "DEPTH"), ("num_stages=2", "2"), ("num_stages=MISSING", "2")]
+)
+def test_stages_that_the_loop_asks_for(said: str, source: str) -> None:
+    """Another parameter of that value has nothing to do with it."""
+    assert cores((2, MATRIX), instruction="wgmma", asked=5, said=said).stages(set()) == Stages(source)
 
 
 def test_stages_beyond_those_asked_for() -> None:

@@ -80,7 +80,7 @@ OTHERS = {
     "tuples",
 }
 
-WITHOUT = {"build", "collisions", "dots", "expressions", "file", "host_parts", "masked", "scaled_dots"}
+WITHOUT = {"build", "collisions", "dots", "expressions", "file", "host_parts", "masked", "scaled_dots", "statements"}
 """Modules that show no before and after, or several: what they do is not a rule's edit, or has a text between."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Set
 from dataclasses import replace
 
+from tt2gl.analysis.depths import stages
 from tt2gl.analysis.dot_formulas import Extent, Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact
 from tt2gl.analysis.frames import Unsupported
@@ -18,11 +19,8 @@ from tt2gl.analysis.naming import stem, unused
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.analysis.uses import DotUse, RingUse, either, fact_of, names_in, stages_of
 from tt2gl.ir.attributes import Attribute, DialectAttr
-from tt2gl.stages import CHAINED, LOOKED_UP, STAGES, Stages
+from tt2gl.stages import Stages
 from tt2gl.tensor_memory_layouts import packed_rows
-
-_DEFAULT_STAGES = 3
-"""What Triton takes where a launch does not say."""
 
 
 class TensorCores:
@@ -78,44 +76,14 @@ class TensorCores:
         return unused(name, beside)
 
     def stages(self, taken: Set[str]) -> Stages | None:
-        """How deep Triton pipelines the kernel's loops, as source that gives every launch its own; None if it does not.
-
-        A ring that a dot takes in place has a buffer for each stage, one that is read into registers one less. What is
-        declared for it has a name that is not in `taken`.
-        """
-        deep: dict[int, int] = {}
-        for ring in self.rings.values():
-            for index, fact in ring.facts.items():
-                deep[index] = max(deep.get(index, 0), stages_of(fact, self.released))
-        if not deep:
-            return None
-        launches = [scene.launch for scene in self.scenes]
-        options = {index: launches[index].options.num_stages for index in deep}
-        further, schedule = 0, None
-        looked_up = any(ring.looked_up for scene in self.scenes for ring in scene.facts.lowered.rings.values())
-        if self._all_in_tensor_memory() and all(0 <= deep[index] - options[index] <= 1 for index in deep):
-            # There Triton runs the first of several products an iteration ahead, which may take one buffer more.
-            further = min(deep[index] - options[index] for index in deep)
-            deep = options
-        elif deep != options and looked_up and deep == {index: LOOKED_UP.of(asked) for index, asked in options.items()}:
-            # There Triton shares the stages between what says where tiles are and the tiles.
-            schedule, deep = LOOKED_UP, options
-        elif all(deep[index] - options[index] == -1 for index in deep):
-            # Where waves of AMD copy, Triton counts the stage in which tiles are read from LDS.
-            further, deep = -1, options
-        if deep == options:
-            values = {launch.options.num_stages for launch in launches}
-            asked = len(values) > 1
-            default = _DEFAULT_STAGES if asked else values.pop()
-            name = unused("stages", taken) if schedule is not None else ""
-            return Stages(STAGES, True, default, asked, further=further, schedule=schedule, named=name)
-        for name in launches[0].constexprs:
-            if all(launches[index].constexprs.get(name) == depth for index, depth in deep.items()):
-                return Stages(name)
-        chained = {index: CHAINED.of(asked) for index, asked in options.items()}
-        if deep == chained and len(set(deep.values())) > 1:
-            return Stages(STAGES, True, _DEFAULT_STAGES, True, schedule=CHAINED, named=unused("stages", taken))
-        return Stages(str(max(deep.values())))
+        """How deep Triton pipelines the kernel's loops (`depths`); None if it does not."""
+        return stages(
+            self.rings.values(),
+            self.scenes,
+            taken,
+            released=self.released,
+            in_tensor_memory=self._all_in_tensor_memory(),
+        )
 
     @property
     def released(self) -> bool:

@@ -15,13 +15,13 @@ from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.build import MARK, statement
 from tt2gl.rewrite.collisions import Unmarked, collisions
 from tt2gl.rewrite.dispatches import as_body, dispatching
-from tt2gl.rewrite.expressions import FunctionBody
 from tt2gl.rewrite.guards import with_guard
 from tt2gl.rewrite.host_parts import with_parts
 from tt2gl.rewrite.imports import IMPORTED, is_guarded, top_level_index, with_gluon
 from tt2gl.rewrite.names import aliases
 from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.signatures import with_flags, with_signature
+from tt2gl.rewrite.statements import FunctionBody
 from tt2gl.rewrite.tiles import with_tile_layouts
 from tt2gl.source import SourceFile
 
