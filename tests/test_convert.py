@@ -128,6 +128,11 @@ class TestKept:
                 "a = tl.zeros((32,), tl.float32)\n    tl.store(p, tl.sum(tl.bitonic_merge(a)))", "TTG301", id="a sort"
             ),
             pytest.param("tl.store(p, undefined)", "TTG401", id="does not compile"),
+            pytest.param(
+                'x = tl.inline_asm_elementwise("nonsense", "=r", [], tl.int32, True, 1)\n    tl.store(p, x)',
+                "TTG401",
+                id="does not compile to the end",
+            ),
         ],
     )
     def test_a_file_of_kept_kernels_stays_as_it_is(self, file: File, body: str, code: str) -> None:

@@ -165,7 +165,7 @@ def _keep_failures(source: SourceFile, text: str, kernels: Sequence[Kernel], ask
     blame_originals([kernel for kernel in converted if kernel not in smaller], asked.target, asked.timeout)
     for kernel in converted:
         failed = [(i, result) for i, result in kernel.compiled.items() if not result.ok and i not in kernel.failed]
-        if failed and kernel not in smaller:
+        if failed and kernel.kept is None and kernel not in smaller:
             index, result = failed[0]
             message = f"Its Gluon does not compile under launch {index}: {(result.error or '').rstrip('.')}."
             hint = "Please report it: this is a gap of tt2gl."

@@ -102,7 +102,10 @@ class Kernel:
 
 
 def blame_originals(kernels: Sequence[Kernel], target: Target, timeout: float) -> None:
-    """Note of launches whose Gluon does not compile those that Triton itself does not compile to the end."""
+    """Note of launches whose Gluon does not compile those that Triton itself does not compile to the end.
+
+    A kernel with no other launch is kept for that.
+    """
     failed = [
         (kernel, kernel.slice, index)
         for kernel in kernels
@@ -111,10 +114,12 @@ def blame_originals(kernels: Sequence[Kernel], target: Target, timeout: float) -
     ]
     jobs = [CompileJob(original, kernel.launches[index], target.name) for kernel, original, index in failed]
     for (kernel, _, index), result in zip(failed, compile_many(jobs, timeout=timeout) if jobs else [], strict=True):
-        others = kernel.compiled.keys() - kernel.failed.keys() - {index}
-        if result.ok or not others:
+        if result.ok:
             continue
         message = f"Under launch {index} the kernel does not compile as it is: {(result.error or '').rstrip('.')}."
         where = (str(kernel.function.path), kernel.function.line, 0)
         hint = "See whether the launch fits the kernel and the target."
-        kernel.failed[index] = Diagnostic("TTG401", Severity.WARNING, *where, message, hint)
+        if kernel.compiled.keys() - kernel.failed.keys() - {index}:
+            kernel.failed[index] = Diagnostic("TTG401", Severity.WARNING, *where, message, hint)
+        else:
+            kernel.keep("TTG401", message, hint)
