@@ -172,3 +172,24 @@ def test_functions_are_put_back_together_as_the_author_has_them(tmp_path: Path) 
     assert made.restored(written, ["read", "one", "alone"]) == f"# a port\n{text}"
     assert f"p = {MAKE}\n    y = read(p)\n" in made.restored(written, ["read"])
     assert made.restored(written, ["alone"]).startswith(written.partition("def alone")[0])
+
+
+def test_a_pointer_that_is_none_without_a_flag(tmp_path: Path) -> None:
+    made = done(
+        tmp_path,
+        functions(
+            read=("p, n, FLAG: tl.constexpr", "if FLAG:\n    p = tl.advance(p, (n,))\n    return tl.load(p)\n"),
+            one=(
+                "x, n, s, B: tl.constexpr, FLAG: tl.constexpr",
+                "if FLAG:\n"
+                "    t = s + 1\n"
+                "    p = tl.make_block_ptr(x, (n,), (t,), (0,), (B,), (0,))\n"
+                "else:\n"
+                "    p = None\n"
+                "if p is not None:\n"
+                "    y = read(p, n, FLAG)\n",
+            ),
+        ),
+    )
+    assert "    p_start = tl.cast(0, tl.int64) if p is not None else None\n    if FLAG:\n" in made.text
+    assert "    else:\n        p_stride = None\n        p = None\n    if p is not None:\n" in made.text

@@ -12,7 +12,7 @@ from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.expressions import Expression
 from tt2gl.lowering.flow import Reaching
 from tt2gl.lowering.naming import Names, beside, stem
-from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Pass, Step, assigned
+from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Nothing, Pass, Step, assigned
 from tt2gl.lowering.pointer_calls import Access, Make
 from tt2gl.lowering.shapes import Role, Shape, always_inside
 from tt2gl.lowering.signs import Signs
@@ -69,13 +69,17 @@ class Spans:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What a call gives a function of a block pointer: `parts` as source; `signs`: which offsets are never negative."""
+    """What a call gives a function of a block pointer.
+
+    `parts` as source; `signs`: which offsets are never negative; `optional`: it may be None.
+    """
 
     event: Pass
     language: str
     rank: int
     parts: Mapping[tuple[Part, int], str]
     signs: tuple[bool, ...]
+    optional: bool
 
 
 @dataclass
@@ -127,6 +131,11 @@ class Emission:
                 lines += self._define(event.name, event.make, available, event.condition)
                 lines = [*self._comments(event.make, step), *lines]
                 self._replace(step, event.value, lines)
+            elif isinstance(event, Nothing):
+                lines = [f"{name} = None" for name in self._parts(event)]
+                if lines:
+                    self._insert(step.node, lines, inline=step.inline)
+                    lines = []
             elif isinstance(event, Move):
                 lines += self._move(event)
                 self._replace(step, event.advance.node, lines)
@@ -160,12 +169,13 @@ class Emission:
         shape = self.shapes[pointer]
         rank = len(make.dimensions)
         terms = [make.base.summand()]
+        present = f" if {pointer} is not None else None" if make.optional else ""
         for dimension, part in enumerate(make.dimensions):
             values: dict[Role, Expression] = {"offset": part.offset, "stride": part.stride, "bound": part.bound}
             for role, value in values.items():
                 if shape.has(role, dimension):
                     name = self.names.beside(pointer, role, dimension, rank)
-                    yield f"{name} = {make.language}.cast({value.text}, {make.language}.int64)"
+                    yield f"{name} = {make.language}.cast({value.text}, {make.language}.int64){present}"
             if dimension in shape.late:
                 continue
             kept = shape.has("index", dimension)
@@ -175,6 +185,21 @@ class Emission:
             terms.append(_term(index, dimension, rank, part.stride))
         if terms != [pointer] or condition:
             yield f"{pointer} = {' + '.join(terms)}{condition}"
+
+    def _parts(self, event: Nothing) -> Iterator[str]:
+        """What stands beside a variable that is None."""
+        shape = self.shapes.get(event.name)
+        for role, dimension in sorted(shape.beside) if shape is not None else ():
+            yield self.names.beside(event.name, role, dimension, self._rank(event.name))
+
+    def _rank(self, pointer: str) -> int:
+        """How many dimensions a variable's blocks have."""
+        for event, reach in self.reaching.items():
+            read = event.advance.pointer if isinstance(event, Move) else getattr(event, "pointer", None)
+            name = event.name if isinstance(event, Pass) else read.value if isinstance(read, cst.Name) else ""
+            if name == pointer:
+                return len(self._first(reach.origins).dimensions)
+        return 0
 
     def _move(self, event: Move) -> Iterator[str]:
         source, shape = event.advance.pointer.value, self.shapes[event.name]
@@ -210,7 +235,7 @@ class Emission:
                 parts[role, dimension] = self.names.beside(event.name, role, dimension, rank) if kept else value.text
             parts["block", dimension] = part.block.text
         signs = tuple(self._nonnegative(makes, dimension) for dimension in range(rank))
-        self.given.append(Given(event, make.language, rank, parts, signs))
+        self.given.append(Given(event, make.language, rank, parts, signs, self.reaching[event].absent))
 
     def _first(self, makes: Iterable[Make]) -> Make:
         return min(makes, key=lambda make: self.spans.of(make.node)[0])

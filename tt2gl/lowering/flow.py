@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Pass, Replace, Step, Use
+from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Nothing, Pass, Replace, Step, Use, assigned
 from tt2gl.lowering.pointer_calls import Access, Make, Refused
 
 
@@ -19,13 +19,14 @@ class Reach:
     """What a pointer may be at a place.
 
     `origins`: the calls that made it. `stale`: names assigned since, so that they may no longer have the values that it
-    was made with. `crossed`: a loop lies in between. `other`: it may be no block pointer.
+    was made with. `crossed`: a loop lies in between. `other`: it may be no block pointer. `absent`: it may be None.
     """
 
     origins: frozenset[Make]
     stale: frozenset[str] = frozenset()
     crossed: bool = False
     other: bool = False
+    absent: bool = False
 
     def joined(self, more: Reach) -> Reach:
         """What it may be where two ways meet."""
@@ -34,6 +35,7 @@ class Reach:
             self.stale | more.stale,
             self.crossed or more.crossed,
             self.other or more.other,
+            self.absent or more.absent,
         )
 
 
@@ -52,7 +54,7 @@ def reaching(nodes: Sequence[Node], parameters: Iterable[str], given: Mapping[st
     """
     found: _Found = {}
     start = dict.fromkeys(parameters, _OTHER)
-    start |= {name: Reach(frozenset({make})) for name, make in given.items()}
+    start |= {name: Reach(frozenset({make}), absent=make.optional) for name, make in given.items()}
     _walk(nodes, start, found)
     lowered: Reaching = {}
     for event, reach in found.items():
@@ -75,9 +77,19 @@ def _walk(nodes: Sequence[Node], state: _State, found: _Found) -> _State:
             state = ends[0]
             for end in ends[1:]:
                 state = _joined(state, end)
+            state = _settled(state, ends, assigned([node]))
         else:
             state = _loop(node, state, found)
     return state
+
+
+def _settled(joined: _State, ends: Sequence[_State], names: frozenset[str]) -> _State:
+    """After a branch that gives some variables None: what the others were made with may have been assigned there."""
+    absent = {name for end in ends for name, reach in end.items() if reach.absent and not reach.origins}
+    return {
+        name: replace(reach, stale=reach.stale | names) if name in absent and reach.origins else reach
+        for name, reach in joined.items()
+    }
 
 
 def _loop(node: Loop, state: _State, found: _Found) -> _State:
@@ -95,6 +107,9 @@ def _step(step: Step, state: _State, found: _Found) -> _State:
     for event in step.events:
         if isinstance(event, Define):
             defined[event.name] = Reach(frozenset({event.make}))
+            continue
+        if isinstance(event, Nothing):
+            defined[event.name] = Reach(frozenset(), absent=True)
             continue
         if isinstance(event, Replace):
             defined[event.name] = _OTHER

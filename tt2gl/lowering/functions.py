@@ -235,7 +235,8 @@ class Functions:
             Dimension(parsed["bound", d], parsed["stride", d], parsed["offset", d], parsed["block", d])
             for d in range(rank)
         )
-        return Make(param, language, self._expression(parameter), dimensions)
+        optional = any(site.optional for site in sites)
+        return Make(param, language, self._expression(parameter), dimensions, optional)
 
     def _give(self, site: Given, parts: Sequence[tuple[str, str]]) -> None:
         """Add the parts to a call, behind the pointer."""

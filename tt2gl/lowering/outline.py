@@ -14,6 +14,7 @@ from tt2gl.lowering.pointer_calls import (
     Advance,
     Make,
     Refused,
+    is_none,
     is_plain,
     pointer_argument,
     read_access,
@@ -43,6 +44,13 @@ class Move:
 
 
 @dataclass(frozen=True, eq=False)
+class Nothing:
+    """`name = None`, for a variable that holds a block pointer under some flag."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
 class Replace:
     """A variable that elsewhere holds a block pointer is assigned something else."""
 
@@ -68,7 +76,7 @@ class Pass:
     parameter: str
 
 
-Event = Define | Move | Access | Replace | Use | Pass
+Event = Define | Nothing | Move | Access | Replace | Use | Pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +236,8 @@ class _Reader:
     def definition(self, node: cst.Assign) -> tuple[Event, ...]:
         value, condition = _unconditional(node.value)
         target = node.targets[0].target
+        if is_none(value) and isinstance(target, cst.Name) and target.value in self.pointers and len(node.targets) == 1:
+            return (Nothing(target.value),)
         if not isinstance(value, cst.Call) or len(node.targets) > 1 or not isinstance(target, cst.Name):
             return ()
         if self.is_make(value):
@@ -310,6 +320,15 @@ class _Events(cst.CSTVisitor):
         for arg in node.args:
             if arg.value is not pointer:
                 arg.value.visit(self)
+
+    def visit_Comparison(self, node: cst.Comparison) -> bool:
+        # A pointer is None where the block pointer was.
+        return not (
+            len(node.comparisons) == 1
+            and isinstance(node.comparisons[0].operator, (cst.Is, cst.IsNot))
+            and is_none(node.comparisons[0].comparator)
+            and isinstance(node.left, cst.Name)
+        )
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
         # The element type of a tensor of pointers is spelled as that of a block pointer.

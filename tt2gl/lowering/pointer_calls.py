@@ -38,12 +38,16 @@ class Dimension:
 
 @dataclass(frozen=True, eq=False)
 class Make:
-    """`tl.make_block_ptr(...)`, or a parameter that is given one; `language` is what stands for `tl`."""
+    """`tl.make_block_ptr(...)`, or a parameter that is given one; `language` is what stands for `tl`.
+
+    `optional`: a parameter that is given None under some flag.
+    """
 
     node: cst.Call | cst.Param
     language: str
     base: Expression
     dimensions: tuple[Dimension, ...]
+    optional: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +141,7 @@ def read_access(node: cst.Call, pointer: cst.Name | Make) -> Access:
 def is_plain(node: cst.Call) -> bool:
     """Whether a load or store has arguments that those through block pointers have not."""
     given = _arguments(node, called(node))
-    return any(name in given and not _is_none(given[name]) for name in ("mask", "other"))
+    return any(name in given and not is_none(given[name]) for name in ("mask", "other"))
 
 
 def pointer_argument(node: cst.Call, name: str) -> cst.BaseExpression | None:
@@ -192,7 +196,7 @@ def _language(node: cst.Call) -> str:
 
 
 def _checked(node: cst.Call, value: cst.BaseExpression | None) -> tuple[int, ...]:
-    if value is None or _is_none(value):
+    if value is None or is_none(value):
         return ()
     elements = [element.value for element in value.elements] if isinstance(value, (cst.Tuple, cst.List)) else [value]
     numbers = [literal(element) for element in elements]
@@ -213,5 +217,6 @@ def _other(node: cst.Call, value: cst.BaseExpression | None) -> str:
     raise Refused(node, "its `padding_option` is not written out")
 
 
-def _is_none(node: cst.BaseExpression) -> bool:
+def is_none(node: cst.BaseExpression) -> bool:
+    """Whether an expression is `None`."""
     return isinstance(node, cst.Name) and node.value == "None"

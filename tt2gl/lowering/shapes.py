@@ -15,7 +15,7 @@ from typing import Literal
 
 from tt2gl.lowering.expressions import Expression
 from tt2gl.lowering.flow import Reaching
-from tt2gl.lowering.outline import Define, Event, Move, Node, Pass, steps
+from tt2gl.lowering.outline import Define, Event, Move, Node, Nothing, Pass, steps
 from tt2gl.lowering.pointer_calls import Access, Dimension, Make, Refused
 
 Role = Literal["offset", "stride", "bound", "index"]
@@ -70,7 +70,11 @@ def _shape(events: Sequence[Event], reaching: Reaching) -> Shape:
     )
     highest = max((len(make.dimensions) for event in reaching.values() for make in event.origins), default=0)
     # What is given to a function is given in parts, as scalars.
-    crossed = any(reaching[access].crossed or isinstance(access, Pass) for access in accesses)
+    # What may be None is looked at where it is used, as that is under a flag.
+    crossed = any(
+        reaching[access].crossed or isinstance(access, Pass) or any(make.optional for make in reaching[access].origins)
+        for access in accesses
+    )
     late = frozenset(range(highest)) if crossed else moved
     beside: set[tuple[Role, int]] = {("offset", dimension) for dimension in moved}
     for access in accesses:
@@ -135,4 +139,4 @@ class _Groups:
 def _variable(event: Event) -> str | None:
     if isinstance(event, Access):
         return None if isinstance(event.pointer, Make) else event.pointer.value
-    return event.name if isinstance(event, (Define, Move, Pass)) else None
+    return event.name if isinstance(event, (Define, Nothing, Move, Pass)) else None
