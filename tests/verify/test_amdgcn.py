@@ -127,8 +127,14 @@ def test_loops_that_load_nothing_are_steps_where_none_does() -> None:
 
 def test_a_loop_after_another_that_loads_is_a_step() -> None:
     drain = LOOP_AND_DRAIN.rindex("\ts_waitcnt")
-    text = LOOP_AND_DRAIN[:drain] + "\tglobal_load_dword v0, v[2:3], off\n" + LOOP_AND_DRAIN[drain:]
+    load = "\tglobal_load_dword v0, v[2:3], off\n"
+    text = LOOP_AND_DRAIN[:drain] + load + LOOP_AND_DRAIN[drain:]
     assert count_amdgcn(text).step_mma == {"v_mfma_f32_32x32x8_f16": 2}
+    # One with fewer loads that multiplies as the first does is its end; one that multiplies otherwise is not.
+    before = text.index("\ts_waitcnt")
+    fewer = text[:before] + load + text[before:]
+    assert count_amdgcn(fewer).step_mma == {"v_mfma_f32_32x32x8_f16": 1}
+    assert count_amdgcn(fewer.replace("32x32x8", "16x16x16", 1)).step_mma.total() == 2
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tt2gl.results import Place
@@ -39,22 +39,31 @@ class Assembly:
     lines: Sequence[AssemblyLine]
     parents: Mapping[str, frozenset[str]]
 
-    def a_step(self, found: Mapping[str, Counter[str]], loading: Collection[str] = ()) -> Counter[str]:
+    def a_step(self, found: Mapping[str, Counter[str]], loads: Mapping[str, int]) -> Counter[str]:
         """What is counted by loop, summed over the loops that are a step (`steps`) where something was counted."""
-        loops = self.steps([loop for loop, counted in found.items() if counted], loading)
+        loops = self.steps({loop: counted for loop, counted in found.items() if counted}, loads)
         return sum((found[loop] for loop in found if loop in loops), Counter())
 
-    def steps(self, working: Iterable[str], loading: Collection[str]) -> frozenset[str]:
+    def steps(self, work: Mapping[str, object], loads: Mapping[str, int]) -> frozenset[str]:
         """Those of the loops that do some work that hold no other: what each turn of them has is a step.
 
         What stands before and after a loop is left out, and so is what an outer loop does between its inner ones:
-        prologues and epilogues of pipelines. So is a loop that loads nothing beside one, of those `loading`, that
-        does: it is the end of that one's pipeline.
+        prologues and epilogues of pipelines. So is a loop that loads nothing beside one that does, and one that does
+        the work of a loop before it with fewer loads: it is the end of that one's pipeline.
         """
-        loops = frozenset(filter(None, working))
-        inner = loops.difference(*(self.parents.get(loop, frozenset()) for loop in loops))
-        fed = {self.parents.get(loop) for loop in inner.intersection(loading)}
-        return frozenset(loop for loop in inner if loop in loading or self.parents.get(loop) not in fed)
+        loops = frozenset(filter(None, work))
+        inside = loops.difference(*(self.parents.get(loop, frozenset()) for loop in loops))
+        inner = [loop for loop in work if loop in inside]
+        return frozenset(
+            loop
+            for index, loop in enumerate(inner)
+            if not any(
+                loads.get(other, 0) > loads.get(loop, 0)
+                and (not loads.get(loop, 0) or before < index and work[other] == work[loop])
+                for before, other in enumerate(inner)
+                if self.parents.get(other) == self.parents.get(loop)
+            )
+        )
 
 
 def read_assembly(text: str, comment: str, files: Mapping[str, str]) -> Assembly:

@@ -37,12 +37,12 @@ class Counts:
         self._mma_by_loop: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._copies_by_loop: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._waits_by_loop: Counter[str] = Counter()
-        self._loading: set[str] = set()
+        self._loads_by_loop: Counter[str] = Counter()
 
     def load(self, bits: int, line: AssemblyLine) -> None:
         """A load of global memory."""
         self.loads[bits] += 1
-        self._loading.add(line.loop)
+        self._loads_by_loop[line.loop] += 1
         self._note(f"load.{bits}", line)
 
     def store(self, bits: int, line: AssemblyLine) -> None:
@@ -81,9 +81,10 @@ class Counts:
 
     def end(self, assembly: Assembly) -> Counts:
         """All lines were counted: say what one step of the loops has."""
-        self.step_mma = assembly.a_step(self._mma_by_loop, self._loading)
-        self.step_copies = assembly.a_step(self._copies_by_loop)
-        self.step_waits = sum(self._waits_by_loop[loop] for loop in assembly.steps(self._mma_by_loop, self._loading))
+        self.step_mma = assembly.a_step(self._mma_by_loop, self._loads_by_loop)
+        self.step_copies = assembly.a_step(self._copies_by_loop, {})
+        steps = assembly.steps(self._mma_by_loop, self._loads_by_loop)
+        self.step_waits = sum(self._waits_by_loop[loop] for loop in steps)
         return self
 
     def _note(self, what: str, line: AssemblyLine) -> None:

@@ -10,11 +10,12 @@ import functools
 import re
 import shutil
 import subprocess
+from collections import Counter, defaultdict
 
 from tt2gl.verify.assembly import read_assembly
 
 _ITERATIONS = 100
-_PRODUCT = re.compile(r"^\s+v_(?:mfma|smfmac|wmma|swmmac)_")
+_PRODUCT = re.compile(r"^\s+(v_(?:mfma|smfmac|wmma|swmmac)_\S+)")
 _LOAD = re.compile(r"^\s+(?:global|buffer|flat|cluster|tensor)_\w*load_")
 _INSTRUCTION = re.compile(r"^\s+[a-z]\w*")
 _CYCLES = re.compile(r"^Total Cycles:\s+(\d+)", re.MULTILINE)
@@ -44,9 +45,12 @@ def inner_loops(text: str) -> list[str]:
     Of these, a loop that only ends what another has begun is left out (`Assembly.steps`).
     """
     assembly = read_assembly(text, ";", {})
-    loading = {line.loop for line in assembly.lines if _LOAD.match(line.text)}
-    products = {line.loop for line in assembly.lines if line.loop and _PRODUCT.match(line.text)}
-    steps = assembly.steps(products or assembly.parents, loading if products else ())
+    loads = Counter(line.loop for line in assembly.lines if _LOAD.match(line.text))
+    products: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for line in assembly.lines:
+        if line.loop and (product := _PRODUCT.match(line.text)):
+            products[line.loop][product[1]] += 1
+    steps = assembly.steps(products, loads) if products else assembly.steps(assembly.parents, {})
     loops: dict[str, list[str]] = {loop: [] for loop in assembly.parents if loop in steps}
     for line in assembly.lines:
         if line.loop in loops and _INSTRUCTION.match(line.text) and not _WAITS.match(line.text):
