@@ -57,3 +57,42 @@ def test_loads_run_ahead_where_those_of_all_copies_do(parts: int, copies: int, t
     made = convert(path, target="sm80", launches=[launch], root=path.parent, compile=False)
     assert [report.status for report in made.kernels] == ["converted"]
     assert made.text.count("async_load(") == copies
+
+
+AGAIN = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, scale_ptr, K, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, K, B):
+        a = tl.load(a_ptr + rows[:, None] * K + k + rows[None, :])
+        b = tl.load(b_ptr + rows[None, :] * K + k + rows[:, None])
+        scale = tl.load(scale_ptr + k // B * B + rows)
+        acc *= scale[:, None]
+        acc += tl.dot((a * scale[:, None]).to(a.dtype), b)
+    tl.store(c_ptr + rows[:, None] * B + rows[None, :], acc)
+"""
+
+
+def test_a_load_that_is_done_again_in_another_layout_runs_ahead(tmp_path: Path) -> None:
+    """Triton copies it ahead for one reader, and loads it in the loop for the other."""
+    file = tmp_path / "kernel.py"
+    file.write_text(AGAIN)
+    launch = replace(
+        LAUNCH,
+        signature={
+            **dict.fromkeys(("a_ptr", "b_ptr"), "*fp16"),
+            **dict.fromkeys(("c_ptr", "scale_ptr"), "*fp32"),
+            "K": "i32",
+            "B": "constexpr",
+        },
+        constexprs={"B": 32},
+        divisible_by_16=("a_ptr", "b_ptr", "c_ptr", "scale_ptr", "K"),
+    )
+    text = convert(file, target="sm90", launches=[launch], root=tmp_path, compile=False).text
+    assert text.count("async_load(scale_buf") == 2
+    assert text.count("scale_buf.index(slot).load(") == 2
+    assert "gl.load(scale_ptr" not in text

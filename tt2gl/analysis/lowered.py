@@ -70,7 +70,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
             rings.setdefault(chain, ring)
         elif operation.name in GATHERS or chip and operation.name.rpartition(".")[2] in _LOADS:
             loads.setdefault(_chain(operation.location, author_file), set()).add(loops.get(id(operation)))
-        elif operation.name == "tt.load" and id(operation) in loops:
+        elif operation.name == "tt.load" and id(operation) in loops and _is_coalesced(operation):
             held_back.add(_chain(operation.location, author_file))
         elif operation.name in TILE_LOADS and (ring := tile_ring(operation, made, in_place)) is not None:
             rings.setdefault(_chain(operation.location, author_file), ring)
@@ -109,6 +109,12 @@ def _without_spare(ring: RingFact, places: Sequence[int | None]) -> RingFact:
     """
     is_loop = len(set(places)) > 1 and len(places) <= ring.buffers
     return replace(ring, buffers=len(places) - 1) if ring.registers and is_loop else ring
+
+
+def _is_coalesced(load: Operation) -> bool:
+    """Whether a load has a layout for memory; one that is done again, as others read it elsewhere, has a reader's."""
+    layout = _layout(load.results[0].type)
+    return layout is None or bool(layout.name == "ttg.blocked")
 
 
 def _chip(module: Module) -> str:
