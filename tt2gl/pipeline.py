@@ -115,7 +115,7 @@ def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
                 fresh = Fresh(set(names))
                 writer = FunctionWriter(spec, copy, statement, fresh)
                 made = writer.written(line, indent)
-                running = launched_asynchronously(with_single_fences(made), spec.synchronous)
+                running = launched_asynchronously(with_single_fences(made), spec.synchronous, writer.freed)
                 return [with_tensor_memory(running, fresh, writer.freed)]
         if not any(
             (each.name, each.lineno) in wanted for each in ast.walk(statement) if isinstance(each, ast.FunctionDef)

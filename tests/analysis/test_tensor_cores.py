@@ -59,7 +59,7 @@ def ending(of: TensorCores) -> list[bool]:
     [
         pytest.param(cores((3, MATRIX), (3, MATRIX)), id="as deep as the others"),
         pytest.param(cores((3, MATRIX), (2, MATRIX), loops="ab"), id="of another loop"),
-        pytest.param(cores((3, MATRIX), (2, MATRIX), instruction="wgmma"), id="wgmma reads on"),
+        pytest.param(cores((3, MATRIX), (3, MATRIX), instruction="wgmma"), id="wgmma reads on"),
         pytest.param(cores((3, MATRIX), (2, PLAIN)), id="read into registers"),
     ],
 )
@@ -70,6 +70,7 @@ def test_rings_that_are_read_on(kept: TensorCores) -> None:
 
 def test_a_slot_less_than_a_ring_beside_it() -> None:
     assert ending(cores((3, MATRIX), (2, MATRIX))) == [False, True]
+    assert ending(cores((3, MATRIX), (2, MATRIX), instruction="wgmma")) == [False, True]
 
 
 def test_a_slot_less_than_its_loop_has_stages() -> None:

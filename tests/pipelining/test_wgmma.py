@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
+import libcst as cst
 import pytest
 
 from tt2gl.pipeline import LoopRings, pipelined
+from tt2gl.pipelining.wgmma import launched_asynchronously
 
 HEAD = "@gluon.jit\ndef kernel(a_buf, b_buf, x, n):\n"
 
@@ -50,6 +52,31 @@ def test_sums_that_are_named_are_waited_for_at_once() -> None:
     loop = "for k in range(n):\n    acc = warpgroup_mma(a_buf.index(k), b_buf.index(k), acc)\n"
     assert written(loop, "acc") == loop
     assert written(loop, "other") != loop
+
+
+def test_a_tile_whose_slot_is_filled_again_is_read_to_the_end() -> None:
+    loop = """\
+        for k in range(n):
+            if n > 8:
+                b = b_buf.index(k)
+            else:
+                b = c_buf.index(k)
+            acc = warpgroup_mma(a_buf.index(k), b, acc)
+        """
+    function = cst.parse_module(HEAD + loop).body[0]
+    assert isinstance(function, cst.FunctionDef)
+
+    def waits(*freed: str) -> int:
+        return cst.Module([launched_asynchronously(function, frozenset(), freed)]).code.count("warpgroup_mma_wait")
+
+    assert waits() == 2
+    assert waits("a_buf") == 0
+    # One of two rings, which may be this one.
+    assert waits("b_buf") == 0
+    plain = HEAD + "        for k in range(n):\n            acc = warpgroup_mma(a_buf.index(k), b_buf.index(k), acc)\n"
+    other = cst.parse_module(plain).body[0]
+    assert isinstance(other, cst.FunctionDef)
+    assert "is_async" in cst.Module([launched_asynchronously(other, frozenset(), ("c_buf",))]).code
 
 
 def test_a_sum_runs_on() -> None:

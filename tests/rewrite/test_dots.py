@@ -73,6 +73,32 @@ def test_an_operand_in_tensor_memory_is_told(body: Callable[..., str]) -> None:
     assert lines(made) == [f"s = tcgen05(a, b, None, {MEMORY}, [M, K], operand)"]
 
 
+@pytest.mark.parametrize(
+    ("term", "expected"),
+    [
+        ("tl.dot(p.to(x), v) + z", ["s = warpgroup_mma(p.to(x), v, z)"]),
+        (
+            "tl.dot(p, v) + tl.dot(q, w) * z",
+            ["s = warpgroup_mma(q, w, zeros)", "s = warpgroup_mma(p, v, s * z)"],
+        ),
+        (
+            "tl.dot(p.to(x), v) + tl.dot(q, w) * z",
+            ["p_operand = p.to(x)", "s = warpgroup_mma(q, w, zeros)", "s = warpgroup_mma(p_operand, v, s * z)"],
+        ),
+    ],
+)
+def test_an_operand_is_computed_before_the_products_that_its_own_adds_up(
+    body: Callable[..., str], position: Callable[..., Position], term: str, expected: list[str]
+) -> None:
+    call = term.partition(" + ")[0]
+    whole = f"s = {term}"
+    placed = position(f"\n\n\n\n\ndef kernel(x_ptr, BLOCK):\n    {whole}\n", call)
+    dots = {term: dot("wgmma", is_sum=True, call=placed)}
+    if "tl.dot(q, w)" in term:
+        dots["tl.dot(q, w)"] = dot("wgmma")
+    assert lines(body(whole, dots=dots).replace("gl.zeros([M, N], gl.float32, registers)", "zeros")) == expected
+
+
 def test_a_sum_that_is_converted_is_converted_after_its_product(body: Callable[..., str]) -> None:
     whole = "s += tl.dot(a, b)"
     held = dot("tcgen05", is_sum=True)

@@ -101,8 +101,7 @@ class TensorCores:
 
         So it is where Triton gives it a slot less than others of its loop let loads run ahead with.
         """
-        said = {fact.instruction for use in self.dots.values() for fact in use.facts.values()}
-        if ring is None or not ring.in_memory or "wgmma" in said:
+        if ring is None or not ring.in_memory:
             return False
         deeper = {index: fact.buffers + 1 for index, fact in ring.facts.items()}
         beside = [each.facts for each in self.rings.values() if each.node.loop is ring.node.loop and each is not ring]

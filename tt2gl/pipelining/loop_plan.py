@@ -77,6 +77,11 @@ class LoopPlan:
         """Whether some tiles are copied directly to LDS."""
         return any(ring.direct for ring in self.rings)
 
+    @property
+    def freed(self) -> set[str]:
+        """Memory of rings whose tiles products are done with at once."""
+        return {self.buffers[ring.name] for ring in self.rings if ring.ends_at_once}
+
     def slot(self, ring: Ring) -> str:
         """Where the tile of this iteration is."""
         return self.slots[self.spec.depth(ring)].here

@@ -115,7 +115,7 @@ class FunctionWriter:
     def _writer(self, loop: ast.For, node: cst.For, indent: int) -> LoopWriter:
         """What writes a loop; its rings are made before the outermost loop that leaves them as they are."""
         writer = LoopWriter(self._plan(loop, node), self.rebuilt, indent)
-        self.freed |= {writer.plan.buffers[ring.name] for ring in writer.plan.rings if ring.ends_at_once}
+        self.freed |= writer.plan.freed
         home = home_of(writer.rings(), self.around) if self.spec.outside and writer.plan.barriers else None
         if home is not None:
             writer = replace(writer, plan=replace(writer.plan, outside=True))

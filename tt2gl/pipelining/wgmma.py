@@ -15,20 +15,25 @@ until a product that the loop waits for at once. That wait then takes the runnin
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
 
 from tt2gl.pipelining.flow import Names, reads, writes
-from tt2gl.pipelining.operands import place
+from tt2gl.pipelining.operands import memory, place
 from tt2gl.pipelining.static import called
 from tt2gl.pipelining.trees import indented, lines_of, statement
 from tt2gl.pipelining.walking import Lines, with_blocks
 
 
-def launched_asynchronously(function: cst.FunctionDef, synchronous: Names) -> cst.FunctionDef:
-    """A function whose products run on where they may. Sums named in `synchronous` never do."""
+def launched_asynchronously(
+    function: cst.FunctionDef, synchronous: Names, freed: Collection[str] = ()
+) -> cst.FunctionDef:
+    """A function whose products run on where they may. Sums named in `synchronous` never do.
+
+    `freed`: memory that is written anew at the end of an iteration, by which products must be done with it.
+    """
     tree = ast.parse(cst.Module([function]).code).body[0]
 
     def loop(statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:
@@ -39,7 +44,7 @@ def launched_asynchronously(function: cst.FunctionDef, synchronous: Names) -> cs
             # Inner loops have been written anew, so that both trees are read again.
             again = ast.parse(cst.Module([inner]).code).body[0]
             assert isinstance(again, ast.For)
-            return _Loop(again, inner, synchronous).lines()
+            return _Loop(again, inner, synchronous, freed).lines()
         return [inner]
 
     made = with_blocks(tree, function, loop, 0)
@@ -47,11 +52,11 @@ def launched_asynchronously(function: cst.FunctionDef, synchronous: Names) -> cs
     return made
 
 
-def runs_on(loop: cst.For, synchronous: Names) -> bool:
+def runs_on(loop: cst.For, synchronous: Names, freed: Collection[str] = ()) -> bool:
     """Whether some product of a loop runs on into the next iteration."""
     tree = ast.parse(cst.Module([loop]).code).body[0]
     assert isinstance(tree, ast.For)
-    return _Loop(tree, loop, synchronous).any_running()
+    return _Loop(tree, loop, synchronous, freed).any_running()
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,7 @@ class _Loop:
     loop: ast.For
     node: cst.For
     synchronous: Names
+    freed: Collection[str] = ()
     running: list[_Product] = field(default_factory=list)
     waited: list[_Product] = field(default_factory=list)
     threaded: list[str] = field(default_factory=list)
@@ -116,6 +122,8 @@ class _Loop:
             return False
         if place(a, product.index, body) == "written here":
             return False
+        if any(self._is_freed(operand, product.index) for operand in (a, b)):
+            return False
         later = body[product.index + 1 :]
         if any(product.name in reads(each) | writes(each) for each in later):
             return False
@@ -129,6 +137,13 @@ class _Loop:
             return False
         self.threaded.append(product.name)
         return True
+
+    def _is_freed(self, operand: ast.expr, index: int) -> bool:
+        """Whether an operand may lie in memory that products must be done with in their own iteration."""
+        if not self.freed or place(operand, index, self.loop.body) != "ring":
+            return False
+        name = memory(operand, index, self.loop.body)
+        return name is None or name in self.freed
 
     def _readers(self, product: _Product) -> list[int]:
         """The statements that read what the product was in the iteration before."""

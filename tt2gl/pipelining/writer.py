@@ -64,7 +64,7 @@ class LoopWriter:
         """
         plan, counters = self.plan, self.plan.slots.values()
         made = self._loop(node, [*here, *ahead, *self._advanced()])
-        if plan.outside or plan.early or plan.barriers or not runs_on(made, plan.spec.synchronous):
+        if plan.outside or plan.early or plan.barriers or not runs_on(made, plan.spec.synchronous, plan.freed):
             return made, False
         read = [line for each in counters for line in each.read_next()]
         filled = [line for each in counters for line in each.filled_next()]

@@ -49,6 +49,8 @@ class Expressions(cst.CSTTransformer):
         self.edits, self.locate, self.qualify, self.renamed = edits, locate, qualify, renamed
         # What is put together at these places is edited then, and not what the author has there.
         self.composed = {upcast.at for dot in edits.dots.values() for upcast in dot.upcasts}
+        # What stands before a product, where the rest of its sum is edited after it.
+        self.first: dict[Position, int | None] = {dot.call: None for dot in edits.dots.values() if dot.is_sum}
         # Scalar pointers that accesses by buffer operations start from, as they have become.
         self.bases: dict[Position, cst.BaseExpression] = {}
         self.pending: list[cst.BaseSmallStatement] = []
@@ -115,6 +117,8 @@ class Expressions(cst.CSTTransformer):
         if at in edits.expansions:
             missing, rank = edits.expansions[at]
             node = expanded(node, missing, rank)
+        if at in self.first:
+            self.first[at] = len(self.pending)
         return node
 
     def _buffered(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
@@ -193,7 +197,21 @@ class Expressions(cst.CSTTransformer):
             )
         assert a is not None
         assert b is not None
-        return a, b
+        return self._held(a, dot.a, dot), self._held(b, dot.b, dot)
+
+    def _held(self, operand: cst.BaseExpression, at: Position, dot: Dot) -> cst.BaseExpression:
+        """An operand that is computed before the products of what its own is added to, as the author has it.
+
+        By then it may be narrower than what it is made of, which else would be held while those run.
+        """
+        place, edits = self.first.get(dot.call), self.edits
+        if place is None or place == len(self.pending) or at in edits.loads or at in edits.stores:
+            return operand
+        if isinstance(operand, cst.Name | cst.Attribute):
+            return operand
+        name = self._unused(f"{first_name(operand)}_operand")
+        self.pending.insert(place, cst.Assign([cst.AssignTarget(cst.Name(name))], operand))
+        return cst.Name(name)
 
     def _upcast(self, node: cst.Call, side: int, upcast: Upcast, held: bool) -> cst.BaseExpression:
         """An operand as one of 16 bits, in the layout or the memory that it is wanted in.
