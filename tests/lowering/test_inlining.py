@@ -55,7 +55,12 @@ def lowered_body(helper: str, body: str) -> str:
 @pytest.mark.parametrize(
     ("helper", "body"),
     [
-        ("def tile(p):\n    if p:\n        return p\n    return p + 1\n", "a = tile(x)\n"),
+        ("def tile(p):\n    for i in range(p):\n        return p\n    return p + 1\n", "a = tile(x)\n"),
+        (
+            "def tile(p):\n    if p:\n        p += 1\n        if p:\n            return p\n    return p\n",
+            "a = tile(x)\n",
+        ),
+        ("def tile(p):\n    if p:\n        return\n    tl.store(p, 0)\n", "tile(x)\n"),
         ("def tile(p):\n    return tile(p)\n", "a = tile(x)\n"),
         ("def tile(p, *rest):\n    return p\n", "a = tile(x)\n"),
         ("def tile(p):\n    return p\n", "a = tile(*x)\n"),
@@ -70,7 +75,9 @@ def lowered_body(helper: str, body: str) -> str:
         ('def tile(p):\n    tl.static_assert(True, """a\nb""")\n    return p\n', "a = tile(x)\n"),
     ],
     ids=[
-        "returns early",
+        "returns in a loop",
+        "returns in a branch that may go on",
+        "returns nothing early",
         "recursive",
         "any number of parameters",
         "starred argument",
@@ -140,6 +147,18 @@ def test_only_the_calls_asked_for_are_written_out() -> None:
             "a = tile(x, True)\n",
             "a = x\n# why\na += 1\n",
         ),
+        (
+            "def tile(p, q):\n    if MODE == 1:\n        return p\n    elif MODE == 2: return q\n"
+            "    q += 1\n    # more\n    return q\n",
+            "a = tile(x, y)\n",
+            "q = y\nif MODE == 1:\n    a = x\nelif MODE == 2:\n    a = q\nelse:\n    q += 1\n    # more\n    a = q\n",
+        ),
+        ("def tile(p, F):\n    if F:\n        return p\n    return p + 1\n", "a = tile(x, True)\n", "a = x\n"),
+        (
+            "def tile(p):\n    if MODE == 1:\n        return p\n    else:\n        return p + 1\n",
+            "a = 2 * tile(x)\n",
+            "if MODE == 1:\n    result = x\nelse:\n    result = x + 1\na = 2 * result\n",
+        ),
     ],
     ids=[
         "arguments in place",
@@ -157,6 +176,9 @@ def test_only_the_calls_asked_for_are_written_out() -> None:
         "one result twice",
         "branch on None",
         "branch on a flag, comments",
+        "returns in branches",
+        "returns in a branch on a flag",
+        "returns in branches, amid an expression",
     ],
 )
 def test_how_a_call_reads(helper: str, body: str, made: str) -> None:

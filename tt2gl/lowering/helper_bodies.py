@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tt2gl.lowering.expressions import called
+from tt2gl.lowering.returns import with_one_return
 from tt2gl.syntax import is_name, is_text
 
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.BaseNumber, cst.SimpleString, cst.Tuple, cst.List)
@@ -28,15 +29,17 @@ class Body:
 def read_body(function: cst.FunctionDef, literals: Mapping[str, cst.BaseExpression]) -> Body | None:
     """The body of a helper some of whose parameters are literals; None where it cannot stand at a call.
 
-    That takes one `return` at the end at most, and no scopes of its own. Text over several lines could not be
-    indented anew, so it stays, too.
+    That takes one `return` at the end of each way through it at most, and no scopes of its own. Text over several
+    lines could not be indented anew, so it stays, too.
     """
     if not isinstance(function.body, cst.IndentedBlock):
         return None
     chosen = _placed(function.body, literals)
     if not isinstance(chosen, cst.IndentedBlock):
         return None
-    statements = [statement for statement in chosen.body if not is_text(statement)]
+    statements = with_one_return(
+        [statement for statement in chosen.body if not is_text(statement)], read_names([chosen])
+    )
     result: cst.BaseExpression | None = None
     comments: list[str] = []
     last = statements[-1] if statements else None
