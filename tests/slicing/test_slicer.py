@@ -195,6 +195,7 @@ CONSTANTS = {
     "version_tuple": "V = tuple(int(v) for v in triton.__version__.split('.')[:2])\nC = tl.constexpr(3.5 if V >= (3, 0) else 1.0)\n",
     "find_spec": "import importlib.util\nHAS = importlib.util.find_spec('absent_package') is not None\nC = tl.constexpr(1.0 if HAS else 3.5)\n",
     "try_flag": "try:\n    import absent_package\n    HAS = True\nexcept ImportError:\n    HAS = False\nC = tl.constexpr(1.0 if HAS else 3.5)\n",
+    "signature": "import inspect\nP = inspect.signature(tl.dot).parameters\nQ = inspect.signature(triton.cdiv).parameters\nC = tl.constexpr(3.5 if 'input_precision' in P and 'absent' not in P and len(Q) == 2 else 1.0)\n",
     "hasattr": "C = tl.constexpr(3.5 if hasattr(tl, 'arange') and not hasattr(tl, 'absent') else 1.0)\n",
     "cached_function": "import functools\n@functools.lru_cache(maxsize=None)\ndef value():\n    return 3.5\nC = tl.constexpr(value())\n",
     "unknown_and_false": "import torch\nC = tl.constexpr(1.0 if torch.anything() and torch.version.hip else 3.5)\n",

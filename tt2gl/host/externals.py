@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tt2gl.host import facts
 from tt2gl.host.dtype_limits import finfo, iinfo
 from tt2gl.host.operations import BITS, SIZE, check_size, compare, guarded, listed, unknown
+from tt2gl.host.signatures import parameters
 from tt2gl.host.values import Builtin, Constexpr, External, HostRaise, Made, is_data
 
 if TYPE_CHECKING:
@@ -103,6 +104,13 @@ def _make_version(evaluator: Evaluator, text: Any) -> facts.Version:
     return facts.Version(str(text))
 
 
+def _signature(evaluator: Evaluator, function: Any) -> SimpleNamespace:
+    found = parameters(function.dotted) if isinstance(function, External) else None
+    if found is None:
+        raise unknown("the function's parameters are not known")
+    return SimpleNamespace(parameters={name: External(f"inspect.Parameter.{name}") for name in found})
+
+
 def _regex(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(evaluator: Evaluator, pattern: Any, *args: Any) -> Any:
         # A group that repeats can take exponential time.
@@ -135,6 +143,7 @@ _EXTERNAL: Mapping[str, Callable[..., Any]] = {
     "importlib.util.module_from_spec": _module_from_spec,
     "importlib.import_module": _import_module,
     "importlib.metadata.version": _version,
+    "inspect.signature": _signature,
     "torch.finfo": finfo,
     "torch.iinfo": iinfo,
     "packaging.version.parse": _make_version,
