@@ -337,9 +337,12 @@ class Builder:
         if isinstance(value, tuple):
             index = frame.facts.expressions.get(position_of(node.slice))
             if isinstance(index, ConstFact) and isinstance(index.value, int):
-                if not -len(value) <= index.value < len(value):
+                if -len(value) <= index.value < len(value):
+                    return self.passed(node, value[index.value], frame)
+                # An unrolled loop has made it longer. Scalars have no layout; of tensors it says one.
+                if isinstance(fact, TensorFact) and fact.shape:
                     raise unsupported("TTG301", "a list that an unrolled loop makes longer", node, frame)
-                return self.passed(node, value[index.value], frame)
+                return Static(None, fact)
             return value
         if isinstance(value, Static) and isinstance(fact, TensorFact) and fact.shape:
             return self.tile_of_one(node, fact, frame)

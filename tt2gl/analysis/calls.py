@@ -88,7 +88,9 @@ class CallReader:
             return Static(None, fact)
         if name in REDUCE:
             return self.reduce(name, node, arguments, tensors, frame, fact)
-        if name in SCAN:
+        # Triton's own function, which subtracts the rows' maxima: without `keep_dims` those have a dimension less.
+        whole = isinstance(fact, TensorFact) and len(fact.shape) == 1
+        if name in SCAN or (name == "softmax" and (whole or constant(arguments.get("keep_dims", 2), frame))):
             return self.spread(node, tensors, frame, fact, "scan", name if name in HELPED else "")
         if name == "expand_dims" and isinstance(values[0], Node):
             axis = integer(arguments.get("axis", 1), frame)
