@@ -95,7 +95,9 @@ def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
     spare = read_on or any(ring.direct for ring in rings)
     buffers = stages if spare or not rings else f"{stages} - 1"
     others = frozenset(dot.name for dot in dots if dot.dtype != "gl.float32")
-    return LoopRings(name, line, rings, buffers, others, function.wide, function.rings_outside, released)
+    return LoopRings(
+        name, line, rings, buffers, others, function.wide, function.rings_outside, released, function.flattened
+    )
 
 
 def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
@@ -107,13 +109,14 @@ def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
     tree, module = ast.parse(text), cst.parse_module(text)
     wanted = {(spec.function, spec.line): spec for spec in specs}
     names = names_of(tree)
+    helpers = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
     def function(statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:
         if isinstance(statement, ast.FunctionDef) and isinstance(line, cst.FunctionDef):
             spec = wanted.get((statement.name, statement.lineno))
             if spec is not None:
                 fresh = Fresh(set(names))
-                writer = FunctionWriter(spec, copy, statement, fresh)
+                writer = FunctionWriter(spec, copy, statement, fresh, helpers=helpers)
                 made = writer.written(line, indent)
                 running = launched_asynchronously(with_single_fences(made), spec.synchronous, writer.freed)
                 return [with_tensor_memory(running, fresh, writer.freed)]

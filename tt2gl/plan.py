@@ -249,7 +249,8 @@ class FunctionPlan:
     `name`: what it is called, where it is one of several made of the author's; `calls`: the names of such functions
     that it calls, by the line of the author's. `copies`: statements that stand several times, each time with other
     edits. `hoists`: by where the loop starts.
-    `wide`: variables of its loops that count in 64 bits. `rings`: what its loads go through, `stages`: how far they run
+    `wide`: variables of its loops that count in 64 bits; `flattened`: those of loops that the author makes one with the
+    loops inside. `rings`: what its loads go through, `stages`: how far they run
     ahead of their use; `rings_outside`: they may be made before a loop around the one that uses them. `host_tiles`: a
     kernel that the host gives tensor descriptors, whose tiles need a layout; `host_parts`: those that it takes the
     parts of, with their ranks. `notes`: what the function assumes of its arguments, told on its top; `guard`: what of
@@ -272,6 +273,7 @@ class FunctionPlan:
     stages: Stages | None = None
     rings_outside: bool = True
     wide: frozenset[str] = frozenset()
+    flattened: frozenset[str] = frozenset()
     host_tiles: bool = False
     host_parts: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()

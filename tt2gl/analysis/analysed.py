@@ -32,6 +32,7 @@ class KernelAnalysis:
     stages: Stages | None = None
     refused: tuple[Refusal, ...] = ()
     wide: Mapping[FunctionKey, frozenset[str]] = field(default_factory=dict)
+    flattened: Mapping[FunctionKey, frozenset[str]] = field(default_factory=dict)
     unreached: dict[FunctionKey, list[Position]] = field(default_factory=dict)
     unverified: dict[FunctionKey, Position] = field(default_factory=dict)
     label: str = ""

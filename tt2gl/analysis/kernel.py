@@ -68,6 +68,7 @@ def analyse(
         stages=cores.stages(taken),
         refused=staging.refused,
         wide=staging.wide,
+        flattened=staging.flattened,
         unreached=left_out,
         unverified=unverified,
     )

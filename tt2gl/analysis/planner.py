@@ -13,6 +13,7 @@ from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Body, Conflict, Function, Labels, Version, Wanted, collect
 from tt2gl.analysis.decisions import DotWant
 from tt2gl.analysis.facts import Position
+from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import class_names, listed
 from tt2gl.analysis.passing import Passing
 from tt2gl.analysis.spelling import Spelling
@@ -83,7 +84,13 @@ class Planner:
             rings=self._rings(key, function),
             stages=self.passing.staged.get(key),
             wide=frozenset(n for analysis in self.analyses for n in analysis.wide.get(key[:2], ())),
+            flattened=self._flattened(key[:2]),
         )
+
+    def _flattened(self, key: FunctionKey) -> frozenset[str]:
+        """The variables of a function's loops that every launch flattens."""
+        said = [analysis.flattened[key] for analysis in self.analyses if key in analysis.flattened]
+        return frozenset.intersection(*said) if said else frozenset()
 
     def _host_tiles(self, key: Body) -> bool:
         """Whether the host gives a kernel tensor descriptors."""

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tt2gl.analysis.facts import CallChain, LaunchFacts, Position, TensorFact
+from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFacts, LaunchFacts, Position, TensorFact
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.statics import position_of
@@ -32,10 +32,15 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Staging:
-    """The loads that go through rings, and those that were refused; by function, its loops' variables of 64 bits."""
+    """The loads that go through rings, and those that were refused.
+
+    By function: `wide`, its loops' variables of 64 bits, and `flattened`, those of loops that are one with the loops
+    inside under every launch, so that Triton's loads run on from turn to turn.
+    """
 
     loads: frozenset[CallChain]
     wide: Mapping[FunctionKey, frozenset[str]]
+    flattened: Mapping[FunctionKey, frozenset[str]]
     refused: tuple[Refusal, ...] = ()
 
 
@@ -92,7 +97,9 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     wide = {key: frozenset(n for k, loop in loops if k == key for n in _wide(key, loop, facts)) for key, _ in loops}
     waiting = [node for scene in scenes for node in scene.graph.nodes if _waits(scene, node)]
     refused += [_refusal(node, _GATHERED if node.tile else _IN_REGISTERS) for node in waiting]
-    return Staging(kept, wide, tuple(dict.fromkeys(refused)))
+    seen = {(known.path, known.line) for each in facts for known in each.functions.values()}
+    flattened = {key: frozenset(_flattened(key, functions[key], facts)) for key in functions.keys() & seen}
+    return Staging(kept, wide, flattened, tuple(dict.fromkeys(refused)))
 
 
 _IN_REGISTERS = "its tiles wait in registers, and in the port's loop they are loaded when they are needed"
@@ -119,6 +126,21 @@ def _wide(key: FunctionKey, loop: ast.For | None, facts: Sequence[LaunchFacts]) 
             if any(isinstance(fact, TensorFact) and fact.dtype == "int64" for fact in said):
                 yield from (node.id, f"{node.id}_turn")
                 return
+
+
+def _flattened(key: FunctionKey, function: ast.FunctionDef, facts: Sequence[LaunchFacts]) -> Iterator[str]:
+    """The variables of loops that the author flattens."""
+    own = [known for seen in facts for known in seen.functions.values() if (known.path, known.line) == key]
+    for loop in ast.walk(function):
+        if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call):
+            for said in (each.value for each in loop.iter.keywords if each.arg == "flatten"):
+                if all(_is_true(said, known) for known in own):
+                    yield loop.target.id
+
+
+def _is_true(said: ast.expr, known: FunctionFacts) -> bool:
+    fact = known.expressions.get(position_of(said))
+    return bool(said.value if isinstance(said, ast.Constant) else isinstance(fact, ConstFact) and fact.value)
 
 
 def _is_narrow(scene: Scene, node: Node) -> bool:

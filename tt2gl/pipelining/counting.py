@@ -11,6 +11,7 @@ from tt2gl.pipelining.flow import Names
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.static import called, is_static
 from tt2gl.pipelining.texts import operand
+from tt2gl.pipelining.trees import code
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,10 @@ class Count:
         """Whether there is an iteration at that value of the variable."""
         return f"{variable} {'>' if self.downwards else '<'} {operand(self.upper)}"
 
+    def over(self, variable: str) -> str:
+        """Whether that value of the variable is past the last iteration."""
+        return f"{variable} {'<=' if self.downwards else '>='} {operand(self.upper)}"
+
     def continues(self, iterations: Amount) -> str:
         """Whether there is an iteration that many on from this one.
 
@@ -140,6 +145,23 @@ def settled(node: ast.expr, assigned: Names, constexprs: Names, variables: Names
     if is_static(node, constexprs, variables):
         return static and isinstance(node, (ast.Name, ast.Constant, ast.UnaryOp))
     return isinstance(node, ast.Name) and node.id not in assigned
+
+
+def with_bounds(iterable: cst.BaseExpression, count: Count, end: str) -> cst.BaseExpression:
+    """A loop's range with its bounds as they are called now, up to `end`."""
+    assert isinstance(iterable, cst.Call)
+    bounds = [end] if sum(each.keyword is None for each in iterable.args) == 1 else [count.lower, end]
+    given = without_option(iterable, "num_stages")
+    named = {"step": count.step}
+    changed = []
+    for index, argument in enumerate(given.args):
+        if argument.keyword is None:
+            source = [*bounds, count.step][index]
+        else:
+            source = named.get(argument.keyword.value, code(argument.value))
+        same = code(argument.value) == source
+        changed.append(argument if same else argument.with_changes(value=cst.parse_expression(source)))
+    return given.with_changes(args=changed)
 
 
 def without_option(call: cst.Call, option: str) -> cst.Call:

@@ -12,6 +12,7 @@ from tt2gl.pipelining.rings import Amount, LoopRings
 from tt2gl.pipelining.slices import Slice
 from tt2gl.pipelining.slots import Slots
 from tt2gl.pipelining.tma import Barriers
+from tt2gl.pipelining.turns import Turns
 from tt2gl.plan import Ring
 
 
@@ -26,7 +27,8 @@ class LoopPlan:
     where tiles are. `outside`: rings are made before a loop around this one, and used in each of its turns. `coming`:
     the names of tiles in registers on their way to rings. `drain`: where the iterations that load nothing begin, a loop
     of their own; without a name, loads are masked there. `conditions`: the tests that there is a ring under.
-    `descriptors`: what rings of tiles are loaded through.
+    `descriptors`: what rings of tiles are loaded through. `turns`: how loads run on from turn to turn of the loop
+    around, where they do.
     """
 
     spec: LoopRings
@@ -50,6 +52,7 @@ class LoopPlan:
     drain: str = ""
     conditions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     descriptors: Mapping[str, str] = field(default_factory=dict)
+    turns: Turns | None = None
 
     @property
     def copied(self) -> bool:
@@ -92,7 +95,7 @@ class LoopPlan:
 
     def first_slot(self, ring: Ring) -> str:
         """Where a tile of the prologue goes."""
-        if self.outside:
+        if self.outside and self.turns is None:
             return self.free_slot(ring)
         return self.count.number(self.stage) if self.stage == self.first else self.stage
 

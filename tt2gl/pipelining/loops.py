@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
 from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
+from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, reads, strays, takes_attribute, writes
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
 from tt2gl.pipelining.lookups import lookups_of
@@ -22,6 +23,7 @@ from tt2gl.pipelining.surroundings import Surroundings, home_of
 from tt2gl.pipelining.texts import operand, whole
 from tt2gl.pipelining.tma import barriers, descriptors
 from tt2gl.pipelining.trees import code
+from tt2gl.pipelining.turns import Turns, entry_of, needed_around
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
 from tt2gl.plan import RING_MARK
@@ -73,7 +75,10 @@ def _own(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 @dataclass
 class FunctionWriter:
-    """Writes the body of one function anew. `freed`: memory of rings whose tiles products are done with at once."""
+    """Writes the body of one function anew. `freed`: memory of rings whose tiles products are done with at once.
+
+    `helpers`: the functions of the file, by name.
+    """
 
     spec: LoopRings
     copy: str
@@ -82,6 +87,7 @@ class FunctionWriter:
     liveness: Liveness = field(default_factory=Liveness)
     around: list[Surroundings] = field(default_factory=list)
     freed: set[str] = field(default_factory=set)
+    helpers: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.liveness.before(self.function.body, NONE)
@@ -99,7 +105,7 @@ class FunctionWriter:
             return [line]
         if not isinstance(statement, ast.For | ast.While):
             return [with_blocks(statement, line, self.rebuilt, indent)]
-        own, writer = Surroundings(statement), None
+        own, writer = Surroundings(statement, line), None
         if isinstance(statement, ast.For) and isinstance(line, cst.For) and markers_of(statement):
             writer = self._writer(statement, line, indent)
         self.around.append(own)
@@ -118,12 +124,44 @@ class FunctionWriter:
         self.freed |= writer.plan.freed
         home = home_of(writer.rings(), self.around) if self.spec.outside and writer.plan.barriers else None
         if home is not None:
-            writer = replace(writer, plan=replace(writer.plan, outside=True))
-            home.before += writer.rings()
+            plan = self._through_turns(loop, replace(writer.plan, outside=True), home)
+            writer = replace(writer, plan=plan)
+            home.before += writer.rings() + (writer.begun(loop, node) if plan.turns is not None else [])
             home.after += writer.ended()
         return writer
 
     # ---------------------------------------------------------------------------------------------------- decisions
+
+    def _through_turns(self, loop: ast.For, plan: LoopPlan, home: Surroundings) -> LoopPlan:
+        """The plan with loads that run on from turn to turn of a flattened loop around, where they may."""
+        outer, node = home.loop, home.node
+        if home is not self.around[-1] or not isinstance(outer, ast.For) or not isinstance(node, cst.For):
+            return plan
+        plain = all(ring.tile for ring in plan.rings) and plan.lookups is None and not any(plan.conditions.values())
+        if not plain or not writes(outer.target) <= self.spec.flattened or plan.count.wide:
+            return plan
+        wanted = {marker: needs(marker) for marker in markers_of(loop)}
+        found = needed_around(outer, loop, wanted, plan.parts, self.liveness.after[outer], Effects(self.helpers))
+        if found is None:
+            return plan
+        bindings: list[tuple[str, str]] = []
+        around = self._count(header_of(outer), node, frozenset().union(*map(writes, outer.body)), bindings)
+        bindings += [(name, source) for name, source in plan.bindings if name not in plan.renamed.values()]
+        own = frozenset().union(*map(writes, found.taken | plan.parts.taken)) | {around.variable}
+        names = {name: plan.renamed.get(name) or self.fresh(f"{name}_ahead") for name in sorted(own)}
+        variable = plan.count.variable
+        ahead = plan.first if plan.first != variable else self.fresh(f"{variable}_ahead")
+        entry = entry_of(outer, node, found, names)
+        home.gone, home.count = found.gone, around
+        return replace(
+            plan,
+            ahead=ahead,
+            first=ahead,
+            stage=plan.stage if plan.stage != plan.first else self.fresh("s"),
+            renamed=names,
+            bindings=tuple(bindings),
+            turns=Turns(around, plan.count, names[around.variable], ahead, plan.more, entry),
+        )
 
     @property
     def _known(self) -> tuple[Names, Names]:

@@ -53,7 +53,8 @@ class Producer:
         plan = self.plan
         self.variable = plan.first if self.place == "prologue" else plan.ahead
         steady = "" if plan.drain else plan.more
-        self.exists = plan.count.exists(self.variable) if self.place == "prologue" else steady
+        counted = self.place == "prologue" and plan.turns is None
+        self.exists = plan.count.exists(self.variable) if counted else steady
         self.names = {**plan.renamed, plan.count.variable: self.variable}
         self.taken = plan.parts.taken
         self.values: dict[ast.stmt, Sequence[str]] = {}
@@ -66,6 +67,8 @@ class Producer:
         """The slice in its order."""
         plan = self.plan
         made = self._block(statements, block, {}, self.indent)
+        if plan.turns is not None:
+            return [*made, *plan.turns.following()]
         if self.place == "steady":
             made = with_variable(plan.ahead, plan.count.further(plan.spec.ahead), made)
         if not plan.copied:

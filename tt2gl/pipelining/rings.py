@@ -25,6 +25,7 @@ class LoopRings:
     It must be 2 or more in the former case and 1 or more in the latter. `synchronous`: sums that a wgmma may not be
     left running on, as they are not of fp32. `wide`: variables of loops that count in 64 bits. `outside`: rings may be
     made before a loop around theirs. `released`: products that read tiles where they lie are waited for at once.
+    `flattened`: variables of loops that are one with those inside, so that loads run on from turn to turn.
     """
 
     function: str
@@ -35,6 +36,7 @@ class LoopRings:
     wide: frozenset[str] = field(default=frozenset())
     outside: bool = True
     released: bool = False
+    flattened: frozenset[str] = field(default=frozenset())
 
     def ring(self, name: str) -> Ring:
         """The ring of that name. Raises NotPipelinedError where there is none."""

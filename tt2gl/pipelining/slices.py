@@ -55,6 +55,32 @@ def statements_for(
     return frozenset(producer.taken), top
 
 
+@dataclass(frozen=True)
+class Around:
+    """What the loads of a loop need of the loop around theirs.
+
+    `taken`: statements of that loop's body, before theirs; `gone`: those of them that nothing else needs. `top`: the
+    names that all this reads from before a turn.
+    """
+
+    taken: frozenset[ast.stmt]
+    gone: frozenset[ast.stmt]
+    top: Names
+
+
+def slice_around(
+    outer: ast.For, inner: ast.For, loads: Mapping[ast.Call, Sequence[ast.expr]], parts: Slice, live_after: Names
+) -> Around:
+    """The slice of `inner`'s loads, of which `parts` is its own, in the body of the loop around it."""
+    _, needed = statements_for(inner, loads)
+    producer = _Producer({}, frozenset())
+    top = producer.before(outer.body[: outer.body.index(inner)], needed - writes(inner.target))
+    taken = frozenset(producer.taken)
+    consumer = _Consumer(frozenset(loads) | (parts.taken - parts.kept), taken)
+    consumer.around(outer, live_after)
+    return Around(taken, taken - consumer.kept, top)
+
+
 def is_constexpr(statement: ast.stmt) -> bool:
     """Whether a statement binds a compile-time constant, which can be done but once."""
     if not isinstance(statement, ast.AnnAssign):

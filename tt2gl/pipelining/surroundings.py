@@ -28,29 +28,51 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from tt2gl.pipelining.counting import Count, with_bounds
 from tt2gl.pipelining.flow import NONE, inside, reads, writes
 from tt2gl.pipelining.loads import is_marker
-from tt2gl.pipelining.trees import code, comments, leading, under
+from tt2gl.pipelining.trees import code, comments, indented, leading, lines_of, under
 from tt2gl.pipelining.walking import Lines
 
 
 @dataclass
 class Surroundings:
-    """A loop on the way to a pipelined one: what comes to stand before and after it."""
+    """A loop on the way to a pipelined one: what comes to stand before and after it.
+
+    `gone`: statements of its body that are needed no more; `count`: how it counts, where its bounds have other names.
+    """
 
     loop: ast.For | ast.While
+    node: cst.BaseStatement
     before: Lines = field(default_factory=list)
     after: Lines = field(default_factory=list)
+    gone: frozenset[ast.stmt] = frozenset()
+    count: Count | None = None
 
     def lines(self, made: Lines) -> Lines:
         """What was made of the loop, with those around it: empty lines stand above all, comments stay with the loop."""
         if not self.before:
             return made
+        if self.count is not None:
+            made = [self._recounted(made[0], self.count), *made[1:]]
         lead = list(leading(made[0]))
         spoken = lead.index(comments(lead)[0]) if comments(lead) else len(lead)
         first = under(self.before[0], [*lead[:spoken], *leading(self.before[0])])
         gap = [cst.EmptyLine(indent=False)]
         return [first, *self.before[1:], under(made[0], [*gap, *lead[spoken:]]), *made[1:], *self.after]
+
+    def _recounted(self, made: cst.BaseStatement, count: Count) -> cst.For:
+        """The loop with the names of its bounds, and without what is gone."""
+        assert isinstance(made, cst.For)
+        assert isinstance(self.node, cst.For)
+        gone = {
+            id(line)
+            for line, members, _ in lines_of(self.loop.body, self.node.body)
+            if members and all(each in self.gone for each, _ in members)
+        }
+        block = indented(made.body)
+        left = [line for line in block.body if id(line) not in gone]
+        return made.with_changes(iter=with_bounds(made.iter, count, count.upper), body=block.with_changes(body=left))
 
 
 def home_of(rings: Lines, around: Sequence[Surroundings]) -> Surroundings | None:

@@ -11,7 +11,7 @@ import libcst as cst
 from tt2gl.pipelining.branches import joined
 from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.consumer import Consumer
-from tt2gl.pipelining.counting import without_option
+from tt2gl.pipelining.counting import with_bounds
 from tt2gl.pipelining.flow import takes_attribute
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
@@ -19,7 +19,7 @@ from tt2gl.pipelining.registers import between, stores
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import allocation
-from tt2gl.pipelining.trees import alone, bare, code, comment, comments, indented, leading, lines_of, statement, under
+from tt2gl.pipelining.trees import alone, bare, comment, comments, indented, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Compound, Lines
 from tt2gl.pipelining.wgmma import runs_on
 
@@ -35,6 +35,8 @@ class LoopWriter:
     def lines(self, loop: ast.For, node: cst.For) -> Lines:
         """What stands in the loop's place."""
         plan = self.plan
+        if plan.turns is not None:
+            return [self._counted(node, *self._steady(loop, node))[0]]
         lead = list(node.leading_lines)
         blank = [line for line in lead if line.comment is None][
             : lead.index(comments(lead)[0]) if comments(lead) else None
@@ -72,13 +74,14 @@ class LoopWriter:
 
     def _loop(self, node: cst.For, body: Lines) -> cst.For:
         block = indented(node.body).with_changes(body=body)
-        target = cst.Name(self.plan.count.variable)
-        return node.with_changes(target=target, iter=self._header(node.iter), body=block)
+        plan, target = self.plan, cst.Name(self.plan.count.variable)
+        end = plan.drain or plan.count.upper
+        return node.with_changes(target=target, iter=with_bounds(node.iter, plan.count, end), body=block)
 
     def _steady(self, loop: ast.For, node: cst.For) -> tuple[Lines, Lines]:
         """The body of the loop while loads run ahead of it, in two parts, of which the latter ends it."""
         plan = self.plan
-        body = self._ahead()
+        body = self._ahead() if plan.turns is None else []
         consumer = Consumer(plan, self.rebuild, self.indent + 4)
         here = consumer.lines(loop, node)
         producer = Producer(plan, "steady", self.indent + 4)
@@ -112,9 +115,18 @@ class LoopWriter:
     def rings(self) -> Lines:
         """What makes the rings, and the counters of slots where those go on from turn to turn of a loop around."""
         made = [*self._condition(), *self._rings()]
-        if self.plan.outside:
+        if self.plan.outside and self.plan.turns is None:
             made += [line for each in self.plan.slots.values() for line in each.started(None)]
         return made
+
+    def begun(self, loop: ast.For, node: cst.For) -> Lines:
+        """What stands before the loop around, where loads run on from turn to turn of it."""
+        plan = self.plan
+        assert plan.turns is not None
+        block = cst.IndentedBlock(Producer(plan, "prologue", self.indent).lines(loop.body, node.body))
+        span = cst.parse_expression(f"gl.static_range({plan.spec.ahead.source})")
+        bound = [statement(f"{name} = {source}") for name, source in plan.bindings]
+        return [*bound, *plan.turns.first(), cst.For(cst.Name(plan.stage), span, block), *self._started(at_use=False)]
 
     def ended(self) -> Lines:
         """What ends the life of the rings' mbarriers."""
@@ -149,7 +161,7 @@ class LoopWriter:
     def _started(self, *, at_use: bool) -> Lines:
         """The counters of slots before the first iteration."""
         plan = self.plan
-        if plan.outside:
+        if plan.outside and plan.turns is None:
             return []
         made = [line for each in plan.slots.values() for line in each.started(plan.spec.ahead, at_use=at_use)]
         if made:
@@ -197,23 +209,6 @@ class LoopWriter:
         block = cst.IndentedBlock(lines)
         stages = cst.For(cst.Name(plan.stage), cst.parse_expression(f"gl.static_range({span})"), block)
         return [*resumed, stages, *producer.coming(loop.body, node.body)]
-
-    def _header(self, iterable: cst.BaseExpression) -> cst.BaseExpression:
-        """The loop's range, with its bounds as they are called now."""
-        assert isinstance(iterable, cst.Call)
-        count, end = self.plan.count, self.plan.drain or self.plan.count.upper
-        bounds = [end] if sum(each.keyword is None for each in iterable.args) == 1 else [count.lower, end]
-        given = without_option(iterable, "num_stages")
-        named = {"step": count.step}
-        changed = []
-        for index, argument in enumerate(given.args):
-            if argument.keyword is None:
-                source = [*bounds, count.step][index]
-            else:
-                source = named.get(argument.keyword.value, code(argument.value))
-            same = code(argument.value) == source
-            changed.append(argument if same else argument.with_changes(value=cst.parse_expression(source)))
-        return given.with_changes(args=changed)
 
 
 def _noted(line: cst.BaseStatement, note: str) -> cst.BaseStatement:

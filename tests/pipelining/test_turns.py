@@ -1,0 +1,157 @@
+"""Loads that run on into the next turn of a flattened loop around theirs: where they must not, and what is written."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from tt2gl.pipeline import LoopRings, Ring, pipelined
+
+HELPERS = """
+def place(tile, n):
+    return tile // n, tile % n
+
+
+def looked_up(tile, table):
+    return gl.load(table + tile), tile
+
+
+"""
+HEAD = "def kernel(a_desc, c_desc, table, tiles, n, steps, STAGES: gl.constexpr):\n"
+
+LOOP = """\
+for tile in range(gl.program_id(0), tiles, 4):
+    row, column = place(tile, n)
+    start = row * 64
+    acc = 0
+    for k in range(steps):
+        acc = warpgroup_mma(x, _tt2gl_ring_a(a_desc, [start, k * 8]), acc)
+    store_tile(c_desc, [start, column], acc)
+"""
+
+
+def written(body: str, *flattened: str) -> str:
+    text = HELPERS + HEAD + textwrap.indent(body, "    ")
+    rings = (Ring("a", "", (), "", in_memory=True, tile=True),)
+    spec = LoopRings("kernel", HELPERS.count("\n") + 1, rings, "STAGES", flattened=frozenset(flattened))
+    made = pipelined(text, [spec], "copy")
+    ast.parse(made)
+    return textwrap.dedent(made[made.index(HEAD) + len(HEAD) :])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # What a turn needs comes from the turn before it.
+        ("    start = row * 64\n", "    start = row * 64 + acc\n"),
+        ("row, column = place(tile, n)", "row, column = place(tile, n)\n    n = n + 1"),
+        # It is loaded, maybe from where nothing is.
+        ("place(tile, n)", "looked_up(tile, table)"),
+        ("place(tile, n)", "gl.load(table + tile), n"),
+        # It is known under a condition alone, or in a loop.
+        ("    start = row * 64\n", "    start = 0\n    if row > n:\n        start = row * 64\n"),
+        ("    start = row * 64\n", "    for i in range(row):\n        start = i\n"),
+        # Turns differ in how many iterations they have.
+        ("range(steps)", "range(row)"),
+        ("range(steps)", "range(tile)"),
+        # The loop around may be left, or does not count.
+        ("    acc = 0\n", "    acc = 0\n    if row > n:\n        break\n"),
+        ("for tile in range(gl.program_id(0), tiles, 4):", "for tile in gl.static_range(4):"),
+        # The loop is under a condition.
+        ("for tile in", "for other in range(n):\n  for tile in"),
+    ],
+)
+def test_loads_wait_for_the_turn_where_they_must(before: str, after: str) -> None:
+    body = LOOP.replace(before, after)
+    assert body != LOOP
+    body = body.replace("\n    ", "\n      ") if "  for tile" in after else body
+    made = written(body, "tile")
+    assert "tile_ahead" not in made
+    assert "k_ahead" not in made
+    assert "more = k < steps - (STAGES - 1)\n" in made or "range(steps)" in before
+
+
+def test_only_of_flattened_loops() -> None:
+    assert "tile_ahead" not in written(LOOP, "k")
+
+
+def test_copies_go_through_both_loops() -> None:
+    assert written(LOOP, "tile") == textwrap.dedent(
+        """\
+        gl.static_assert(STAGES > 1, "no load would run ahead")
+        # a ring of STAGES tiles; loads run STAGES - 1 iterations ahead
+        a_buf = gl.allocate_shared_memory(a_desc.dtype, [STAGES] + a_desc.block_shape, a_desc.layout)
+        bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+        for each in gl.static_range(STAGES):
+            mbarrier.init(bars.index(each), count=1)
+        first = gl.program_id(0)
+        # where the next copies are from: they run on into the next turn of the loop around
+        tile_ahead = first
+        row_ahead, column_ahead = place(tile_ahead, n)
+        start_ahead = row_ahead * 64
+        k_ahead = 0
+        more = (tile_ahead < tiles) & (k_ahead < steps)
+        for s in gl.static_range(STAGES - 1):
+            mbarrier.expect(bars.index(s), a_desc.block_type.nbytes, pred=more)
+            tma_load(a_desc, [start_ahead, k_ahead * 8], bars.index(s), a_buf.index(s), pred=more)
+            k_ahead += 1
+            if k_ahead >= steps:
+                tile_ahead += 4
+                row_ahead, column_ahead = place(tile_ahead, n)
+                start_ahead = row_ahead * 64
+                k_ahead = 0
+                more = (tile_ahead < tiles) & (k_ahead < steps)
+
+        slot = 0
+        free_slot = STAGES - 1
+        phase = 0
+
+        for tile in range(first, tiles, 4):
+            row, column = place(tile, n)
+            start = row * 64
+            acc = 0
+            for k in range(steps):
+                mbarrier.wait(bars.index(slot), phase)
+                acc = warpgroup_mma(x, a_buf.index(slot), acc, is_async=True)
+                # runs on, while the iteration before is done: its tiles may be overwritten
+                acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
+                mbarrier.expect(bars.index(free_slot), a_desc.block_type.nbytes, pred=more)
+                tma_load(a_desc, [start_ahead, k_ahead * 8], bars.index(free_slot), a_buf.index(free_slot), pred=more)
+                k_ahead += 1
+                if k_ahead >= steps:
+                    tile_ahead += 4
+                    row_ahead, column_ahead = place(tile_ahead, n)
+                    start_ahead = row_ahead * 64
+                    k_ahead = 0
+                    more = (tile_ahead < tiles) & (k_ahead < steps)
+                slot = gl.where(slot + 1 == STAGES, 0, slot + 1)
+                free_slot = gl.where(free_slot + 1 == STAGES, 0, free_slot + 1)
+                phase = phase ^ (slot == 0)
+            acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
+            store_tile(c_desc, [start, column], acc)
+        for each in gl.static_range(STAGES):
+            mbarrier.invalidate(bars.index(each))
+        """
+    )
+
+
+def test_what_only_the_copies_need_goes_with_them() -> None:
+    body = LOOP.replace("    start = row", "    # the tile's first row\n    start = row").replace(
+        "[start, column], acc", "[0, 0], acc"
+    )
+    made = written(body.replace("range(steps)", "range(0, steps + 1, 2)"), "tile")
+    loop = made[made.index("for tile in") :]
+    assert "    start = " not in loop
+    assert "place(tile, n)" not in loop
+    assert made.count("# the tile's first row") == 1
+    assert made.index("end = steps + 1\n") < made.index("k_ahead += 2\n") < made.index("for tile in range")
+    assert "    for k in range(0, end, 2):\n" in loop
+
+
+def test_steps_back_end_below() -> None:
+    made = written(LOOP.replace("range(steps)", "range(steps, 0, -1)"), "tile")
+    assert "k_ahead += -1\n" in made
+    assert "if k_ahead <= end:\n" in made
+    assert "k_ahead = steps\n" in made

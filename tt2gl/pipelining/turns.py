@@ -1,0 +1,133 @@
+"""Loads that run on from turn to turn of a loop around theirs, as its author has them do by `flatten=True`.
+
+for tile in range(first, tiles, programs):                                         # before
+    offs_m = tile * BLOCK_M
+    for k in range(k_tiles):
+        a = _tt2gl_ring_a(a_desc, [offs_m, k * BLOCK_K])
+        ...
+    c_desc.store(...)
+
+tile_ahead = first                                                                 # after
+offs_m_ahead = tile_ahead * BLOCK_M
+k_ahead = 0
+more = (tile_ahead < tiles) & (k_ahead < k_tiles)
+...                                                                                # the first copies
+for tile in range(first, tiles, programs):
+    for k in range(k_tiles):
+        ...
+        tma_load(a_desc, [offs_m_ahead, k_ahead * BLOCK_K], bars.index(free_slot), a_buf.index(free_slot), pred=more)
+        k_ahead += 1
+        if k_ahead >= k_tiles:
+            tile_ahead += programs
+            offs_m_ahead = tile_ahead * BLOCK_M
+            k_ahead = 0
+            more = (tile_ahead < tiles) & (k_ahead < k_tiles)
+        ...
+    c_desc.store(...)
+
+So the copies of a turn's first tiles are under way while the turn before it still computes and stores. Triton makes one
+loop of the two for it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tt2gl.pipelining.counting import Count, header_of
+from tt2gl.pipelining.effects import Effects
+from tt2gl.pipelining.flow import Names, inside, reads, writes
+from tt2gl.pipelining.rings import NotPipelinedError
+from tt2gl.pipelining.slices import Around, Slice, slice_around
+from tt2gl.pipelining.static import called
+from tt2gl.pipelining.texts import operand
+from tt2gl.pipelining.trees import Renamed, alone, bare, comment, comments, edited, leading, lines_of, statement, under
+from tt2gl.pipelining.walking import Lines
+
+
+@dataclass(frozen=True)
+class Turns:
+    """How loads go through two loops at once, ahead of both.
+
+    `around`, `inner`: how the loops count; `around_ahead`, `inner_ahead`: their variables ahead. `entry`: what a turn
+    of the loop around does for its loads, in names of their own. `more`: the name for whether there is such an
+    iteration.
+    """
+
+    around: Count
+    inner: Count
+    around_ahead: str
+    inner_ahead: str
+    more: str
+    entry: Lines
+
+    def first(self) -> Lines:
+        """The first iteration of both."""
+        made = [statement(f"{self.around_ahead} = {self.around.lower}"), *self.entry, *self._begun()]
+        note = "where the next copies are from: they run on into the next turn of the loop around"
+        return [under(made[0], [*comment(note)]), *made[1:]]
+
+    def following(self) -> Lines:
+        """The next iteration: of the next turn, where this one has no more."""
+        turn = [statement(f"{self.around_ahead} += {self.around.step}"), *map(bare, self.entry), *self._begun()]
+        test = cst.parse_expression(self.inner.over(self.inner_ahead))
+        return [statement(f"{self.inner_ahead} += {self.inner.step}"), cst.If(test, cst.IndentedBlock(turn))]
+
+    def _begun(self) -> Lines:
+        """Start with the inner loop; it may have no iterations at all."""
+        exist = (self.around.exists(self.around_ahead), self.inner.exists(self.inner_ahead))
+        return [
+            statement(f"{self.inner_ahead} = {self.inner.lower}"),
+            statement(f"{self.more} = {' & '.join(map(operand, exist))}"),
+        ]
+
+
+def entry_of(outer: ast.For, node: cst.For, found: Around, names: Mapping[str, str]) -> Lines:
+    """What a turn does for loads, in other names; comments are kept of lines that nothing else needs."""
+    return [
+        under(alone(line, edited(small, Renamed(names))), comments(leading(line)) if each in found.gone else [])
+        for line, members, _ in lines_of(outer.body, node.body)
+        if isinstance(line, cst.SimpleStatementLine)
+        for each, small in members
+        if each in found.taken
+    ]
+
+
+def needed_around(
+    outer: ast.For,
+    inner: ast.For,
+    loads: Mapping[ast.Call, Sequence[ast.expr]],
+    parts: Slice,
+    live_after: Names,
+    effects: Effects,
+) -> Around | None:
+    """What the loads of a loop need of the one around it; None where they may not run on into its next turns.
+
+    Every turn has as many iterations, so that an iteration ahead is never in a turn after the next that has any.
+    """
+    if inner not in outer.body or parts.constants or any(isinstance(each, _LEAVES) for each in inside(outer.body)):
+        return None
+    try:
+        variable = header_of(outer).variable
+    except NotPipelinedError:
+        return None
+    assigned = writes(outer)
+    if any(variable in writes(each) for each in outer.body) or reads(inner.iter) & assigned:
+        return None
+    found = slice_around(outer, inner, loads, parts, live_after)
+    if found.top & assigned != {variable} or not all(_early(each, effects) for each in found.taken):
+        return None
+    return found if found.taken <= set(outer.body) else None
+
+
+_LEAVES = (ast.Break, ast.Continue, ast.Return)
+
+
+def _early(each: ast.stmt, effects: Effects) -> bool:
+    """Whether a statement only computes, and may do so for a turn that there is not."""
+    calls = [node for node in ast.walk(each) if isinstance(node, ast.Call)]
+    computes = not any(effects.trouble(call) or called(call) == "load" for call in calls)
+    return computes and isinstance(each, ast.Assign | ast.AugAssign)
