@@ -1,4 +1,4 @@
-"""Operands of products that no ring feeds, on CDNA3: loaded and put into LDS as Triton does both, from file to file."""
+"""Operands of products that no ring feeds, on AMD: loaded and put into LDS as Triton does both, from file to file."""
 
 from __future__ import annotations
 
@@ -63,3 +63,45 @@ def test_as_good_as_tritons_and_equal(file: Path) -> None:
     assert (gluon.shared_bytes, gluon.buffered, gluon.unbuffered) == (4096, triton.buffered, 0)
     assert gluon.step_waits <= triton.step_waits
     assert not [found for found in report.diagnostics if found.code.startswith("TTG5")]
+
+
+LINEAR = """
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def linear_kernel(x_ptr, w_ptr, y_ptr, K, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr):
+        rows, columns, offs_k = tl.arange(0, ROWS), tl.arange(0, COLUMNS), tl.arange(0, DEPTH)
+        x_ptrs, w_ptrs = x_ptr + rows[:, None] * K + offs_k[None, :], w_ptr + columns[:, None] * K + offs_k[None, :]
+        acc = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+        for start in range(0, K, DEPTH):
+            near = offs_k[None, :] < K - start
+            x = tl.load(x_ptrs, mask=near, other=0.0)
+            w = tl.load(w_ptrs, mask=near, other=0.0)
+            acc = tl.dot(x, tl.trans(w), acc)
+            x_ptrs += DEPTH
+            w_ptrs += DEPTH
+        tl.store(y_ptr + rows[:, None] * COLUMNS + columns[None, :], acc)
+"""
+
+
+def test_tiles_that_wait_in_registers_as_the_product_takes_them(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(textwrap.dedent(LINEAR))
+    signature = {"x_ptr": "*bf16", "w_ptr": "*bf16", "y_ptr": "*fp32", "K": "i32"}
+    tensors = {
+        "x_ptr": TensorArg("bfloat16", (16, 200), (200, 1)),
+        "w_ptr": TensorArg("bfloat16", (64, 200), (200, 1)),
+        "y_ptr": TensorArg("float32", (16, 64), (64, 1)),
+    }
+    blocks = {"ROWS": 16, "COLUMNS": 64, "DEPTH": 64}
+    kinds = {**signature, **dict.fromkeys(blocks, "constexpr")}
+    aligned = ("x_ptr", "w_ptr", "y_ptr")
+    options = Options(4, 3)
+    known = Launch(str(path), "linear_kernel", kinds, blocks, aligned, options, (1, 1, 1), {**tensors, "K": 200})
+    made = convert(path, target="gfx950", launches=[known], root=tmp_path, compile=False)
+    assert "w_held = w_held[1:] + (w_next,)" in made.text
+    assert "turned(" in made.text
+    report, triton, gluon = compared(path, known, "gfx950")
+    assert gluon.shared_bytes == triton.shared_bytes
+    assert not [found for found in report.diagnostics if found.code in ("TTG331", "TTG508")]

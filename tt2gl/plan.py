@@ -119,6 +119,7 @@ class Ring:
     are put through on the way, where there is one. `direct`: what copies them to their slots, as source, where
     whole waves of AMD write those; other threads copy by `cp.async`.
     `ends_at_once`: dots are done with a tile in the iteration that reads it, so that its slot is free at the end of it.
+    `held`: its tiles stay in registers until they are read, and there is no memory.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Ring:
     stored: str = ""
     direct: str = ""
     ends_at_once: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True)

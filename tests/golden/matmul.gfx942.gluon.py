@@ -160,9 +160,9 @@ def matmul_kernel_block_m_from_128(
         # tiles of an iteration ahead come to registers
         ahead = k + NUM_STAGES - 1
         a_next = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more, other=0.0)
-        b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more, other=0.0)
         # the last step may be a short one
         a = a_buf.index(slot).load(lhs_layout)
+        b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more, other=0.0)
         b = b_buf.index(slot).load(rhs_layout)
         acc = gl.amd.cdna3.mfma(a, b, acc)
         a_ptrs += BLOCK_K
@@ -242,9 +242,9 @@ def matmul_kernel_block_m_below_128(
         # tiles of an iteration ahead come to registers
         ahead = k + NUM_STAGES - 1
         a_next = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more, other=0.0)
-        b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more, other=0.0)
         # the last step may be a short one
         a = a_buf.index(slot).load(lhs_layout)
+        b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more, other=0.0)
         b = b_buf.index(slot).load(rhs_layout)
         acc = gl.amd.cdna3.mfma(a, b, acc)
         a_ptrs += BLOCK_K

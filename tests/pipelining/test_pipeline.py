@@ -574,6 +574,27 @@ def test_no_iterations_are_apart_without_the_flag_that_a_ring_stands_under() -> 
     assert "drain = gl.maximum(n - (STAGES - 1), 0) if FLAG else n\n" in made
 
 
+def held() -> LoopRings:
+    return LoopRings("kernel", 2, (Ring("a", "", (), "", in_memory=False, registers=True, held=True),), "STAGES - 1")
+
+
+def test_tiles_wait_in_registers_where_there_is_no_memory_for_them() -> None:
+    made = written("for k in range(n):\n    acc += _tt2gl_ring_a(a_ptr + k, mask=k < m)\n", held())
+    assert "a_held = ()\n" in made
+    assert "    a_held = a_held + (gl.load(a_ptr + k, mask=(k < m) & (k < n)),)\n" in made
+    loop = made[made.index("    more = ") :]
+    order = ["a_next = gl.load(a_ptr + ahead,", "acc += a_held[0]\n", "a_held = a_held[1:] + (a_next,)\n"]
+    assert [loop.index(each) for each in order] == sorted(loop.index(each) for each in order)
+    assert "slot" not in made
+    assert "allocate" not in made
+
+
+def test_tiles_that_wait_in_registers_turn_in_the_last_iterations() -> None:
+    made = written("for k in range(n):\n    acc += _tt2gl_ring_a(a_ptr + k)\n", held())
+    last = made[made.index("for k in range(drain, n):\n") :]
+    assert "    acc += a_held[0]\n    a_held = a_held[1:] + a_held[:1]\n" in last
+
+
 def test_masks_of_several_lines() -> None:
     body = "for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k, mask=(k < m)\n    & (k < step))\n"
     made = written(body, through_registers())

@@ -28,7 +28,7 @@ class Anchors:
         """Find what may be computed twice: nothing that loads a full tile, reduces, or leaves through a helper."""
         for node in self.graph.nodes:
             is_access = node.kind in ("load", "store", "atomic") and (not node.staged or node.replaced)
-            node.anchored = node.chain in self.classes.anchored and is_access
+            node.anchored = node.chain in self.classes.anchored and is_access and not self.is_operand(node)
         changed = True
         while changed:
             changed = False
@@ -51,11 +51,15 @@ class Anchors:
         if node.function == "interleave":
             # It moves nothing: as cheap as what it is made of, unless that is a tile that was loaded whole.
             return all(operand.cheap and self._ring_root(operand) is None for operand in node.operands)
-        if node.kind in _DEAR or node.anchored or node.several:
+        if node.kind in _DEAR or node.anchored or node.several or self.is_operand(node) or self.cores.held(node):
             return False
         if node.web is not None and not node.web.find().cheap:
             return False
         return all(operand.cheap for operand in node.operands)
+
+    def is_operand(self, node: Node) -> bool:
+        """Whether a load is in the layout of a product's operand as it comes: it has that of its reader."""
+        return node.kind == "load" and not node.staged and node.chain in self.scene.facts.lowered.operands
 
     def webs(self) -> Iterable[Web]:
         """Every web that has not become part of another."""

@@ -43,7 +43,7 @@ class RingWant:
     """The ring of a load: its name, the shared layout of a slot, and its dtype as source.
 
     `in_memory`: a dot takes the slots in place. `tile`: the load goes through a descriptor, which says all of a slot;
-    without a name it goes through a tile of its own. `registers`, `stored`, `direct`, `ends_at_once`: as of
+    without a name it goes through a tile of its own. `registers`, `stored`, `direct`, `ends_at_once`, `held`: as of
     `plan.Ring`.
     """
 
@@ -56,6 +56,7 @@ class RingWant:
     stored: str = ""
     direct: str = ""
     ends_at_once: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True)

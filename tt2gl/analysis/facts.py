@@ -149,7 +149,8 @@ class RingFact:
 
     `copied`: the layout of the addresses that they are copied from. `registers`: they come to registers, in that
     layout, and are stored from there; `stored`: in this one, where they get another before. `direct`: AMD's chip whose
-    waves copy them without registers. `looked_up`: they say where other loads read.
+    waves copy them without registers. `looked_up`: they say where other loads read. `held`: they stay in registers, in
+    that layout, and there are no such buffers.
     """
 
     buffers: int
@@ -161,6 +162,7 @@ class RingFact:
     stored: Attribute = None
     direct: str = ""
     looked_up: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,11 +177,13 @@ class DescriptorFact:
 class Lowered:
     """What is decided late: instructions of dots, rings of loads, tiles of descriptors.
 
-    `prefetched`: the loads that Triton does iterations early, and keeps in registers. `specialised`: the loops, by
+    `prefetched`: the loads that Triton does iterations early, and keeps in registers; `held`: those of AMD among them
+    that a loop does once an iteration, with how many iterations early. `specialised`: the loops, by
     file, line and column, of which Triton gives each part (copies, products, the rest) to warps of its own.
     `inferred`: whether a reshape, transposition or split has the layout that follows from that of its operand, a
     product. `stores`: the layout of a stored value that has a product's, or one that is made of it. `turned`: that of a
-    tile loaded to be turned within threads, on its way to shared memory (AMD).
+    tile loaded to be turned within threads, on its way to shared memory (AMD). `operands`: the loads that are in the
+    layout of a product's operand as they come (AMD).
     """
 
     dots: dict[CallChain, DotFact] = field(default_factory=dict)
@@ -188,8 +192,10 @@ class Lowered:
     specialised: tuple[tuple[str, int, int], ...] = ()
     inferred: dict[CallChain, bool] = field(default_factory=dict)
     prefetched: frozenset[CallChain] = frozenset()
+    held: dict[CallChain, RingFact] = field(default_factory=dict)
     stores: dict[CallChain, DialectAttr] = field(default_factory=dict)
     turned: dict[CallChain, DialectAttr] = field(default_factory=dict)
+    operands: frozenset[CallChain] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -208,4 +214,4 @@ class LaunchFacts:
 
 def without_rings(facts: LaunchFacts) -> LaunchFacts:
     """The facts of a launch whose loads are left where they are."""
-    return replace(facts, lowered=replace(facts.lowered, rings={}, prefetched=frozenset()))
+    return replace(facts, lowered=replace(facts.lowered, rings={}, prefetched=frozenset(), held={}))

@@ -23,6 +23,9 @@ Place = TypeVar("Place")
 _PLAIN = ""
 """How a load is carried out that goes through no ring."""
 
+_HELD, _OPERAND = "held ", "operand"
+"""How one is whose tiles wait in registers, and one whose tile comes as a product takes it."""
+
 _ORDER: tuple[Instruction, ...] = (
     "tcgen05_scaled",
     "tcgen05",
@@ -41,6 +44,9 @@ _ORDER: tuple[Instruction, ...] = (
 def traits(facts: LaunchFacts) -> Traits:
     """How a launch's dots and loads are carried out."""
     found = {chain: _PLAIN for chain, access in facts.accesses.items() if "load" in access.operation}
+    found.update(dict.fromkeys(facts.lowered.held.keys() & found.keys(), _HELD))
+    for chain in facts.lowered.operands & found.keys():
+        found[chain] += _OPERAND
     found.update((chain, _laid_out(ring)) for chain, ring in facts.lowered.rings.items() if not ring.looked_up)
     found.update((chain, _how(dot)) for chain, dot in facts.lowered.dots.items())
     return found

@@ -49,7 +49,7 @@ def analyse(
     ]
     staging = staged_loads(scenes, trees)
     classes = Classes(scenes, staging.loads)
-    cores = TensorCores(classes, staging.loads)
+    cores = TensorCores(classes, staging.loads, staging.held)
     decisions = propagated(scenes, classes, cores)
     entry = facts[0].functions[facts[0].entry]
     tree = trees[entry.path]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from tt2gl.amd_shared_layouts import is_turned
 from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
+from tt2gl.analysis.operand_loads import operand_loads
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
 from tt2gl.analysis.tma_facts import GATHERS, TILE_LOADS, descriptor_fact, taken_in_place, tile_ring
 from tt2gl.ir.attributes import Attribute, DialectAttr
@@ -43,7 +44,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     inferred: dict[CallChain, bool] = {}
     stores: dict[CallChain, DialectAttr] = {}
     turned: dict[CallChain, DialectAttr] = {}
-    loads: dict[CallChain, set[int | None]] = {}
+    loads: dict[CallChain, list[tuple[Operation, int | None]]] = {}
     held_back: set[CallChain] = set()
     filled: dict[CallChain, list[int | None]] = {}
     looked_up = _looked_up(module.kernel, made)
@@ -69,7 +70,8 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
             filled.setdefault(chain, []).append(loops.get(id(operation)))
             rings.setdefault(chain, ring)
         elif operation.name in GATHERS or chip and operation.name.rpartition(".")[2] in _LOADS:
-            loads.setdefault(_chain(operation.location, author_file), set()).add(loops.get(id(operation)))
+            chain = _chain(operation.location, author_file)
+            loads.setdefault(chain, []).append((operation, loops.get(id(operation))))
         elif operation.name == "tt.load" and id(operation) in loops and _is_coalesced(operation):
             held_back.add(_chain(operation.location, author_file))
         elif operation.name in TILE_LOADS and (ring := tile_ring(operation, made, in_place)) is not None:
@@ -87,8 +89,20 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     everywhere = {chain: ring for chain, ring in rings.items() if ring.registers or chain not in held_back}
     rings = {chain: _without_spare(ring, filled.get(chain, [])) for chain, ring in everywhere.items()}
     # A load that stands before its loop, too, is done there for the first iterations.
-    early = frozenset(chain for chain, places in loads.items() if len(places) > 1 and chain not in rings)
-    return Lowered(dots, rings, descriptors, inferred=inferred, prefetched=early, stores=stores, turned=turned)
+    early = {c: done for c, done in loads.items() if len({loop for _, loop in done}) > 1 and c not in rings}
+    held = {chain: ring for chain, done in early.items() if chip and (ring := _held(done)) is not None}
+    lowered = Lowered(
+        dots,
+        rings,
+        descriptors,
+        inferred=inferred,
+        prefetched=frozenset(early),
+        held=held,
+        stores=stores,
+        turned=turned,
+    )
+    direct = operand_loads(module.kernel, made, loops) if chip else ()
+    return replace(lowered, operands=frozenset(_chain(each.location, author_file) for each in direct))
 
 
 def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:
@@ -115,6 +129,16 @@ def _is_coalesced(load: Operation) -> bool:
     """Whether a load has a layout for memory; one that is done again, as others read it elsewhere, has a reader's."""
     layout = _layout(load.results[0].type)
     return layout is None or bool(layout.name == "ttg.blocked")
+
+
+def _held(done: Sequence[tuple[Operation, int | None]]) -> RingFact | None:
+    """The tiles that wait in registers for a loop: one loaded in it, the others before; None for other loads."""
+    kind, layout = done[0][0].results[0].type, _layout(done[0][0].results[0].type)
+    places = [loop for _, loop in done]
+    once = any(loop is not None and places.count(loop) == 1 for loop in places)
+    if not isinstance(kind, TensorType) or not isinstance(layout, DialectAttr) or not once or len(set(places)) != 2:
+        return None
+    return RingFact(len(places) - 1, kind.shape, layout, registers=True, held=True)
 
 
 def _chip(module: Module) -> str:

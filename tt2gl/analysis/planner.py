@@ -105,7 +105,7 @@ class Planner:
                 slot = {entry.context: entry.term for entry in entries}
                 want = function.rings[position]
                 layout = self.spelling.spelled(key, slot, position)
-                filled = (want.tile, want.registers, want.stored, want.direct, want.ends_at_once)
+                filled = (want.tile, want.registers, want.stored, want.direct, want.ends_at_once, want.held)
                 ring = Ring(want.name, want.dtype, _dims(slot), layout, want.in_memory, *filled)
                 made.setdefault(want.name, ring)
         return tuple(ring for ring in made.values() if ring.name)

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 from tt2gl.analysis.anchors import Anchors, in_ring, merges_pairs
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
-from tt2gl.analysis.graph import Definition, Node, Web
+from tt2gl.analysis.graph import Definition, Node, Web, sources
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import IN_RING, Cut, Exchanged, Inferred, Root, Stored, Term, halved
+from tt2gl.analysis.terms import IN_RING, Cut, Exchanged, Inferred, Operand, Root, Stored, Term, Turned, halved
 from tt2gl.plan import ENTRY, HELPED
 
 
@@ -191,6 +191,9 @@ class Propagation(Anchors):
                 own = self._computed_in(node, term)
                 self._operands(node, own, clone)
                 self._convert(node, own, term, spot)
+                if (held := self.cores.held(node)) is not None:
+                    want = RingWant(held.name, IN_RING, "", in_memory=False, registers=True, held=True)
+                    self.decisions.staged[spot] = IN_RING, want
             case "store" | "atomic":
                 own = self._store_term(node)
                 self._operands(node, own, clone)
@@ -224,13 +227,22 @@ class Propagation(Anchors):
                 self._interleave(node, term, spot)
             case "opaque":
                 for operand in node.operands:
-                    self.settle(operand, clone)
+                    if (turned := self._turned_back(node, operand, term)) is not None:
+                        self.resolve(operand, turned, clone)
+                    else:
+                        self.settle(operand, clone)
                 if node.function in HELPED:
                     self.decisions.indexed[spot] = node.function
                 if not node.several and (node.natural != term or merges_pairs(node)):
                     self.decisions.converts[spot] = term
             case "call" | "argument":
                 self._passed(node, term, spot)
+
+    def _turned_back(self, node: Node, operand: Node, term: Term) -> Term | None:
+        """The layout of what is transposed to a product's operand, where it was loaded for that; None elsewhere."""
+        if node.order != (1, 0) or not isinstance(term, Operand) or operand.natural is not None:
+            return None
+        return Turned(term, node.dims_known) if any(map(self.is_operand, sources(operand))) else None
 
     def _create(self, node: Node, term: Term, spot: Spot) -> None:
         self.decisions.creations[spot] = term

@@ -75,8 +75,10 @@ class Spelling:
         known = self._derivations.setdefault(analysis.body(analysis.function), {})
         if text not in known:
             other = "turned" if isinstance(term, Turned) else "stored"
-            side = ("lhs", "rhs")[term.index] if isinstance(term, Operand) else other
-            whole = analysis.names[term.parent.name].removesuffix("_layout")
+            operand = term.parent if isinstance(term, Turned) else term
+            side = ("lhs", "rhs")[operand.index] if isinstance(operand, Operand) else other
+            side = f"{side}_turned" if side != other and isinstance(term, Turned) else side
+            whole = analysis.names[root_of(term).name].removesuffix("_layout")
             name = f"{side}_layout" if whole == "mma" else f"{whole}_{side}_layout"
             known[text] = unused(name, {*analysis.taken, *analysis.names.values(), *known.values()})
         return known[text]

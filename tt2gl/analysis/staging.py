@@ -14,6 +14,7 @@ from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFacts, LaunchFact
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.statics import position_of
+from tt2gl.analysis.uses import in_branch, stages_of
 from tt2gl.pipelining.ahead import can_run_ahead
 from tt2gl.pipelining.loads import other_of
 
@@ -32,7 +33,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Staging:
-    """The loads that go through rings, and those that were refused.
+    """The loads that go through rings, and those that were refused; `held`: those that wait in registers.
 
     By function: `wide`, its loops' variables of 64 bits, and `flattened`, those of loops that are one with the loops
     inside under every launch, so that Triton's loads run on from turn to turn.
@@ -42,11 +43,14 @@ class Staging:
     wide: Mapping[FunctionKey, frozenset[str]]
     flattened: Mapping[FunctionKey, frozenset[str]]
     refused: tuple[Refusal, ...] = ()
+    held: frozenset[CallChain] = frozenset()
 
 
 def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> Staging:
     """The loads of a kernel that go through rings under any launch; notes those that are not of zeros outside."""
     chains = {chain for scene in scenes for chain in scene.facts.lowered.rings}
+    held = _held(scenes) - chains
+    chains |= held
     chains -= {chain for scene in scenes for chain in _addressing(scene.graph, chains)}
     functions = {
         (path, node.lineno): node
@@ -57,6 +61,7 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     nodes = [node for scene in scenes for node in scene.graph.nodes if node.kind == "load" and node.chain in chains]
     nodes = [node for node in nodes if not node.tile]
     registers = {chain for scene in scenes for chain, ring in scene.facts.lowered.rings.items() if ring.registers}
+    registers |= held
     narrow = {node.chain for scene in scenes for node in scene.graph.nodes if _is_narrow(scene, node)} - registers
     refused: list[Refusal] = []
     for node in nodes:
@@ -95,15 +100,32 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     facts = [scene.facts for scene in scenes]
     loops = [(key, members[0].loop) for (key, _), members in asked.items()]
     wide = {key: frozenset(n for k, loop in loops if k == key for n in _wide(key, loop, facts)) for key, _ in loops}
-    waiting = [node for scene in scenes for node in scene.graph.nodes if _waits(scene, node)]
+    waiting = [n for scene in scenes for n in scene.graph.nodes if n.chain not in kept and _waits(scene, n)]
     refused += [_refusal(node, _GATHERED if node.tile else _IN_REGISTERS) for node in waiting]
     seen = {(known.path, known.line) for each in facts for known in each.functions.values()}
     flattened = {key: frozenset(_flattened(key, functions[key], facts)) for key in functions.keys() & seen}
-    return Staging(kept, wide, flattened, tuple(dict.fromkeys(refused)))
+    return Staging(kept - held, wide, flattened, tuple(dict.fromkeys(refused)), kept & held)
 
 
 _IN_REGISTERS = "its tiles wait in registers, and in the port's loop they are loaded when they are needed"
 _GATHERED = "its rows are gathered when they are needed"
+
+
+def _held(scenes: Sequence[Scene]) -> set[CallChain]:
+    """The loads whose tiles wait in registers under all launches, as far ahead as the rings of their loops run."""
+    found = {chain for scene in scenes for chain in scene.facts.lowered.held}
+    for scene in scenes:
+        lowered = scene.facts.lowered
+        depths: dict[int, set[int]] = {}
+        loads = [node for node in scene.graph.nodes if node.kind == "load" and node.loop is not None]
+        for node in loads:
+            fact = lowered.rings.get(node.chain) or lowered.held.get(node.chain)
+            depths.setdefault(id(node.loop), set()).update([] if fact is None else [stages_of(fact)])
+        for node in loads:
+            alike = len(depths[id(node.loop)]) == 1 and node.chain in lowered.held
+            if not alike or not node.shape or in_branch(node):
+                found.discard(node.chain)
+    return found
 
 
 def _waits(scene: Scene, node: Node) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tt2gl.analysis.depths import stages
 from tt2gl.analysis.dot_formulas import Extent, Formulas, Layouts, Shapes
-from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact
+from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, RingFact
 from tt2gl.analysis.frames import Unsupported
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.analysis.memory import Classes, Scene, named_dims
@@ -26,7 +26,9 @@ from tt2gl.tensor_memory_layouts import packed_rows
 class TensorCores:
     """Dots and rings of a kernel, found once for all its launches."""
 
-    def __init__(self, classes: Classes, staged: Collection[CallChain]) -> None:
+    def __init__(
+        self, classes: Classes, staged: Collection[CallChain], held: Collection[CallChain] = frozenset()
+    ) -> None:
         self.classes, self.scenes = classes, classes.scenes
         self.formulas = Formulas(self.scenes)
         self.dots: dict[CallChain, DotUse] = {}
@@ -45,11 +47,7 @@ class TensorCores:
                     dot.facts[index], dot.shapes[index] = fact, node.shape
                 elif node.kind == "descriptor":
                     self.descriptors.setdefault(node.chain, {})[index] = node
-                elif (
-                    node.staged
-                    and node.loop is not None
-                    and (ring := scene.facts.lowered.rings.get(node.chain)) is not None
-                ):
+                elif (ring := _ring_of(node, scene, held)) is not None:
                     if node.chain not in self.rings:
                         self.rings[node.chain] = RingUse(node, self._ring_name(node, names, index))
                     use = self.rings[node.chain]
@@ -95,6 +93,11 @@ class TensorCores:
             return said == {"tcgen05_scaled"} or said == {"tcgen05"} and scaled is not None and scaled.turned
 
         return bool(self.dots) and all(map(at_once, self.dots.values()))
+
+    def held(self, node: Node) -> RingUse | None:
+        """The tiles of a load that wait in registers until they are read; None for other values."""
+        use = self.rings.get(node.chain) if node.kind == "load" else None
+        return use if use is not None and use.held else None
 
     def ends_at_once(self, ring: RingUse | None) -> bool:
         """Whether products are done with a ring's tiles in the iteration that reads them.
@@ -292,6 +295,16 @@ class TensorCores:
         """The class of these layouts; called `label` where it is new. `pointer`: to elements of such a tile."""
         said = self.formulas.written(dims, shapes, layouts, pointer)
         return self.classes.named(dims, layouts, said.source, said.exact, label)
+
+
+def _ring_of(node: Node, scene: Scene, held: Collection[CallChain]) -> RingFact | None:
+    """Where the tiles of a loop's load wait until they are read; None for other values."""
+    if node.kind != "load" or node.loop is None:
+        return None
+    lowered = scene.facts.lowered
+    return (
+        lowered.rings.get(node.chain) if node.staged else lowered.held.get(node.chain) if node.chain in held else None
+    )
 
 
 def _element(scene: Scene, load: Node) -> str:

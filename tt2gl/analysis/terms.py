@@ -58,13 +58,13 @@ class Operand:
 
 @dataclass(frozen=True)
 class Turned:
-    """`turned(parent)`: what the transposition of a matrix has, which has `parent`.
+    """`turned(parent)`: what the transposition of a matrix has, which has `parent`: a dot's, or an operand's of one.
 
     `dims`: the extents of that matrix as source, where `parent` has to be told by its bases:
     `turned(gl.to_linear_layout(parent, dims))`.
     """
 
-    parent: Root
+    parent: Term
     dims: tuple[str, ...]
 
 
@@ -127,9 +127,9 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
         return replace(term, parent=renamed(term.parent, names))
     if isinstance(term, Operand):
         return Operand(term.index, Root(names.get(term.parent.name, term.parent.name)), term.k_width)
-    if isinstance(term, Inferred):
+    if isinstance(term, Inferred | Turned):
         return replace(term, parent=renamed(term.parent, names))
-    if isinstance(term, Turned | Exchanged | Stored):
+    if isinstance(term, Exchanged | Stored):
         return replace(term, parent=Root(names.get(term.parent.name, term.parent.name)))
     return Root(names.get(term.name, term.name))
 

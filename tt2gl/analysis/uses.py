@@ -60,6 +60,11 @@ class RingUse:
         return all(fact.registers for fact in self.facts.values())
 
     @property
+    def held(self) -> bool:
+        """Whether the tiles stay in registers."""
+        return all(fact.held for fact in self.facts.values())
+
+    @property
     def direct(self) -> str:
         """What copies the tiles to LDS without registers; empty where nothing does."""
         return DIRECT_COPIES.get(next(iter(self.facts.values())).direct, "")
@@ -82,6 +87,17 @@ def either(first: Node, second: Node) -> bool:
     branches = [each for each in ast.walk(first.loop) if isinstance(each, ast.If)]
     pairs = ((first, second), (second, first))
     return any(within(each.body, one) and within(each.orelse, other) for each in branches for one, other in pairs)
+
+
+def in_branch(node: Node) -> bool:
+    """Whether a value of a loop is one of some of its turns only."""
+    assert node.loop is not None
+    branches = [each for each in ast.walk(node.loop) if isinstance(each, ast.If | ast.While | ast.For)]
+    inside = (each for branch in branches if branch is not node.loop for part in branch.body for each in ast.walk(part))
+    other = (
+        each for branch in branches if isinstance(branch, ast.If) for part in branch.orelse for each in ast.walk(part)
+    )
+    return any(position_of(each) == node.site.position for each in (*inside, *other) if isinstance(each, ast.expr))
 
 
 def fact_of(node: Node, scene: Scene) -> DotFact | None:

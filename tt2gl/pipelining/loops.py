@@ -204,14 +204,16 @@ class FunctionWriter:
             parts,
             count,
             rings,
-            {name: self.fresh(f"{name}_buf") for name in names},
+            {ring.name: self.fresh(f"{ring.name}_{'held' if ring.held else 'buf'}") for ring in rings},
             self.fresh("ahead"),
             self.fresh("more"),
             stage,
             first,
             renamed,
             tuple(bindings),
-            slots_of(self.spec, rings, [each.depth for each in arrivals], self.fresh),
+            slots_of(
+                self.spec, [ring for ring in rings if not ring.held], [each.depth for each in arrivals], self.fresh
+            ),
             arrivals,
             self.fresh("each") if arrivals else "",
             lookups_of(loop, parts, wanted, renamed, self.fresh),

@@ -17,7 +17,7 @@ from tt2gl.pipelining.guards import Guarded, Loaded
 from tt2gl.pipelining.loads import Load
 from tt2gl.pipelining.lookups import Iteration
 from tt2gl.pipelining.loop_plan import LoopPlan
-from tt2gl.pipelining.registers import as_load, stored
+from tt2gl.pipelining.registers import as_load, held, stored
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.texts import call, conjunction
 from tt2gl.pipelining.tma import Barriers, moved, of_ring, offsets_of
@@ -149,10 +149,10 @@ class Producer:
                     raise NotPipelinedError(f"ring {name} is loaded from two places in one iteration")
                 continue
             copied[name] = told
-            slot = plan.first_slot(ring) if self.place == "prologue" else plan.free_slot(ring)
             if ring.registers:
-                made.append(self._loaded(ring, marker, slot))
+                made.append(self._loaded(ring, marker))
                 continue
+            slot = plan.first_slot(ring) if self.place == "prologue" else plan.free_slot(ring)
             target = f"{plan.buffers[name]}.index({slot})"
             if ring.tile:
                 given = moved(load.pointers, told, target, self.exists)
@@ -168,12 +168,16 @@ class Producer:
             made.append(cst.parse_statement(call(copy, arguments, indent)))
         return made
 
-    def _loaded(self, ring: Ring, marker: cst.Call, slot: str) -> cst.BaseStatement:
+    def _loaded(self, ring: Ring, marker: cst.Call) -> cst.BaseStatement:
         """A tile's load to registers: on to its slot at once, where that is free already."""
         load = edited(as_load(marker), Guarded(self.exists, self.names))
         if self.place == "steady" and self.plan.early:
             return cst.parse_statement(f"{self.plan.coming[ring.name]} = {code(load)}")
-        return stored(self.plan, ring, slot, code(edited(load, Uncommented())))
+        tile = code(edited(load, Uncommented()))
+        if ring.held:
+            return held(self.plan, ring, tile)
+        slot = self.plan.first_slot(ring) if self.place == "prologue" else self.plan.free_slot(ring)
+        return stored(self.plan, ring, slot, tile)
 
     def _arrivals(self, arrivals: Barriers, ring: Ring, marker: cst.Call, copied: dict[str, str], indent: int) -> Lines:
         """A tile's copy by TMA; before the first of those that one mbarrier is for, what that is to expect."""

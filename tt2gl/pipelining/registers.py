@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from itertools import groupby
 
 import libcst as cst
 
@@ -47,6 +46,18 @@ def stored(plan: LoopPlan, ring: Ring, slot: str, value: str) -> cst.BaseStateme
     return cst.parse_statement(f"{plan.buffers[ring.name]}.index({slot}).store({value})")
 
 
+def held(plan: LoopPlan, ring: Ring, tile: str, *, gone: bool = False) -> cst.BaseStatement:
+    """Has a tile wait in registers behind those that came before it; the first of which may be `gone` by then."""
+    tiles = plan.buffers[ring.name]
+    return cst.parse_statement(f"{tiles} = {tiles}{'[1:]' if gone else ''} + ({tile},)")
+
+
+def rotated(plan: LoopPlan) -> Lines:
+    """The tiles in registers, the next one first, where no other comes."""
+    names = [plan.buffers[ring.name] for ring in plan.rings if ring.held]
+    return [cst.parse_statement(f"{name} = {name}[1:] + {name}[:1]") for name in names]
+
+
 def stores(plan: LoopPlan, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
     """Puts the tiles that an iteration has loaded ahead into the slots that it has read."""
     return _Stores(plan).lines(statements, block, frozenset())
@@ -64,11 +75,10 @@ def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
         return [*ahead, *here]
     made: Lines = []
     done = 0
-    for _, group in groupby(here, lambda line: bool(_tiles(plan, line))):
-        lines = list(group)
-        tiles = {plan.coming[name] for line in lines for name in _tiles(plan, line)}
-        last = max((at for at, line in enumerate(loading, 1) if writes(line) & tiles), default=0)
-        made += [*ahead[done:last], *lines]
+    for line in here:
+        tiles = {plan.coming[name] for name in _tiles(plan, line)}
+        last = max((at for at, each in enumerate(loading, 1) if writes(each) & tiles), default=0)
+        made += [*ahead[done:last], line]
         done = max(done, last)
     return [*made, *ahead[done:]]
 
@@ -76,7 +86,7 @@ def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
 def _tiles(plan: LoopPlan, line: cst.BaseStatement) -> list[str]:
     """The rings whose tiles a line reads."""
     text = code(line)
-    return [name for name in plan.coming if f"{plan.buffers[name]}.index(" in text]
+    return [name for name in plan.coming if any(f"{plan.buffers[name]}{part}" in text for part in (".index(", "[0]"))]
 
 
 class _Stores:
@@ -95,7 +105,11 @@ class _Stores:
                 ring = self.plan.spec.ring(code(marker.func).removeprefix(RING_MARK))
                 if ring.registers and ring.name not in done:
                     done.add(ring.name)
-                    made.append(stored(self.plan, ring, self.plan.free_slot(ring), self.plan.coming[ring.name]))
+                    coming = self.plan.coming[ring.name]
+                    if ring.held:
+                        made.append(held(self.plan, ring, coming, gone=True))
+                    else:
+                        made.append(stored(self.plan, ring, self.plan.free_slot(ring), coming))
         return made
 
     def _branches(self, first: ast.If, line: cst.If, above: frozenset[str]) -> Lines:

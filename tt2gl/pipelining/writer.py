@@ -15,7 +15,7 @@ from tt2gl.pipelining.counting import with_bounds
 from tt2gl.pipelining.flow import takes_attribute
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
-from tt2gl.pipelining.registers import between, stores
+from tt2gl.pipelining.registers import between, rotated, stores
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import allocation
@@ -105,7 +105,7 @@ class LoopWriter:
             body = [*consumer.wait(last=True), *body]
         bounds = [self.plan.drain, count.upper, *([count.step] if count.step != "1" else [])]
         span = cst.parse_expression(f"range({', '.join(bounds)})")
-        block = cst.IndentedBlock([*body, *self._advanced()])
+        block = cst.IndentedBlock([*body, *rotated(self.plan), *self._advanced()])
         made = cst.For(cst.Name(count.variable), span, block)
         return made.with_changes(leading_lines=comment("the last iterations, whose tiles have all come"))
 
@@ -146,7 +146,8 @@ class LoopWriter:
 
     def _rings(self) -> Lines:
         spec, made = self.plan.spec, []
-        for ring in self.plan.rings:
+        shared = [ring for ring in self.plan.rings if not ring.held]
+        for ring in shared:
             shape = ", ".join([spec.depth(ring).source, *ring.dims])
             source = f"gl.allocate_shared_memory({ring.dtype}, [{shape}], {ring.layout})"
             if ring.tile:
@@ -154,9 +155,15 @@ class LoopWriter:
             line = statement(f"{self.plan.buffers[ring.name]} = {source}")
             made.append(guarded(line, self.plan.conditions.get(ring.name, ())))
         made = joined(made)
-        note = _rings_note([spec.depth(ring) for ring in self.plan.rings], spec.ahead)
-        made[0] = made[0].with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(f"# {note}"))])
-        return [*made, *(line for each in self.plan.barriers for line in each.made(self.plan.each))]
+        if made:
+            note = _rings_note([spec.depth(ring) for ring in shared], spec.ahead)
+            made[0] = made[0].with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(f"# {note}"))])
+        waiting = [statement(f"{self.plan.buffers[ring.name]} = ()") for ring in self.plan.rings if ring.held]
+        if waiting:
+            run = "one iteration" if spec.ahead.known == 1 else f"{spec.ahead.source} iterations"
+            note = f"# tiles that wait in registers; loads run {run} ahead"
+            waiting[0] = waiting[0].with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(note))])
+        return [*made, *waiting, *(line for each in self.plan.barriers for line in each.made(self.plan.each))]
 
     def _started(self, *, at_use: bool) -> Lines:
         """The counters of slots before the first iteration."""
