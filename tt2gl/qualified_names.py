@@ -197,6 +197,8 @@ class QualifiedNames:
             base += "." if base.strip(".") else ""
         for alias in node.names:
             meaning = base + _dotted(alias.name)
+            if base:
+                meaning = REEXPORTED.get(meaning.removeprefix(base), meaning)
             self._imported.add(meaning)
             if alias.asname is not None:
                 scope.bind(alias.evaluated_alias or "", meaning)
@@ -205,6 +207,10 @@ class QualifiedNames:
             else:
                 top = meaning.partition(".")[0]
                 scope.bind(top, top)
+
+
+REEXPORTED = {"triton": "triton", "tl": "triton.language"}
+"""Packages import Triton in one place, and from there (`from vllm.triton_utils import tl, triton`)."""
 
 
 def _dotted(node: cst.BaseExpression) -> str:

@@ -66,7 +66,7 @@ def test_where_the_imports_stand(text: str, first: int, expected: str) -> None:
 
 def test_a_future_import_stays_first() -> None:
     text = "from __future__ import annotations\nfrom mine import triton\n\n\n@triton.jit\ndef k(): pass\n"
-    assert imported(text, 2).startswith("from __future__ import annotations\nfrom mine import triton\n\nfrom triton.")
+    assert imported(text, 2).startswith("from __future__ import annotations\nfrom mine import triton\nfrom triton.")
 
 
 def test_names_that_the_author_took_are_imported_under_others() -> None:

@@ -20,7 +20,8 @@ from textwrap import indent
 import libcst as cst
 
 from tt2gl.plan import ASYNC_LOAD, HOST_PARTS, HOST_TILES, TMA_LOAD, TMA_STORE
-from tt2gl.qualified_names import walk
+from tt2gl.qualified_names import REEXPORTED, walk
+from tt2gl.syntax import is_name
 
 IMPORTED = {"gluon": "triton.experimental.gluon", "gl": "triton.experimental.gluon.language"}
 """The names that converted code uses, and the modules they stand for."""
@@ -154,6 +155,14 @@ def _imports_triton(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bo
     return False
 
 
+def _names_triton(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bool:
+    """Whether a statement imports Triton, or what a package calls so."""
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    aliases = [part.names for part in parts if isinstance(part, cst.ImportFrom)]
+    named = [alias.name for names in aliases if not isinstance(names, cst.ImportStar) for alias in names]
+    return _imports_triton(statement) or any(is_name(name, *REEXPORTED) for name in named)
+
+
 def is_guarded(module: cst.Module, contains: Callable[[cst.CSTNode], bool]) -> bool:
     """Whether all functions that `contains` accepts stand under one condition, and Triton's import under some, too."""
     holders = [statement for statement in module.body if any(contains(node) for node in walk(statement))]
@@ -184,7 +193,7 @@ def with_gluon(
         return module.with_changes(body=[*body[:first], body[first].with_changes(body=block), *body[first + 1 :]])
     code = module.code
     imports = [cst.parse_statement(line) for line in import_lines(names) if line not in code]
-    after = max((place + 1 for place in range(first) if _imports_triton(body[place])), default=None)
+    after = max((place + 1 for place in range(first) if _names_triton(body[place])), default=None)
     blank = cst.EmptyLine(indent=False)
     added = [helper.with_changes(leading_lines=[blank, blank]) for helper in helpers]
     if after is None:
