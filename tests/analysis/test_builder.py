@@ -75,6 +75,12 @@ def test_a_scalar_load_is_no_load(graph_of: GraphOf) -> None:
         ("y = tl.reshape(x, (BLOCK // 2, 2))", "opaque", 1),
         ("tl.atomic_add(y_ptr + offs, x)", "atomic", 1),
         ("x = helper(x)", "call", 1),
+        (
+            "for i in tl.static_range(3):\n    if i:\n        t += helper(x)\n    else:\n        t = helper(x)",
+            "call",
+            2,
+        ),
+        ("for i in tl.static_range(3):\n    y = helper(x) if i == 1 else x * i", "call", 1),
         ("y = x.__mul__(x).__add__(x)", "elementwise", 4),
         ("pair = (x,) + (tl.cumsum(x, 0),); y = pair[1]", "scan", 1),
     ],

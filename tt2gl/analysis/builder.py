@@ -13,12 +13,13 @@ from tt2gl.analysis.accesses import AccessReader
 from tt2gl.analysis.calls import CallReader
 from tt2gl.analysis.descriptors import DescriptorReader, asks_for_descriptor
 from tt2gl.analysis.dots import DotReader
-from tt2gl.analysis.facts import CallChain, ConstFact, Fact, FunctionFact, LaunchFacts, TensorFact
+from tt2gl.analysis.facts import CallChain, ConstFact, Fact, LaunchFacts, TensorFact
 from tt2gl.analysis.frames import Frame, Value, dims_of, joined, unsupported
 from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
 from tt2gl.analysis.helpers import HelperReader
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.statics import Static, independent, position_of, static_text
+from tt2gl.analysis.unrolled import becomes_tensor, first_answer, is_unrolled
 
 
 class Builder:
@@ -155,17 +156,22 @@ class Builder:
                 self.effect(*value)
 
     def branch(self, node: ast.If, frame: Frame) -> bool:
-        """Walk what the condition lets through; join the names of both arms where it is a runtime scalar."""
-        test = frame.facts.expressions.get(position_of(node.test))
-        if isinstance(test, ConstFact):
+        """Walk what the condition lets through; join the names of both arms where it lets through either.
+
+        Those are runtime scalars, and what the copies of an unrolled loop answer differently: there the arm that the
+        first takes comes first, as the other may read what it has made.
+        """
+        test, first = frame.facts.expressions.get(position_of(node.test)), first_answer(node.test, frame)
+        if isinstance(test, ConstFact) and first is None:
             self.inside_constant(node.test, frame)
             return self.body(node.body if test.value else node.orelse, frame)
         self.effect(self.evaluate(node.test, frame))
         before, loop = dict(frame.env), frame.loop
         frame.loop = None
-        ended = self.body(node.body, frame)
-        after, frame.env = frame.env, dict(before)
-        ended_else = self.body(node.orelse, frame)
+        arms = (node.body, node.orelse) if first is not False else (node.orelse, node.body)
+        ended = self.body(arms[0], frame)
+        after, frame.env = frame.env, {**(frame.env if first is not None else {}), **before}
+        ended_else = self.body(arms[1], frame)
         frame.loop = loop
         if ended:
             return ended_else
@@ -176,37 +182,21 @@ class Builder:
         """Walk a body once; names it carries join their values before it."""
         stored = {n.id for part in node.body for n in ast.walk(part) if isinstance(n, ast.Name) and _is_store(n)}
         for name in stored & frame.env.keys():
-            if not isinstance(frame.env[name], Web) and self.becomes_tensor(name, node, frame):
+            if not isinstance(frame.env[name], Web) and becomes_tensor(name, node, frame):
                 frame.env[name] = Web(name, frame.key)
         before, outer = dict(frame.env), frame.loop
         self.graph.bound[node] = frozenset(before) & self.graph.bound.get(node, before.keys())
         frame.depth += 1
-        frame.loop = node if isinstance(node, ast.For) and not self.is_unrolled(node, frame) else None
+        frame.loop = node if isinstance(node, ast.For) and not is_unrolled(node, frame) else None
         if test is not None:
             self.effect(self.evaluate(test, frame))
         self.body(node.body, frame)
         frame.depth -= 1
         frame.loop = outer
         frame.env = joined(before, frame.env)
-        if not self.is_unrolled(node, frame):
+        if not is_unrolled(node, frame):
             # What only the body of a loop defines is gone after it, in Triton as in Gluon.
             frame.env = {name: bound for name, bound in frame.env.items() if name in before}
-
-    def is_unrolled(self, node: ast.For | ast.While, frame: Frame) -> bool:
-        """Whether a loop is `static_range`: no loop to the compiler."""
-        if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
-            return False
-        called = frame.facts.expressions.get(position_of(node.iter.func))
-        return isinstance(called, FunctionFact) and called.name.endswith("static_range")
-
-    def becomes_tensor(self, name: str, node: ast.stmt, frame: Frame) -> bool:
-        """Whether an unrolled loop turns a scalar into a tensor, so that its reads see one."""
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name) and part.id == name and not _is_store(part):
-                fact = frame.facts.expressions.get(position_of(part))
-                if isinstance(fact, TensorFact) and fact.shape:
-                    return True
-        return False
 
     # expressions
 
@@ -227,7 +217,7 @@ class Builder:
                 return self.subscript(node, frame, fact)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 decided = frame.facts.expressions.get(position_of(test))
-                if isinstance(decided, ConstFact):
+                if isinstance(decided, ConstFact) and first_answer(test, frame) is None:
                     return self.evaluate(body if decided.value else orelse, frame)
                 self.effect(self.evaluate(test, frame))
                 return self.elementwise(node, [self.evaluate(body, frame), self.evaluate(orelse, frame)], frame)

@@ -70,13 +70,17 @@ Fact = TensorFact | ConstFact | FunctionFact | TupleFact | OtherFact
 
 @dataclass
 class FunctionFacts:
-    """One jit function under one set of argument types: every expression that the compiler reached."""
+    """One jit function under one set of argument types: every expression that the compiler reached.
+
+    `turned`: tests to which the copies of an unrolled loop answer differently, with what the first says.
+    """
 
     path: str
     name: str
     line: int
     expressions: dict[Position, Fact] = field(default_factory=dict)
     callees: dict[Position, str] = field(default_factory=dict)
+    turned: dict[Position, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

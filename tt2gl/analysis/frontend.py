@@ -114,7 +114,7 @@ class _Watcher:
                 watcher._function(generator)
             value = original["visit"](generator, node)
             if isinstance(node, ast.expr) and hasattr(node, "lineno"):
-                watcher._function(generator).expressions[_position(generator, node)] = describe(value, watcher.files)
+                _note(watcher._function(generator), _position(generator, node), describe(value, watcher.files))
             return value
 
         def call_function(generator: Any, node: Any, fn: Any, args: Any, kws: Any) -> Any:
@@ -167,6 +167,14 @@ class _Watcher:
             self.functions[generator.function_name] = facts
             self.entry = self.entry or generator.function_name
         return facts
+
+
+def _note(facts: FunctionFacts, place: Position, fact: Fact) -> None:
+    """What the compiler said last of an expression, and whether it has said otherwise before."""
+    before = facts.expressions.get(place)
+    if isinstance(before, ConstFact) and isinstance(fact, ConstFact) and bool(before.value) != bool(fact.value):
+        facts.turned.setdefault(place, bool(before.value))
+    facts.expressions[place] = fact
 
 
 def _position(generator: Any, node: Any) -> Position:

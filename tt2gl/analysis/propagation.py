@@ -9,7 +9,9 @@ follows are Coalesce and RemoveLayoutConversions (forward from anchors, backward
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from tt2gl.analysis.anchors import Anchors, in_ring, merges_pairs
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
@@ -19,6 +21,8 @@ from tt2gl.analysis.products import Products
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import IN_RING, Cut, Exchanged, Inferred, Operand, Root, Stored, Term, Turned, halved
 from tt2gl.plan import ENTRY, HELPED
+
+_DEPTH = 50_000
 
 
 class Propagation(Anchors):
@@ -358,9 +362,21 @@ class Propagation(Anchors):
 def propagated(scenes: Sequence[Scene], classes: Classes, cores: TensorCores) -> list[Decisions]:
     """What is decided for each launch of a kernel."""
     launches = [Propagation(scene, index, classes, cores) for index, scene in enumerate(scenes)]
-    for each in launches:
-        each.run()
+    with _deep_calls():
+        for each in launches:
+            each.run()
     return [each.finish([other.decisions for other in launches if other is not each]) for each in launches]
+
+
+@contextmanager
+def _deep_calls() -> Iterator[None]:
+    """Let what asks of a value what it is made of go through thousands of statements: the rounds of a cipher, say."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def step_web(definition: Definition) -> Web:

@@ -1,0 +1,39 @@
+"""Loops that the compiler writes out (`static_range`): what their copies do differently, though they are one text.
+
+for i in tl.static_range(4):
+    if i == 0:
+        total = x
+    else:
+        total += x
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tt2gl.analysis.facts import FunctionFact, TensorFact
+from tt2gl.analysis.frames import Frame
+from tt2gl.analysis.statics import position_of
+
+
+def is_unrolled(node: ast.For | ast.While, frame: Frame) -> bool:
+    """Whether a loop is `static_range`: no loop to the compiler."""
+    if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
+        return False
+    called = frame.facts.expressions.get(position_of(node.iter.func))
+    return isinstance(called, FunctionFact) and called.name.endswith("static_range")
+
+
+def becomes_tensor(name: str, node: ast.stmt, frame: Frame) -> bool:
+    """Whether an unrolled loop turns a scalar into a tensor, so that its reads see one."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load):
+            fact = frame.facts.expressions.get(position_of(part))
+            if isinstance(fact, TensorFact) and fact.shape:
+                return True
+    return False
+
+
+def first_answer(test: ast.expr, frame: Frame) -> bool | None:
+    """What the first copy of an unrolled loop says to a test, where others say the opposite; None where all agree."""
+    return frame.facts.turned.get(position_of(test))
