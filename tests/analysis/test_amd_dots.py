@@ -178,3 +178,27 @@ STORED = """
 def test_values_whose_lanes_exchange_elements_for_a_store(how: str, by: str, known: bool) -> None:
     stores = lowered_facts(parse_module(STORED.replace("HOW", how).replace("MAKE", by)), str).stores
     assert [layout.name for layout in stores.values()] == ["ttg.linear"] * known
+
+
+EARLY = """
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+"builtin.module"() ({
+  "tt.func"() <{function_type = () -> (), sym_name = "k", sym_visibility = "public"}> ({
+    %p, %n, %t = "x.make"() : () -> (tensor<64x64x!tt.ptr<f16>, #blocked>, i32, tensor<64x64xf16, #blocked>)
+    %f = "tt.load"(%p) : (tensor<64x64x!tt.ptr<f16>, #blocked>) -> tensor<64x64xf16, #blocked>
+    %r = "scf.for"(%n, %n, %n, %f) ({
+    ^bb0(%i: i32, %s: tensor<64x64xf16, #blocked>):
+      %l = "tt.load"(%p) : (tensor<64x64x!tt.ptr<f16>, #blocked>) -> tensor<64x64xf16, #blocked>
+      "scf.yield"(%HANDED) : (tensor<64x64xf16, #blocked>) -> ()
+    }) : (i32, i32, i32, tensor<64x64xf16, #blocked>) -> tensor<64x64xf16, #blocked>
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) {ttg.target = "hip:gfx942"} : () -> ()
+"""
+
+
+@pytest.mark.parametrize(("handed", "ahead"), [("l", [1]), ("t", [])])
+def test_a_tile_waits_in_registers_where_iterations_hand_it_on(handed: str, ahead: list[int]) -> None:
+    facts = lowered_facts(parse_module(EARLY.replace("HANDED", handed)), str)
+    assert [ring.buffers for ring in facts.held.values()] == ahead
+    assert facts.prefetched == facts.held.keys()

@@ -90,6 +90,10 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     rings = {chain: _without_spare(ring, filled.get(chain, [])) for chain, ring in everywhere.items()}
     # A load that stands before its loop, too, is done there for the first iterations.
     early = {c: done for c, done in loads.items() if len({loop for _, loop in done}) > 1 and c not in rings}
+    if chip:
+        # One that is not carried to the next iteration stands for the last ones again, after its loop.
+        kept = _carried(module.kernel)
+        early = {c: done for c, done in early.items() if any(id(each.results[0]) in kept for each, _ in done)}
     held = {chain: ring for chain, done in early.items() if chip and (ring := _held(done)) is not None}
     lowered = Lowered(
         dots,
@@ -129,6 +133,12 @@ def _is_coalesced(load: Operation) -> bool:
     """Whether a load has a layout for memory; one that is done again, as others read it elsewhere, has a reader's."""
     layout = _layout(load.results[0].type)
     return layout is None or bool(layout.name == "ttg.blocked")
+
+
+def _carried(kernel: Operation) -> set[int]:
+    """The values, by identity, that iterations of loops hand on to the next."""
+    ends = (loop.regions[-1].entry.operations[-1] for loop in kernel.walk() if loop.name in _LOOPS)
+    return {id(value) for end in ends for value in end.operands}
 
 
 def _held(done: Sequence[tuple[Operation, int | None]]) -> RingFact | None:
