@@ -45,6 +45,7 @@ from tt2gl.plan import (
     HOST_PARTS,
     HOST_TILES,
     SIGNED_ATOMIC_ADD,
+    STORE_AGAIN,
     FilePlan,
     FunctionPlan,
     KeptFunction,
@@ -64,6 +65,7 @@ from tt2gl.rewrite.tiles import (
     HOST_TILES_SOURCES,
     LOAD_TILE_SOURCES,
     SCATTER_TILE_SOURCE,
+    STORE_AGAIN_SOURCE,
     STORE_TILE_SOURCES,
 )
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
@@ -233,6 +235,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "turned": (TURNED_SOURCE,),
         "exchanged": (EXCHANGED_SOURCE,),
         "store_tile": (STORE_TILE_SOURCES[mover(target)],),
+        f"{STORE_AGAIN}_tile": (STORE_AGAIN_SOURCE,),
         "gather_tile": (GATHER_TILE_SOURCE,),
         "scatter_tile": (SCATTER_TILE_SOURCE,),
         **{f"{name}_tile": (source,) for name, source in ATOMIC_TILE_SOURCES.items()},

@@ -229,6 +229,9 @@ TMA_LOAD = "tma_load"
 TMA_STORE = "tma_store"
 """What it calls one from there."""
 
+STORE_AGAIN = "store_again"
+"""The kind of a tile's store in a loop, which goes through shared memory that the loop's stores share."""
+
 RING_MARK = "_tt2gl_ring_"
 """Begins the name of a call that stands for a slot of a ring, until the loop it is in is pipelined."""
 

@@ -14,6 +14,7 @@ import pytest
 
 import tt2gl.rewrite
 from tt2gl.plan import (
+    STORE_AGAIN,
     BufferAccess,
     Choice,
     Dispatch,
@@ -75,6 +76,7 @@ OTHERS = {
     "imports",
     "ranges",
     "reads",
+    "repeated_stores",
     "signatures",
     "tiles",
     "tuples",
@@ -185,6 +187,12 @@ def test_tiles(rewritten: Rewritten) -> None:
     text = "@triton.jit\ndef kernel(q_desc, o_desc):\n" + textwrap.indent(before, "    ")
     made = rewritten(f"{text}\n", staged={load: ("", "q_layout")}, tiles={load: "load", store: "store"})
     assert made.endswith("def kernel(q_desc, o_desc):\n" + textwrap.indent(after, "    ") + "\n")
+
+
+def test_repeated_stores(body: Rewritten) -> None:
+    ((before, rest),) = examples("repeated_stores")
+    made = body(before, tiles={"c_desc.store([offs_m, offs_n], acc)": STORE_AGAIN})
+    assert made == rest.partition("\n\n")[0]
 
 
 def test_imports() -> None:

@@ -13,6 +13,7 @@ from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.frontend import observe
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.propagation import propagated
+from tt2gl.analysis.repeated_stores import mark_repeated
 from tt2gl.analysis.staging import staged_loads
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.failures import CompileError, explain
@@ -51,6 +52,8 @@ def analyse(
     classes = Classes(scenes, staging.loads)
     cores = TensorCores(classes, staging.loads, staging.held)
     decisions = propagated(scenes, classes, cores)
+    if all(seen.mover == "tma" for seen in facts):
+        mark_repeated(decisions, trees)
     entry = facts[0].functions[facts[0].entry]
     tree = trees[entry.path]
     taken = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))

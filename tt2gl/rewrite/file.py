@@ -20,6 +20,7 @@ from tt2gl.rewrite.host_parts import with_parts
 from tt2gl.rewrite.imports import IMPORTED, is_guarded, top_level_index, with_gluon
 from tt2gl.rewrite.names import aliases
 from tt2gl.rewrite.reads import turned_first
+from tt2gl.rewrite.repeated_stores import with_lasting_tiles
 from tt2gl.rewrite.signatures import with_flags, with_signature
 from tt2gl.rewrite.statements import FunctionBody
 from tt2gl.rewrite.tiles import with_tile_layouts
@@ -158,7 +159,7 @@ class _FileEditor(cst.CSTTransformer):
     def _visited(self, function: JitFunction, plan: FunctionPlan) -> cst.FunctionDef:
         renamed = {self.names[line]: name for line, name in plan.calls.items()}
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
-        return read_at_once(turned_first(settled(_function(made))))
+        return with_lasting_tiles(read_at_once(turned_first(settled(_function(made)))))
 
 
 def _is_jit(function: JitFunction) -> list[bool]:

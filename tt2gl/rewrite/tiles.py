@@ -16,7 +16,7 @@ from collections import Counter
 
 import libcst as cst
 
-from tt2gl.plan import HOST_TILES, RING_MARK
+from tt2gl.plan import HOST_TILES, RING_MARK, STORE_AGAIN
 from tt2gl.rewrite.build import MARK, expression
 
 _TMA_LOAD_SOURCE = '''@gluon.jit
@@ -63,6 +63,16 @@ def store_tile(desc, offsets, value):
 
 STORE_TILE_SOURCES = {"tma": _TMA_STORE_SOURCE, "tdm": _TDM_STORE_SOURCE, "": ""}
 """`store_tile`, by what copies tiles."""
+
+STORE_AGAIN_SOURCE = f'''@gluon.jit
+def {STORE_AGAIN}_tile(desc, offsets, value, tile):
+    """Store a tile by TMA, through shared memory that the store before may still be read from."""
+    tma.store_wait(0)
+    tile.store(value.to(desc.dtype))
+    fence_async_shared()
+    tma_store(desc, offsets, tile)
+'''
+"""The same where stores follow each other: the next one waits for it, or who has made `tile`."""
 
 ATOMIC_TILE_SOURCES = {
     name: f'''@gluon.jit
