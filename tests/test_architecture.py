@@ -34,6 +34,7 @@ FLOORS = (
     ("jit_functions", "launch_calls", "report.page"),
     ("host", "report", "simulate"),
     ("files", "config", "results", "stages", "targets"),
+    ("visitors",),
     ("descriptor_parts", "diagnostics", "formatting", "ir", "ledger", "qualified_names", "spawned", "syntax"),
     ("isolate",),
     ("children", "cores"),

@@ -21,12 +21,18 @@ _PUNCTUATION = frozenset({
     "lpar", "operator", "rbrace", "rbracket", "rpar", "second_colon", "semicolon", "trailing_whitespace",
 })  # fmt: skip
 # Those that are written before the fields that dataclasses have first.
-_FIRST = {"Arg": ("keyword",), "ClassDef": ("decorators", "name"), "FunctionDef": ("decorators",), "IfExp": ("body",)}
+_FIRST = {
+    "Arg": ("keyword",),
+    "ClassDef": ("decorators", "name"),
+    "FunctionDef": ("decorators", "name", "params", "returns"),
+    "IfExp": ("body",),
+}
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
 
 @functools.cache
-def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+def fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    """What nodes of a kind hold but spaces and punctuation, in the order of the text."""
     names = [each.name for each in dataclasses.fields(kind)]
     names = [name for name in names if name not in _PUNCTUATION and not name.startswith("whitespace")]
     first = _FIRST.get(kind.__name__, ())
@@ -35,7 +41,7 @@ def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
 
 def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The nodes right below one, without spaces and punctuation, in the order of the text."""
-    for name in _fields(type(node)):
+    for name in fields(type(node)):
         value = getattr(node, name)
         if isinstance(value, (list, tuple)):
             yield from (each for each in value if each.__class__ is not str)

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
-from typing import TypeVar
 
 import libcst as cst
-
-_Node = TypeVar("_Node", bound=cst.CSTNode)
 
 
 @functools.lru_cache(maxsize=64)
@@ -35,11 +31,3 @@ def is_text(statement: cst.CSTNode) -> bool:
         case cst.SimpleStatementLine([cst.Expr(cst.SimpleString() | cst.ConcatenatedString())]):
             return True
     return False
-
-
-def within(node: cst.CSTNode, kind: type[_Node]) -> Iterator[_Node]:
-    """The nodes of a kind in a tree, its root among them, each before those in it."""
-    if isinstance(node, kind):
-        yield node
-    for child in node.children:
-        yield from within(child, kind)

@@ -9,13 +9,14 @@ import libcst as cst
 
 from tt2gl.lowering.descriptor_calls import is_make
 from tt2gl.lowering.expressions import target_names
+from tt2gl.visitors import Reader
 
 Resolve = Callable[[cst.CSTNode], Collection[str]]
 """What a name resolves to, by libcst's scopes."""
 
 
 @dataclass
-class Makes(cst.CSTVisitor):
+class Makes(Reader):
     """The calls that make descriptors."""
 
     named: Resolve
@@ -28,7 +29,7 @@ class Makes(cst.CSTVisitor):
 
 
 @dataclass
-class Assigned(cst.CSTVisitor):
+class Assigned(Reader):
     """Every name that statements assign, as often as they do."""
 
     names: list[str] = field(default_factory=list)

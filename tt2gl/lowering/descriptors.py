@@ -40,6 +40,7 @@ from tt2gl.lowering.pointer_calls import Refused
 from tt2gl.lowering.signs import Signs
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
+from tt2gl.visitors import Reader
 
 _WIDTH = 120
 _AXES = {1: ("offs",), 2: ("rows", "cols")}
@@ -316,7 +317,7 @@ class _Function:
 
 
 @dataclass
-class _Uses(cst.CSTVisitor):
+class _Uses(Reader):
     """The loads and stores of a statement, innermost first as they run, and the element types asked for."""
 
     owner: _Function

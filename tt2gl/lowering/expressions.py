@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tt2gl.visitors import Reader
+
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float, cst.SimpleString)
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo, cst.Power)
 
@@ -81,7 +83,7 @@ def target_names(targets: Iterable[cst.BaseExpression]) -> frozenset[str]:
     return frozenset(names)
 
 
-class _Reads(cst.CSTVisitor):
+class _Reads(Reader):
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.pure = True

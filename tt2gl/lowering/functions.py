@@ -34,6 +34,7 @@ from tt2gl.lowering.shapes import shapes
 from tt2gl.lowering.signs import Signs
 from tt2gl.source import SourceFile
 from tt2gl.syntax import is_text
+from tt2gl.visitors import Reader
 
 _PARTS: tuple[Part, ...] = ("offset", "stride", "bound", "block")
 
@@ -280,7 +281,7 @@ def _literal(texts: Sequence[str]) -> str | None:
     return texts[0] if len(set(texts)) == 1 and texts[0].lstrip("-").isdigit() else None
 
 
-class _References(cst.CSTVisitor):
+class _References(Reader):
     """How often each name stands in a file."""
 
     def __init__(self) -> None:

@@ -10,6 +10,7 @@ import libcst as cst
 from tt2gl.lowering.expressions import called
 from tt2gl.lowering.returns import with_one_return
 from tt2gl.syntax import is_name, is_text
+from tt2gl.visitors import Editor, Reader
 
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.BaseNumber, cst.SimpleString, cst.Tuple, cst.List)
 _SUMS = (cst.Add, cst.Subtract)
@@ -107,10 +108,11 @@ def writes(nodes: Collection[cst.CSTNode], helpers: Collection[str]) -> bool:
     return found.found
 
 
-class _Placing(cst.CSTTransformer):
+class _Placing(Editor):
     """Names by what they stand for; then what is decided by that, and parentheses that are not needed."""
 
     def __init__(self, values: Mapping[str, cst.BaseExpression]) -> None:
+        super().__init__()
         self.values = values
         self.placed: set[int] = set()
         self._alive: list[cst.CSTNode] = []
@@ -232,7 +234,7 @@ class _Shape(cst.CSTVisitor):
         return not self.refused
 
 
-class _Names(cst.CSTVisitor):
+class _Names(Reader):
     def __init__(self, *, only_loops: bool = False) -> None:
         self.names: dict[str, int] = {}
         self.only_loops, self.depth = only_loops, 0
@@ -262,7 +264,7 @@ class _Names(cst.CSTVisitor):
         self.depth -= 1
 
 
-class _Assigned(cst.CSTVisitor):
+class _Assigned(Reader):
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
 
@@ -292,7 +294,7 @@ class _Assigned(cst.CSTVisitor):
         self._bind(node.name)
 
 
-class _Writes(cst.CSTVisitor):
+class _Writes(Reader):
     def __init__(self, helpers: Collection[str]) -> None:
         self.helpers, self.found = helpers, False
 

@@ -20,7 +20,8 @@ from tt2gl.lowering.helper_bodies import (
     with_names,
     writes,
 )
-from tt2gl.syntax import is_name, within
+from tt2gl.syntax import is_name
+from tt2gl.visitors import within
 
 _SHARED = frozenset(("arange", "cdiv", "next_power_of_2", "to", "cast", "min", "max"))
 """What makes the same of the same constants, wherever it stands."""

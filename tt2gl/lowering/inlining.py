@@ -38,6 +38,7 @@ from tt2gl.lowering.helper_bodies import assigned_names, read_names
 from tt2gl.lowering.helper_calls import Caller, Inlined, Site, inline
 from tt2gl.lowering.steps import Lowered, Step
 from tt2gl.source import SourceFile
+from tt2gl.visitors import Reader
 
 # What a call may be part of in a statement: all of it is evaluated once, whatever else is.
 _AROUND = (
@@ -206,7 +207,7 @@ class _File:
         return Site(call, node, outermost, id(parents[outermost]), scope, before)
 
 
-class _Calls(cst.CSTVisitor):
+class _Calls(Reader):
     """The calls of functions by their names, those in arguments before those that take them."""
 
     def __init__(self, names: Collection[str]) -> None:

@@ -20,6 +20,7 @@ from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.precise_dots import DOT
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
+from tt2gl.visitors import Reader
 
 _TIGHT = (cst.Name, cst.Call, cst.Attribute, cst.Subscript)
 
@@ -35,7 +36,7 @@ def later_sums(source: SourceFile) -> Lowered:
     return each_function(source, [".dot("], edits)
 
 
-class _Pairs(cst.CSTVisitor):
+class _Pairs(Reader):
     """Products, each with what the next statement adds to it."""
 
     def __init__(self, source: SourceFile) -> None:

@@ -21,6 +21,7 @@ from tt2gl.lowering.pointer_calls import (
     read_advance,
     read_make,
 )
+from tt2gl.visitors import Reader
 
 IsMake = Callable[[cst.Call], bool]
 
@@ -149,7 +150,7 @@ def assigned(nodes: Sequence[Node]) -> frozenset[str]:
     return names
 
 
-class _Pointers(cst.CSTVisitor):
+class _Pointers(Reader):
     """Names that are assigned block pointers."""
 
     def __init__(self, is_make: IsMake) -> None:
@@ -269,7 +270,7 @@ class _Reader:
 
 
 @dataclass
-class _Events(cst.CSTVisitor):
+class _Events(Reader):
     """Loads and stores through block pointers, from left to right, and other uses of their variables."""
 
     reader: _Reader

@@ -27,6 +27,7 @@ from tt2gl.lowering.expressions import expression
 from tt2gl.lowering.naming import Names
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
+from tt2gl.visitors import Reader
 
 PRECISIONS = ("tf32x3", "bf16x3", "bf16x6")
 """The precisions that are several products."""
@@ -160,7 +161,7 @@ def _above(text: str, start: int, spans: Spans) -> str:
     return textwrap.indent(text, indent).removeprefix(indent) + indent
 
 
-class _Calls(cst.CSTVisitor):
+class _Calls(Reader):
     """The products that are several, with their precision and what stands for `tl`."""
 
     def __init__(self, source: SourceFile, named: Collection[str], precisions: Collection[str]) -> None:

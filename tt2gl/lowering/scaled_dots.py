@@ -24,6 +24,7 @@ from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import expression
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
+from tt2gl.visitors import Reader
 
 _DOT_SCALED = re.compile(r"(^|\.)(language|tl)(\.core)?\.dot_scaled$")
 _PARAMETERS = ("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format", "acc", "fast_math")
@@ -42,7 +43,7 @@ def turned_dots(source: SourceFile) -> Lowered:
     return each_function(source, ["dot_scaled"], edits)
 
 
-class _Calls(cst.CSTVisitor):
+class _Calls(Reader):
     """The calls that are to be turned."""
 
     def __init__(self, source: SourceFile) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 import libcst as cst
 
 from tt2gl.lowering.expressions import called, literal, target_names
+from tt2gl.visitors import Reader
 
 _CASTS = ("int32", "int64", "uint32", "uint64")
 
@@ -95,7 +96,7 @@ def _wide(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Attribute) and node.attr.value in _CASTS
 
 
-class _Values(cst.CSTVisitor):
+class _Values(Reader):
     """All that is assigned to each name; None for what is not looked into."""
 
     def __init__(self) -> None:

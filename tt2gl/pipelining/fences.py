@@ -20,6 +20,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from tt2gl.visitors import Editor, Reader
+
 FENCE = "fence_async_shared"
 
 _MODULES = {"gl", "async_copy", "tl"}
@@ -35,7 +37,7 @@ def with_single_fences(function: cst.FunctionDef) -> cst.FunctionDef:
     return made
 
 
-class _Fences(cst.CSTTransformer):
+class _Fences(Editor):
     def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
         body = updated_node.body
         kept = [line for at, line in enumerate(body) if not (_is_fence(line) and _fenced_again(body[at + 1 :]))]
@@ -61,7 +63,7 @@ def _fenced_again(later: Sequence[cst.BaseStatement]) -> bool:
     return False
 
 
-class _Calls(cst.CSTVisitor):
+class _Calls(Reader):
     """Whether all calls of a statement are known to read no shared memory through the asynchronous proxy."""
 
     def __init__(self) -> None:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from tt2gl.pipelining.texts import conjunction
 from tt2gl.pipelining.trees import Renamed, code
+from tt2gl.visitors import Editor, Reader
 
 
 def is_load(node: cst.CSTNode) -> bool:
@@ -47,7 +48,7 @@ class Guarded(Renamed):
         return updated_node.with_changes(args=[*arguments, made.args[0]])
 
 
-class Loaded(cst.CSTTransformer):
+class Loaded(Editor):
     """The loads of a statement replaced by names, in their order; none is inside another."""
 
     def __init__(self, names: Iterator[str]) -> None:
@@ -59,7 +60,7 @@ class Loaded(cst.CSTTransformer):
         return cst.Name(next(self.names)) if is_load(original_node) else updated_node
 
 
-class Loads(cst.CSTVisitor):
+class Loads(Reader):
     """Collects the loads of a statement in their order."""
 
     def __init__(self) -> None:

@@ -16,6 +16,7 @@ import libcst as cst
 
 from tt2gl.pipelining.flow import reads
 from tt2gl.plan import TCGEN05_MARK
+from tt2gl.visitors import Editor
 
 
 def with_plain_sums(function: cst.FunctionDef) -> cst.FunctionDef:
@@ -25,7 +26,7 @@ def with_plain_sums(function: cst.FunctionDef) -> cst.FunctionDef:
     return made
 
 
-class _Sums(cst.CSTTransformer):
+class _Sums(Editor):
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.BaseStatement]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import libcst as cst
 
-from tt2gl.syntax import within
+from tt2gl.visitors import Editor, within
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 Member = tuple[ast.stmt, cst.BaseSmallStatement]
@@ -48,7 +48,7 @@ def calls_in(node: cst.CSTNode, prefix: str) -> list[cst.Call]:
     return [call for call in calls if isinstance(call.func, cst.Name) and call.func.value.startswith(prefix)]
 
 
-class _Variables(cst.CSTTransformer):
+class _Variables(Editor):
     """Walks over expressions as variables see them: names of attributes and of arguments are left alone."""
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
@@ -93,7 +93,7 @@ class Uncommented(cst.CSTTransformer):
         return updated_node.with_changes(comment=None, whitespace=bare) if updated_node.comment else updated_node
 
 
-class Replaced(cst.CSTTransformer):
+class Replaced(Editor):
     """Calls of functions whose names start so, replaced by the expressions under the rest of their names."""
 
     def __init__(self, prefix: str, expressions: Mapping[str, str]) -> None:

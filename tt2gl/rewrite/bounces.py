@@ -30,6 +30,7 @@ from tt2gl.plan import RING_MARK
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.build import MARK
 from tt2gl.rewrite.dots import names_in
+from tt2gl.visitors import Editor, Reader
 
 _ALLOCATE = ("gl", "allocate_shared_memory")
 _PRODUCT = "mma_v2"
@@ -48,7 +49,7 @@ def settled(function: cst.FunctionDef) -> cst.FunctionDef:
     return made
 
 
-class _Blocks(cst.CSTTransformer):
+class _Blocks(Editor):
     """Joins and moves the bounces of each block; `renamed`: the names of those joined, each with the other's.
 
     `taken`: the function's variables, which grow by those added.
@@ -114,25 +115,26 @@ class _Blocks(cst.CSTTransformer):
         return chosen
 
 
-class _Replaced(cst.CSTTransformer):
+class _Replaced(Editor):
     def __init__(self, made: Mapping[cst.CSTNode, cst.BaseExpression]) -> None:
         super().__init__()
         self.made = made
 
     def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
-        return self.made.get(original_node, updated_node)
+        left: cst.CSTNode = super().on_leave(original_node, updated_node)
+        return self.made.get(original_node, left)
 
 
 def with_replaced(
     line: cst.SimpleStatementLine, made: Mapping[cst.CSTNode, cst.BaseExpression]
 ) -> cst.SimpleStatementLine:
-    """A statement with other expressions for some; all at once, as what LibCST has edited is new throughout."""
+    """A statement with other expressions for some; all at once, as what is above an edit is new."""
     changed = line.visit(_Replaced(made))
     assert isinstance(changed, cst.SimpleStatementLine)
     return changed
 
 
-class _Renamed(cst.CSTTransformer):
+class _Renamed(Editor):
     def __init__(self, names: dict[str, str]) -> None:
         super().__init__()
         self.names = names
@@ -197,7 +199,7 @@ def ring_read(line: cst.BaseStatement) -> RingRead | None:
     return None
 
 
-class _Conversions(cst.CSTVisitor):
+class _Conversions(Reader):
     """The operands of products by `mma_v2` that are variables in another layout: side, variable and conversion."""
 
     def __init__(self) -> None:
@@ -230,7 +232,7 @@ def _for_registers(name: str, below: Sequence[cst.BaseStatement]) -> bool:
     return uses.mentions == uses.loads > 0
 
 
-class _Uses(cst.CSTVisitor):
+class _Uses(Reader):
     """How often a name is mentioned, and how often as the memory that an operand is loaded from."""
 
     def __init__(self, name: str) -> None:
@@ -258,7 +260,7 @@ def _bound(line: cst.BaseStatement) -> set[str]:
     return targets.names
 
 
-class _Targets(cst.CSTVisitor):
+class _Targets(Reader):
     def __init__(self) -> None:
         self.names: set[str] = set()
 

@@ -13,6 +13,7 @@ import libcst as cst
 
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.build import MARK
+from tt2gl.visitors import Editor
 
 
 def collisions(module: cst.Module, added: Collection[str]) -> dict[str, str]:
@@ -28,7 +29,7 @@ def collisions(module: cst.Module, added: Collection[str]) -> dict[str, str]:
     return renamed
 
 
-class Unmarked(cst.CSTTransformer):
+class Unmarked(Editor):
     """Takes the mark off the names that the conversion added, and gives those in `names` their other name."""
 
     def __init__(self, names: Mapping[str, str]) -> None:

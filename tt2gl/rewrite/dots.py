@@ -27,6 +27,7 @@ import libcst as cst
 from tt2gl.plan import TCGEN05_MARK, Dot, Store
 from tt2gl.rewrite.build import MARK, bare, call, expression, statement
 from tt2gl.rewrite.creations import with_keywords
+from tt2gl.visitors import Reader
 
 _FUNCTIONS = {
     "fma": "gl.dot_fma",
@@ -167,25 +168,29 @@ def fence() -> cst.BaseSmallStatement:
 
 def names_in(node: cst.CSTNode) -> list[str]:
     """The variables that an expression mentions, in its order."""
-    found: list[str] = []
+    names = _Names()
+    node.visit(names)
+    return names.found
 
-    class Names(cst.CSTVisitor):
-        def visit_Name(self, node: cst.Name) -> None:
-            found.append(node.value)
 
-        def visit_Attribute(self, node: cst.Attribute) -> bool:
-            node.value.visit(self)
-            return False
+class _Names(Reader):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
 
-        def visit_Call(self, node: cst.Call) -> bool:
-            if isinstance(node.func, cst.Attribute) and not _is_module(node.func.value):
-                node.func.visit(self)
-            for arg in node.args:
-                arg.value.visit(self)
-            return False
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found.append(node.value)
 
-    node.visit(Names())
-    return found
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        node.value.visit(self)
+        return False
+
+    def visit_Call(self, node: cst.Call) -> bool:
+        if isinstance(node.func, cst.Attribute) and not _is_module(node.func.value):
+            node.func.visit(self)
+        for arg in node.args:
+            arg.value.visit(self)
+        return False
 
 
 def first_name(node: cst.BaseExpression) -> str:

@@ -30,12 +30,13 @@ from tt2gl.rewrite.masked import with_other
 from tt2gl.rewrite.names import rewrite_name
 from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted, with_scales, with_scales_beside
 from tt2gl.rewrite.tiles import through_tile
+from tt2gl.visitors import Editor
 
 Locate = Callable[[cst.CSTNode], Position | None]
 Qualify = Callable[[cst.CSTNode], Collection[str]]
 
 
-class Expressions(cst.CSTTransformer):
+class Expressions(Editor):
     """Edits one statement, or all of a function's, by one set of edits.
 
     `renamed`: functions that it knows by other names. `taken`: variables of the function, which grow by those added.

@@ -25,6 +25,7 @@ from tt2gl.rewrite.signatures import with_flags, with_signature
 from tt2gl.rewrite.statements import FunctionBody
 from tt2gl.rewrite.tiles import with_tile_layouts
 from tt2gl.source import SourceFile
+from tt2gl.visitors import Editor
 
 KEPT = "tt2gl: kept as Triton"
 """How the comment above a kept kernel begins."""
@@ -54,7 +55,7 @@ def rewrite(source: SourceFile, plan: FilePlan) -> str:
     return mark + module.code.removeprefix(BYTE_ORDER_MARK)
 
 
-class _FileEditor(cst.CSTTransformer):
+class _FileEditor(Editor):
     def __init__(self, source: SourceFile, plan: FilePlan) -> None:
         super().__init__()
         self.source, self.plan = source, plan

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 import libcst as cst
 
 from tt2gl.rewrite.build import expression
+from tt2gl.visitors import Reader
 
 GLUON = frozenset(
     [
@@ -147,7 +148,7 @@ def aliases(module: cst.Module, qualify: Callable[[cst.CSTNode], Collection[str]
     return {name: next(iter(values)) for name, values in meant.items() if len(values) == 1 and values <= known}
 
 
-class _Assigned(cst.CSTVisitor):
+class _Assigned(Reader):
     """What the module's own statements assign to single names."""
 
     def __init__(self) -> None:

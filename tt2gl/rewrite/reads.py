@@ -21,6 +21,7 @@ import libcst as cst
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.bounces import is_product, ring_read, with_replaced
 from tt2gl.rewrite.dots import names_in
+from tt2gl.visitors import Editor
 
 SIDES = ("lhs", "rhs")
 """What an operand of a product is called after."""
@@ -36,7 +37,7 @@ def turned_first(function: cst.FunctionDef) -> cst.FunctionDef:
     return made
 
 
-class Blocks(cst.CSTTransformer):
+class Blocks(Editor):
     """Reads the operands of each block's products; `mentioned`: every mention of a name in the function."""
 
     def __init__(self, mentioned: list[str]) -> None:

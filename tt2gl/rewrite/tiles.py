@@ -18,6 +18,7 @@ import libcst as cst
 
 from tt2gl.plan import HOST_TILES, RING_MARK, STORE_AGAIN
 from tt2gl.rewrite.build import MARK, expression
+from tt2gl.visitors import Reader
 
 _TMA_LOAD_SOURCE = '''@gluon.jit
 def load_tile(desc, offsets):
@@ -189,7 +190,7 @@ def _only_loaded(function: cst.FunctionDef) -> list[str]:
 _LOADS = (f"{MARK}{RING_MARK}", f"{MARK}load_tile")
 
 
-class _Uses(cst.CSTVisitor):
+class _Uses(Reader):
     """How often each name is what a tile is loaded through, and how often it is anything else."""
 
     def __init__(self) -> None:
