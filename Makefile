@@ -2,7 +2,7 @@
 # make slow                  what that leaves out: every layout, the whole corpus in the simulator; under twenty minutes
 # make test SLOW=1           both at once
 # make test TRITON=3.6.0     the suite on another Triton, in .venv-3.6.0 (no torch there: every torch pins one Triton)
-# make test SUBSET=1         leaves slow and fuzz tests out: under eight minutes
+# make test SUBSET=1         leaves out what is slow, and what every Triton shows alike: under five minutes
 # make demo                  a kernel converted, compiled and simulated for two GPUs, and compared; needs no GPU
 # make docs                  the documentation as a site, in build/site; needs no network to be read
 # make bench                 the corpus on the GPU of this machine: Gluon against Triton
@@ -20,7 +20,10 @@ EXTRAS := dev
 endif
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SELECT := $(if $(SUBSET),-m "subset or not (slow or fuzz)",$(if $(SLOW),,-m "subset or not slow"))
+SELECT := $(if $(SUBSET),-m "subset or not (slow or once)",$(if $(SLOW),,-m "subset or not slow"))
+
+# Python may have been told to keep no bytecode: then each of the many processes of the suite would compile it anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: all venv demo test slow pytest lint format docs bench clean
 .DELETE_ON_ERROR:

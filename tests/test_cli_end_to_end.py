@@ -112,6 +112,7 @@ def write_launches(*launches: dict[str, Any]) -> None:
 # --------------------------------------------------------------------------------------------------- bad input
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("content", "code", "place"),
     [
@@ -132,6 +133,7 @@ def test_bad_sources(folder: Path, content: bytes, code: str, place: str) -> Non
     assert names() == ["k.py"]
 
 
+@pytest.mark.once
 def test_missing_file(folder: Path) -> None:
     exit_code, _, err = run("convert", "k.py")
     assert exit_code == 66
@@ -139,6 +141,7 @@ def test_missing_file(folder: Path) -> None:
     assert names() == []
 
 
+@pytest.mark.once
 def test_missing_launches_file(folder: Path) -> None:
     Path("k.py").write_text(ADD)
     exit_code, _, err = run("convert", "k.py", "--launches", "launches.json")
@@ -146,6 +149,7 @@ def test_missing_launches_file(folder: Path) -> None:
     assert err.startswith("launches.json: TTG201 ")
 
 
+@pytest.mark.once
 def test_unknown_target(folder: Path) -> None:
     Path("k.py").write_text(ADD)
     exit_code, _, err = run("convert", "k.py", "--target", "sm99")
@@ -154,6 +158,7 @@ def test_unknown_target(folder: Path) -> None:
     assert names() == ["k.py"]
 
 
+@pytest.mark.once
 def test_unwritable_output(folder: Path) -> None:
     Path("k.py").write_text(ADD)
     exit_code, _, err = run("convert", "k.py", "-o", "k.py/out.py")
@@ -162,6 +167,7 @@ def test_unwritable_output(folder: Path) -> None:
     assert names() == ["k.py"]
 
 
+@pytest.mark.once
 def test_full_disk(folder: Path) -> None:
     Path("k.py").write_text(ADD)
     exit_code, _, err = run("convert", "k.py", "-o", "/dev/full")
@@ -169,6 +175,7 @@ def test_full_disk(folder: Path) -> None:
     assert "No space left on device" in err
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("signature", "word"),
     [
@@ -202,6 +209,7 @@ def test_a_kernel_that_aborts_the_compiler(folder: Path) -> None:
     assert add["compile"]["gluon"]["ok"]
 
 
+@pytest.mark.once
 def test_a_kernel_that_hangs_the_compiler(folder: Path) -> None:
     Path("k.py").write_text(HANGS + ADD[ADD.index("\n\n@") :])
     write_launches(launch("k.py", "hanging_kernel", x_ptr="*i32"), launch("k.py", "add_kernel", **ADD_SIGNATURE))
@@ -214,6 +222,7 @@ def test_a_kernel_that_hangs_the_compiler(folder: Path) -> None:
     assert summary == "k.py: sm90: 1 converted, 1 kept as Triton; wrote k_gluon.py"
 
 
+@pytest.mark.once
 def test_ctrl_c_while_a_kernel_hangs_the_compiler(folder: Path) -> None:
     Path("k.py").write_text(HANGS)
     write_launches(launch("k.py", "hanging_kernel", x_ptr="*i32"))
@@ -265,6 +274,7 @@ def test_verify_compares_both_compiled(folder: Path) -> None:
     assert all(entry["compile"]["triton"]["ok"] and entry["compile"]["gluon"]["ok"] for entry in entries)
 
 
+@pytest.mark.once
 def test_verify_takes_a_port_that_is_there(folder: Path) -> None:
     Path("k.py").write_text(ADD)
     Path("other.py").write_text(ADD.replace("add_kernel", "other_kernel"))
@@ -299,6 +309,7 @@ def test_verify_simulates_on_every_target(folder: Path) -> None:
     assert out.count("bitwise") == 2
 
 
+@pytest.mark.once
 def test_verify_says_what_a_wrong_port_does(folder: Path) -> None:
     Path("k.py").write_text(ADD)
     write_launches(RUNNABLE)
@@ -313,6 +324,7 @@ def test_verify_says_what_a_wrong_port_does(folder: Path) -> None:
     assert "fault" in out
 
 
+@pytest.mark.once
 def test_verify_does_not_simulate_what_is_guessed(folder: Path) -> None:
     Path("k.py").write_text(ADD)
     exit_code, _, err = run("verify", "k.py", "--run", "simulate", "--target", "sm90")
@@ -343,11 +355,13 @@ def test_convert_takes_under_a_second_and_a_half_beyond_triton(folder: Path) -> 
 # ------------------------------------------------------------------------------------------------- the library
 
 
+@pytest.mark.once
 def test_the_library_is_cheap_to_import() -> None:
     script = "import sys, tt2gl; sys.exit(any(name in sys.modules for name in ('triton', 'libcst', 'rich')))"
     subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(tt2gl.__file__).parent.parent)
 
 
+@pytest.mark.once
 def test_the_library_offers_what_it_lists() -> None:
     for name in tt2gl.__all__:
         assert callable(getattr(tt2gl, name)), name

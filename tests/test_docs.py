@@ -11,6 +11,8 @@ import pytest
 
 from tt2gl.launch_file import decode, encode, launch_from_json
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "diagnostics.md").read_text("utf-8")
 SECTIONS = {

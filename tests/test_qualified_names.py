@@ -11,6 +11,8 @@ from libcst.metadata import MetadataWrapper, QualifiedNameProvider
 
 from tt2gl.qualified_names import QualifiedNames, children, walk
 
+pytestmark = pytest.mark.once
+
 GOLDEN = Path(__file__).parent / "golden"
 
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import libcst as cst
 import pytest
 
 from tt2gl.visitors import Editor, Reader, within
+
+pytestmark = pytest.mark.once
 
 SOURCE = """
 @jit  # said of it
@@ -76,7 +80,7 @@ class Lines(Editor):
     """Drops the first line of blocks, and does the last twice."""
 
     def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
-        first, *rest = updated_node.body
+        _, *rest = updated_node.body
         return updated_node.with_changes(body=[*rest, rest[-1]])
 
     def leave_Return(
@@ -95,7 +99,7 @@ def test_one_becomes_several_or_none() -> None:
 
 
 class Kinds(Editor):
-    def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> object:
+    def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> Any:
         left = super().on_leave(original_node, updated_node)
         return cst.Integer("0") if isinstance(original_node, cst.Call) else left
 

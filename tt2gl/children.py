@@ -33,8 +33,8 @@ _PR_SET_PDEATHSIG = 1
 # glibc's `mallopt`: what is freed stays with the process up to so many bytes, and blocks up to so many come from there.
 _M_TRIM_THRESHOLD, _KEPT = -1, 512 << 20
 _M_MMAP_THRESHOLD, _LARGEST = -3, 32 << 20
-# Objects made, and not freed by their counts, after which a child looks for cycles.
-_COLLECTED_AFTER = 200_000
+COLLECTED_AFTER = 200_000
+"""Objects made, and not freed by their counts, after which a process looks for cycles: syntax trees are many."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _run_in_child(
     # What the parent imported stays: collections that walk it cost a tenth of a job's time, and copies of its pages.
     # So do those of trees that live as long as the job: what little is left behind goes after it.
     gc.freeze()
-    gc.set_threshold(_COLLECTED_AFTER, *gc.get_threshold()[1:])
+    gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])
     try:
         with contextlib.suppress(OSError):
             os.setsid()

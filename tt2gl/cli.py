@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tt2gl import __version__
+from tt2gl.children import COLLECTED_AFTER
 from tt2gl.commands import check, convert, doctor, explain, port, record, verify
 from tt2gl.commands.common import Run, say, seconds
 from tt2gl.diagnostics import ExitCode
@@ -32,6 +34,7 @@ exit codes:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; nothing but a bug seen under --debug leaves as a traceback."""
+    gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])
     with contextlib.suppress(ValueError):  # called from a thread: the signal is its owner's
         signal.signal(signal.SIGTERM, _terminate)
     try:

@@ -12,6 +12,8 @@ from tests.test_readme import BEFORE, LAUNCHES, README, run
 from tt2gl.check.lock import read_lock
 from tt2gl.config import read_config
 
+pytestmark = pytest.mark.once
+
 SECTION = README.partition("### Check\n")[2].partition("\n### ")[0]
 SESSIONS = [
     (command, re.sub(r"^    ", "", said, flags=re.MULTILINE))

@@ -10,6 +10,8 @@ import pytest
 from tt2gl.check.api import Settings, check
 from tt2gl.diagnostics import ExitCode
 
+pytestmark = pytest.mark.once
+
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "check"
 
 

@@ -1,7 +1,8 @@
 """Compile every launch of the corpus for one target, as the authors wrote it: no tt2gl, no GPU.
 
 A program of its own, as a compiler that aborts takes its process along:
-`python tests/corpus/compile_originals.py cuda 90`. Prints one JSON object a launch.
+`python tests/corpus/compile_originals.py cuda 90 all`, or `first` for one launch a kernel. Prints one JSON object a
+launch.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.corpus.features import CORPUS, available
 
 
-def main(backend: str, architecture: str) -> None:
+def main(backend: str, architecture: str, which: str) -> None:
     """Print a result for each launch whose kernel's functions this Triton has: `error` is null where it compiled."""
     if importlib.util.find_spec("torch") is None:
         # host code names it in annotations and defaults, and is not run here
@@ -31,7 +32,11 @@ def main(backend: str, architecture: str) -> None:
     target = GPUTarget(backend, int(architecture), 32) if backend == "cuda" else GPUTarget(backend, architecture, 64)
     for family in available(architecture):
         module = _load(family)
+        seen: set[str] = set()
         for index, launch in enumerate(json.loads((CORPUS / f"{family}.launches.json").read_text())["launches"]):
+            if which == "first" and launch["kernel"] in seen:
+                continue
+            seen.add(launch["kernel"])
             error = _compile(getattr(module, launch["kernel"]), launch, target)
             print(json.dumps({"family": family, "launch": index, "kernel": launch["kernel"], "error": error}))
 

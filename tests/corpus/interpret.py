@@ -1,7 +1,7 @@
-"""Run one corpus file's small launches in Triton's interpreter and compare with the references.
+"""Run corpus files' small launches in Triton's interpreter and compare with the references.
 
 A program of its own, as TRITON_INTERPRET is read when Triton is imported:
-`python tests/corpus/interpret.py FAMILY`, from the root of the checkout. Prints one JSON object a launch.
+`python tests/corpus/interpret.py FAMILY...`, from the root of the checkout. Prints one JSON object a launch.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,21 @@ from corpus.references import REFERENCES, tolerance  # noqa: E402
 MOST_BYTES = 2**22
 
 
-def main(family: str) -> None:
-    """Print a result for each launch of the family that is small and free of bf16."""
+def main(families: Sequence[str]) -> None:
+    """Print a result for each launch of the families that is small and free of bf16."""
     libdevice.tanh = _elementwise(np.tanh)
+    for family in families:
+        _run_all(family)
+
+
+def _run_all(family: str) -> None:
     module = _load(family)
     document = json.loads((CORPUS / f"{family}.launches.json").read_text())
     for index, launch in enumerate(document["launches"]):
         if _bytes(launch) > MOST_BYTES or any("bf16" in kind for kind in launch["signature"].values()):
             continue
-        print(json.dumps({"launch": index, "kernel": launch["kernel"], "problems": _run(family, module, launch)}))
+        place = {"family": family, "launch": index, "kernel": launch["kernel"]}
+        print(json.dumps({**place, "problems": _run(family, module, launch)}))
 
 
 def _load(family: str) -> Any:
@@ -128,4 +135,4 @@ def _copy(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])

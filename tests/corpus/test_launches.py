@@ -14,6 +14,8 @@ import pytest
 
 from tt2gl.launch_file import read_launches
 
+pytestmark = pytest.mark.once
+
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 FAMILIES = sorted(path.stem for path in CORPUS.glob("*.py"))
 DTYPES = {

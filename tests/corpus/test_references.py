@@ -12,20 +12,28 @@ import pytest
 
 from tests.corpus.features import FAMILIES, lacking_in_interpreter
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
+
+# Of each four one after the other in a process: the imports of one take as long as the kernels of several.
+GROUPS = [FAMILIES[place : place + 4] for place in range(0, len(FAMILIES), 4)]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed beside this Triton")
-@pytest.mark.parametrize("family", FAMILIES)
-def test_kernels_agree_with_their_references(family: str) -> None:
-    if missing := lacking_in_interpreter(family):
-        pytest.skip(f"Triton's interpreter has no {missing}")
-    command = [sys.executable, "tests/corpus/interpret.py", family]
+@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
+def test_kernels_agree_with_their_references(group: list[str]) -> None:
+    families = [family for family in group if not lacking_in_interpreter(family)]
+    command = [sys.executable, "tests/corpus/interpret.py", *families]
     done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     results = [json.loads(line) for line in done.stdout.splitlines()]
-    launched = {
-        launch["kernel"] for launch in json.loads((ROOT / f"corpus/{family}.launches.json").read_text())["launches"]
+    assert {(result["family"], result["kernel"]) for result in results} == {
+        (family, launch["kernel"]) for family in families for launch in launches(family)
     }
-    assert {result["kernel"] for result in results} == launched
     assert [result for result in results if result["problems"]] == []
+
+
+def launches(family: str) -> list[dict[str, str]]:
+    made: list[dict[str, str]] = json.loads((ROOT / f"corpus/{family}.launches.json").read_text())["launches"]
+    return made

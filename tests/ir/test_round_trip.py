@@ -13,7 +13,7 @@ from tt2gl.ir.operations import Location, Operation, Region
 from tt2gl.ir.parser import parse_module
 from tt2gl.ir.types import Type
 
-pytestmark = pytest.mark.fuzz
+pytestmark = pytest.mark.once
 
 # How fast examples are made says something of the machine, and nothing of the parser.
 _BUSY = [HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -158,7 +158,7 @@ class Writer:
                 yield from (f"    {line}" for line in self.statements(depth + 1, 2))
 
 
-@pytest.mark.fuzz
+@pytest.mark.once
 def test_random_kernels_leave_the_same_memory(tmp_path: Path) -> None:
     for seed in range(60):
         text = Writer(seed).kernel()

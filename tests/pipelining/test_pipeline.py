@@ -11,6 +11,8 @@ import pytest
 
 from tt2gl.pipeline import LoopRings, NotPipelinedError, Ring, pipelined
 
+pytestmark = pytest.mark.once
+
 HEAD = (
     "@gluon.jit\ndef kernel(a_ptr, b_ptr, n, m, step, FLAG: gl.constexpr, BLOCK: gl.constexpr, STAGES: gl.constexpr):\n"
 )

@@ -21,6 +21,8 @@ from tt2gl.port.api import port
 from tt2gl.port.jobs import Converted, ConvertJob
 from tt2gl.port.journal import NAME
 
+pytestmark = pytest.mark.once
+
 
 def fake_convert_there(job: ConvertJob) -> Converted:
     """As `fake_convert`, slowly; one file takes the worker along."""

@@ -116,7 +116,6 @@ def test_without_resume_nothing_is_taken_from_what_was_cut_short(folder: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.subset
 def test_killed_ten_times_no_kernel_that_was_done_is_done_again(folder: Path) -> None:
     expected = port("package", "whole", targets=["sm90"])
     Path("calls").unlink()

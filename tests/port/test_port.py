@@ -264,7 +264,6 @@ def start() -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.subset
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_killed_and_resumed_the_same_bytes(folder: Path, number: signal.Signals) -> None:
     for index in range(12):

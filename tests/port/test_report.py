@@ -20,6 +20,8 @@ from tt2gl.port.api import Port, PortedFile, port
 from tt2gl.port.jobs import VerifyJob
 from tt2gl.results import KernelReport, NamedLayout
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parent.parent.parent
 LAYOUT = NamedLayout("a", "row_layout", 3, "threads", "BlockedLayout()", (8,), 16, {"reg": ((1,), (2,), (4,))})
 

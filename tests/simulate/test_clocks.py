@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tt2gl.simulate.clocks import Clock
+
+pytestmark = pytest.mark.once
 
 clocks = st.builds(
     lambda seen, fenced: Clock(dict(seen), dict(fenced)),

@@ -8,10 +8,13 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.simulate.lowered import lowered
 from tt2gl.ir.types import FloatType
 from tt2gl.simulate.api import Simulation, TensorInput, simulate
+
+pytestmark = pytest.mark.once
 
 F16, F32 = FloatType("f16"), FloatType("f32")
 KERNELS: Any = import_module("tests.simulate.kernels.small_pipelines")

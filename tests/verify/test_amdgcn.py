@@ -7,6 +7,8 @@ import pytest
 from tt2gl.results import Place
 from tt2gl.verify.amdgcn import amd_resources, count_amdgcn
 
+pytestmark = pytest.mark.once
+
 AMD_LOADS = [
     ("global_load_dwordx4 v[0:3], v0, s[2:3]", 128),
     ("global_load_dwordx2 v[0:1], v[2:3], off", 64),

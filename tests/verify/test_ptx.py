@@ -7,6 +7,8 @@ import pytest
 from tt2gl.results import Place
 from tt2gl.verify.ptx import count_ptx, parse_resource_usage
 
+pytestmark = pytest.mark.once
+
 PTX_LOADS = [
     ("ld.global.b32 %r1, [%rd1];", 32),
     ("@%p1 ld.global.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];", 128),

@@ -11,6 +11,8 @@ import pytest
 
 from tt2gl.verify.timing import choose_repeats, flushes_to_hide, interleave
 
+pytestmark = pytest.mark.once
+
 
 @dataclass
 class Clock:

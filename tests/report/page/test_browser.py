@@ -15,7 +15,7 @@ from tt2gl.report.page.contents import contents
 from tt2gl.report.page.html import html
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+pytestmark = [pytest.mark.once, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")]
 
 
 def browse(page: str, folder: Path, *options: str) -> tuple[str, list[str]]:
