@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,9 +65,16 @@ def floor(module: str) -> int:
     return next(index for index, names in enumerate(FLOORS) if room(module) in names)
 
 
-def imports(path: Path) -> Iterator[str]:
+KNOWN = frozenset(map(module_name, MODULES))
+
+
+@functools.cache
+def imports(path: Path) -> tuple[str, ...]:
     """Modules of tt2gl that a file imports, wherever in it and whatever for."""
-    known = {module_name(other) for other in MODULES}
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name.removeprefix("tt2gl.") for alias in node.names if alias.name.startswith("tt2gl."))
@@ -74,8 +82,8 @@ def imports(path: Path) -> Iterator[str]:
             base = node.module.removeprefix("tt2gl").removeprefix(".")
             for alias in node.names:
                 inner = f"{base}.{alias.name}".removeprefix(".")
-                if inner in known or base:
-                    yield inner if inner in known else base
+                if inner in KNOWN or base:
+                    yield inner if inner in KNOWN else base
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Of each four one after the other in a process: the imports of one take as long as the kernels of several.
-GROUPS = [FAMILIES[place : place + 4] for place in range(0, len(FAMILIES), 4)]
+# Several one after the other in a process: its imports take as long as the kernels of several.
+GROUPS = [FAMILIES[place::8] for place in range(8)]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed beside this Triton")
