@@ -325,7 +325,10 @@ def test_attributes_of_modules(write: Write, tmp_path: Path, imports: str, body:
     assert "arith.mulf" in ir_of(path, tmp_path)
 
 
-def test_triton_from_a_package_of_ones_own(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "there", ['find_spec("triton") is not None or find_spec("absent_triton") is not None', "active_drivers() == 1"]
+)
+def test_triton_from_a_package_of_ones_own(write: Write, tmp_path: Path, there: str) -> None:
     write("pkg/__init__.py", "")
     write(
         "pkg/triton_utils/__init__.py",
@@ -341,9 +344,10 @@ def test_triton_from_a_package_of_ones_own(write: Write, tmp_path: Path) -> None
     )
     write(
         "pkg/triton_utils/importing.py",
-        """\
+        f"""\
         from importlib.util import find_spec
-        HAS_TRITON = find_spec("triton") is not None or find_spec("absent_triton") is not None
+        from absent_package import active_drivers
+        HAS_TRITON = {there}
         class Placeholder:
             pass
         """,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tt2gl.host import facts
 from tt2gl.host.names import SYNONYMS, Names
@@ -52,7 +52,7 @@ class Conditions(Names):
     def _guard(self, scope: Scope, guard: Guard, node: ast.AST) -> bool:
         match guard.kind, guard.node:
             case (("then" | "else"), ast.If() as statement):
-                return self.decide(statement.test, self._frame_before(scope, statement)) == (guard.kind == "then")
+                return self._taken(statement, self._frame_before(scope, statement)) == (guard.kind == "then")
             case (("try" | "except"), ast.Try() as statement):
                 outcome = self._outcome(scope, statement)
                 if guard.kind == "except":
@@ -64,6 +64,20 @@ class Conditions(Names):
         if isinstance(guard.node, ast.With | ast.AsyncWith):
             raise self.undecided(scope, guard.node, "a context manager decides it")
         raise self.undecided(scope, guard.node, "a loop binds it")
+
+    def _taken(self, statement: ast.If, frame: Frame) -> bool:
+        """Whether an `if` takes its first side.
+
+        Where its test cannot be decided, it is the one that imports Triton: what is read is there for kernels, and
+        these run only where that was imported.
+        """
+        try:
+            return self.decide(statement.test, frame)
+        except Undecided:
+            first, other = (_imports_triton(side) for side in (statement.body, statement.orelse))
+            if first == other:
+                raise
+            return first
 
     def _frame_before(self, scope: Scope, statement: ast.If) -> Frame:
         """Where the test of an `if` is evaluated: before anything that its branches bind, such as its own subject."""
@@ -147,7 +161,7 @@ class Conditions(Names):
             case ast.AnnAssign(value=ast.expr() as value):
                 self.evaluate(value, frame)
             case ast.If() as node:
-                for child in node.body if self.decide(node.test, frame) else node.orelse:
+                for child in node.body if self._taken(node, frame) else node.orelse:
                     self._attempt(scope, child)
             case ast.Try() as node:
                 outcome = self._outcome(scope, node)
@@ -207,3 +221,18 @@ class Conditions(Names):
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 return name
         return "Exception"
+
+
+def _imports_triton(body: Sequence[ast.stmt]) -> bool:
+    """Whether statements, themselves, import Triton or parts of it."""
+    for node in body:
+        match node:
+            case ast.Import(names=aliases):
+                names = [alias.name for alias in aliases]
+            case ast.ImportFrom(module=str(module), level=0):
+                names = [module]
+            case _:
+                continue
+        if any(name.partition(".")[0] == "triton" for name in names):
+            return True
+    return False
