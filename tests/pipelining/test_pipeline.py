@@ -576,6 +576,29 @@ def test_no_iterations_are_apart_without_the_flag_that_a_ring_stands_under() -> 
     assert "drain = gl.maximum(n - (STAGES - 1), 0) if FLAG else n\n" in made
 
 
+FLAGGED = """\
+for k in range(n):
+    if a_ptr.dtype == gl.float16:
+        a = _tt2gl_ring_a(a_ptr + k, mask=k < m)
+        b = _tt2gl_ring_b(b_ptr + k, mask=k < m)
+    else:
+        a = _tt2gl_ring_a(a_ptr + k, mask=k < n)
+        b = _tt2gl_ring_b(b_ptr + k, mask=k < n)
+    a = a.load(at)
+    b = b.load(at)
+"""
+
+
+def test_tiles_under_a_flag_come_where_those_before_them_are_read() -> None:
+    first, second = (Ring(name, "gl.float16", ("BLOCK",), "shared", False, registers=True) for name in "ab")
+    made = written(FLAGGED, LoopRings("kernel", 2, (first, second), "STAGES - 1"))
+    loop = made[made.index("    more = ") :]
+    order = ["a_next = gl.load(a_ptr + ahead, mask=(ahead < m)", "a_next = gl.load(a_ptr + ahead, mask=(ahead < n)"]
+    order += ["b_next = gl.load(b_ptr + ahead, mask=(ahead < m)", "b_next = gl.load(b_ptr + ahead, mask=(ahead < n)"]
+    order.insert(2, "a = a_buf.index(slot)\n")
+    assert [loop.index(each) for each in order] == sorted(loop.index(each) for each in order)
+
+
 def held() -> LoopRings:
     return LoopRings("kernel", 2, (Ring("a", "", (), "", in_memory=False, registers=True, held=True),), "STAGES - 1")
 

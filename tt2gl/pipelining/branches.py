@@ -1,4 +1,4 @@
-"""Branches whose statements were filtered: empty ones, and neighbours under one condition."""
+"""Branches whose statements were filtered: empty ones, neighbours under one condition, and one taken apart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 import libcst as cst
 
-from tt2gl.pipelining.flow import reads, writes
+from tt2gl.pipelining.flow import NONE, reads, writes
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.trees import code, indented, leading
 from tt2gl.pipelining.walking import Lines
@@ -38,6 +38,26 @@ def joined(lines: Lines) -> Lines:
             made.append(line)
         else:
             made[-1] = together
+    return made
+
+
+def parted(line: cst.If) -> Lines:
+    """A branch as one for each of its statements, where both sides bind the same names in one order; else whole."""
+    if isinstance(line.orelse, cst.If):
+        return [line]
+    sides = [indented(each.body) for each in (line, line.orelse) if each is not None]
+    rows = list(zip(*(side.body for side in sides), strict=False))
+    trees = [[ast.parse(code(each)) for each in row] for row in rows]
+    bound = [{writes(tree) for tree in row} for row in trees]
+    every = NONE.union(*(names for row in bound for names in row))
+    alike = all(len(side.body) == len(rows) for side in sides) and all(len(names) == 1 for names in bound)
+    if not alike or any(reads(tree) & every for row in trees for tree in row):
+        return [line]
+    made: Lines = []
+    for row in rows:
+        body, *other = (side.with_changes(body=[each]) for side, each in zip(sides, row, strict=True))
+        orelse = line.orelse.with_changes(body=other[0]) if line.orelse is not None else None
+        made.append(line.with_changes(body=body, orelse=orelse, leading_lines=[] if made else line.leading_lines))
     return made
 
 

@@ -26,7 +26,8 @@ class LoopPlan:
     rings of a depth. `barriers`: for tiles that TMA copies; `each` counts them. `lookups`: what is loaded to know
     where tiles are. `outside`: rings are made before a loop around this one, and used in each of its turns. `coming`:
     the names of tiles in registers on their way to rings. `drain`: where the iterations that load nothing begin, a loop
-    of their own; without a name, loads are masked there. `conditions`: the tests that there is a ring under.
+    of their own; without a name, loads are masked there. `conditions`: the tests that there is a ring under; `decided`:
+    those of branches that are constants of the compilation.
     `descriptors`: what rings of tiles are loaded through. `turns`: how loads run on from turn to turn of the loop
     around, where they do.
     """
@@ -52,6 +53,7 @@ class LoopPlan:
     drain: str = ""
     conditions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     descriptors: Mapping[str, str] = field(default_factory=dict)
+    decided: frozenset[str] = frozenset()
     turns: Turns | None = None
 
     @property

@@ -191,6 +191,7 @@ class FunctionWriter:
         stage, first = self._stages(count, live_after, takes_attribute(loop.body, count.variable))
         arrivals = barriers(self.spec, loop.body, parts.kept, self.fresh)
         tests = conditions(loop, lambda test: is_static(test, *self._known) and not reads(test) & assigned)
+        branches = [each.test for each in ast.walk(loop) if isinstance(each, ast.If)]
         drain = ""
         # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
         # a copy by offsets a mask is nothing.
@@ -221,6 +222,7 @@ class FunctionWriter:
             drain=drain,
             conditions=tests,
             descriptors=descriptors(self.spec, loop.body),
+            decided=frozenset(ast.unparse(test) for test in branches if is_static(test, *self._known)),
         )
 
     def _is_plain(self, marker: ast.Call) -> bool:

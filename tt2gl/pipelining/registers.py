@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import libcst as cst
 
-from tt2gl.pipelining.branches import branched
+from tt2gl.pipelining.branches import branched, joined, parted
 from tt2gl.pipelining.flow import NONE, reads, writes
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.trees import calls_in, code, lines_of, under
@@ -67,20 +68,27 @@ def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
     """An iteration that loads the tiles of one ahead above the lines that read its own, as Triton's does.
 
     So the registers of a tile that is read late are held for less. All loads stand above the whole where either part of
-    it binds what the other reads or binds.
+    it binds what the other reads or binds. Branches on constants of the compilation are taken apart for it.
     """
+    whole = ahead
+    ahead = [part for line in ahead for part in (parted(line) if _is_decided(line, plan) else [line])]
     loading, reading = ([ast.parse(code(line)) for line in part] for part in (ahead, here))
     bound, rebound = (NONE.union(*map(writes, part)) for part in (loading, reading))
     if bound & NONE.union(rebound, *map(reads, reading)) or rebound & NONE.union(*map(reads, loading)):
-        return [*ahead, *here]
+        return [*whole, *here]
     made: Lines = []
     done = 0
     for line in here:
         tiles = {plan.coming[name] for name in _tiles(plan, line)}
         last = max((at for at, each in enumerate(loading, 1) if writes(each) & tiles), default=0)
-        made += [*ahead[done:last], line]
+        made += [*joined(ahead[done:last]), line]
         done = max(done, last)
-    return [*made, *ahead[done:]]
+    return [*made, *joined(ahead[done:])]
+
+
+def _is_decided(line: cst.BaseStatement, plan: LoopPlan) -> TypeGuard[cst.If]:
+    """Whether a line is a branch on a constant of the compilation."""
+    return isinstance(line, cst.If) and ast.unparse(ast.parse(code(line.test), mode="eval")) in plan.decided
 
 
 def _tiles(plan: LoopPlan, line: cst.BaseStatement) -> list[str]:
