@@ -201,7 +201,8 @@ def rewritten(known: LoweredSource, kernels: Sequence[Kernel], target: Target, m
         )
     plan = file_plan(known.work, kernels, target, (*RULES, "buffer_guard"))
     assert plan is not None
-    text = fitted(with_instructions(staged(rewrite(known.work, plan), known.work, plan)), known.work.text)
+    made, _ = staged(rewrite(known.work, plan), known.work, plan)
+    text = fitted(with_instructions(made), known.work.text)
     return known.restored(text, [kernel.function.name for kernel in kernels if kernel.kept is not None])
 
 

@@ -282,6 +282,17 @@ def left_as_they_are(kernel: Kernel, analysis: KernelAnalysis) -> Iterator[Diagn
         yield Diagnostic("TTG332", Severity.NOTE, _named(file, kernel), line, column, message, hint)
 
 
+def forget_whole_loops(kernel: Kernel, parted: Collection[tuple[str, int, int]]) -> None:
+    """Take back the notes on loops (file, line and column) whose parts have warps of their own after all."""
+    places = {(_named(path, kernel), line, column) for path, line, column in parted}
+    told = [
+        each
+        for each in kernel.diagnostics
+        if each.code != "TTG332" or (each.file, each.line, each.column) not in places
+    ]
+    kernel.diagnostics = told
+
+
 def _named(path: str, kernel: Kernel) -> str:
     """A path as the user has it."""
     return str(kernel.function.path) if same_file(path, kernel.function) else path

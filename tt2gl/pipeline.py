@@ -21,6 +21,7 @@ from tt2gl.pipelining.ahead import Ahead, can_run_ahead
 from tt2gl.pipelining.fences import with_single_fences
 from tt2gl.pipelining.headers import with_own_variables
 from tt2gl.pipelining.loops import Fresh, FunctionWriter, names_of
+from tt2gl.pipelining.partitions import partitioned
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.tcgen05 import with_tensor_memory
 from tt2gl.pipelining.walking import Lines, walked, with_blocks
@@ -31,6 +32,9 @@ from tt2gl.source import SourceFile
 __all__ = ["Ahead", "LoopRings", "NotPipelinedError", "Ring", "can_run_ahead", "pipelined", "staged"]
 
 
+Place = tuple[str, int, int]
+"""A statement of the author's: file, line and column."""
+
 COPY = "async_copy.async_copy_global_to_shared"
 """What copies to shared memory are called, unless it is said otherwise."""
 
@@ -38,16 +42,18 @@ _BYTE_ORDER_MARK = "\ufeff"
 _ALIAS = re.compile(r"^from triton\.experimental\.gluon import language as (\w+)", re.MULTILINE)
 
 
-def staged(text: str, source: SourceFile, plan: FilePlan) -> str:
+def staged(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozenset[Place]]:
     """A rewritten file with the loops of its converted functions pipelined, as `plan` has their rings.
 
-    Raises NotPipelinedError, with the function, for a loop that cannot be.
+    And the loops of the author's whose parts have warps of their own now. Raises NotPipelinedError, with the function,
+    for a loop that cannot be.
     """
     alias = _ALIAS.search(text)
     if alias is None or alias[1] == "gl":
         return _staged(text, source, plan)
     # What is written here says `gl`, which the author has taken: until it is written, the author's is called as ours.
-    return _swapped(_staged(_swapped(text, alias[1]), source, plan), alias[1])
+    made, parted = _staged(_swapped(text, alias[1]), source, plan)
+    return _swapped(made, alias[1]), parted
 
 
 def _swapped(text: str, alias: str) -> str:
@@ -55,35 +61,44 @@ def _swapped(text: str, alias: str) -> str:
     return re.sub(rf"\b(gl|{alias})\b", lambda found: alias if found[0] == "gl" else "gl", text)
 
 
-def _staged(text: str, source: SourceFile, plan: FilePlan) -> str:
+def _staged(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozenset[Place]]:
     """The same, in a file where Gluon's language is called `gl`."""
     bare = text.removeprefix(_BYTE_ORDER_MARK)
     mark, text = text[: len(text) - len(bare)], with_own_variables(bare)
+    asking = _specs(text, source, [each for each in plan.functions if each.partitioned])
+    parted: set[Place] = set()
+    if asking:
+        text, done = partitioned(text, [*asking])
+        parted = {(asking[spec].path, *place) for spec in done for place in asking[spec].partitioned}
+    specs = _specs(text, source, plan.functions)
+    try:
+        return mark + (pipelined(text, [*specs], ASYNC_LOAD) if specs else text), frozenset(parted)
+    except NotPipelinedError:
+        for spec, function in specs.items():
+            try:
+                pipelined(text, [spec], ASYNC_LOAD)
+            except NotPipelinedError as error:
+                raise NotPipelinedError(str(error), (function.path, function.line)) from error
+        raise
+
+
+def _specs(text: str, source: SourceFile, functions: Sequence[FunctionPlan]) -> dict[LoopRings, FunctionPlan]:
+    """What there is to know of the functions whose loops or products are written here, where they stand in the text."""
     names = {function.line: function.name for function in source.functions}
     places: dict[str, list[int]] = {}
-    lines: dict[tuple[str, int], tuple[str, int]] = {}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             places.setdefault(node.name, []).append(node.lineno)
-    specs: dict[tuple[str, int], LoopRings] = {}
-    for function in sorted(plan.functions, key=lambda function: function.line):
+    specs: dict[LoopRings, FunctionPlan] = {}
+    for function in sorted(functions, key=lambda function: function.line):
         name = function.name or names[function.line]
         # A name of ours is the only one of its kind; the author's may stand several times.
         alike = [line for line, known in sorted(names.items()) if known == name] or [function.line]
         line = sorted(places[name])[alike.index(function.line)]
         products = [*function.edits.dots.values()]
         if function.rings or any(dot.instruction in ("wgmma", "tcgen05", "tcgen05_scaled") for dot in products):
-            specs[name, line] = _spec(function, name, line)
-            lines[name, line] = function.path, function.line
-    try:
-        return mark + (pipelined(text, [*specs.values()], ASYNC_LOAD) if specs else text)
-    except NotPipelinedError:
-        for place, spec in specs.items():
-            try:
-                pipelined(text, [spec], ASYNC_LOAD)
-            except NotPipelinedError as error:
-                raise NotPipelinedError(str(error), lines[place]) from error
-        raise
+            specs[_spec(function, name, line)] = function
+    return specs
 
 
 def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:

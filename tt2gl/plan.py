@@ -235,6 +235,9 @@ STORE_AGAIN = "store_again"
 RING_MARK = "_tt2gl_ring_"
 """Begins the name of a call that stands for a slot of a ring, until the loop it is in is pipelined."""
 
+PARTITIONED = "warp_specialize"
+"""The option of a loop's range by which Triton gives parts of it warps of their own, kept until those are written."""
+
 TCGEN05_MARK = "_tt2gl_tcgen05"
 """A call that stands for a product by `tcgen05_mma`, until it is known where its accumulator lives."""
 
@@ -260,7 +263,8 @@ class FunctionPlan:
     kernel that the host gives tensor descriptors, whose tiles need a layout; `host_parts`: those that it takes the
     parts of, with their ranks. `notes`: what the function assumes of its arguments, told on its top; `guard`: what of
     it a launch is checked for. `pairs`: parameters that are offsets now, by the names of those and of the scalar
-    pointers that come beside them.
+    pointers that come beside them. `partitioned`: where the loops start whose copies, products and rest have warps of
+    their own.
     """
 
     path: str
@@ -284,6 +288,7 @@ class FunctionPlan:
     notes: tuple[str, ...] = ()
     guard: Guard | None = None
     pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    partitioned: frozenset[tuple[int, int]] = frozenset()
 
     def layouts(self) -> Iterator[str]:
         """Every layout that the function's text spells, and every helper that it calls."""

@@ -14,7 +14,7 @@ from tt2gl.convert import convert
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.steps import Lowered
-from tt2gl.pipeline import NotPipelinedError, staged
+from tt2gl.pipeline import NotPipelinedError, Place, staged
 from tt2gl.plan import FilePlan
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import SourceFile, read_source
@@ -291,7 +291,7 @@ def test_without_pipelining_calls_stay(tmp_path: Path) -> None:
 def test_a_kernel_that_is_kept_for_it_is_converted_with_its_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refusing(text: str, source: SourceFile, plan: FilePlan) -> str:
+    def refusing(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozenset[Place]]:
         if any(function.rings for function in plan.functions):
             raise NotPipelinedError("some reason")
         return staged(text, source, plan)

@@ -201,6 +201,12 @@ class Lowered:
     turned: dict[CallChain, DialectAttr] = field(default_factory=dict)
     operands: frozenset[CallChain] = frozenset()
 
+    @property
+    def may_be_parted(self) -> bool:
+        """Whether a port can have warps of their own for copies, products and the rest, if its loops are such."""
+        dots = [*self.dots.values()]
+        return len(dots) == 1 and dots[0].instruction == "tcgen05" and dots[0].a.in_memory and dots[0].b.in_memory
+
 
 @dataclass(frozen=True)
 class LaunchFacts:

@@ -20,6 +20,9 @@ Traits = dict[CallChain, str]
 
 Place = TypeVar("Place")
 
+_WARPS: CallChain = (("", 0, 0),)
+"""The place of what is said of all warps."""
+
 _PLAIN = ""
 """How a load is carried out that goes through no ring."""
 
@@ -72,6 +75,11 @@ def _in_lds(facts: LaunchFacts) -> Traits:
     return {(): said} if said else {}
 
 
+def _warps(facts: LaunchFacts) -> Traits:
+    """Whether parts of a loop have warps of their own, where a port can have that."""
+    return {_WARPS: "apart" if facts.lowered.specialised else "together"} if facts.lowered.may_be_parted else {}
+
+
 def _how(dot: DotFact) -> str:
     places = ("memory" if operand.in_memory else "registers" for operand in (dot.a, dot.b))
     return " ".join((dot.instruction, *places))
@@ -86,7 +94,7 @@ def grouped(facts: Sequence[LaunchFacts]) -> list[list[int]]:
     """Launches by index, in groups that one text can serve; the fastest instructions first."""
     made: list[tuple[Traits, list[int]]] = []
     for index, launch in enumerate(facts):
-        own = {**traits(launch), **_in_lds(launch)}
+        own = {**traits(launch), **_in_lds(launch), **_warps(launch)}
         known = next((group for group in made if alike(group[0], own)), None)
         if known is None:
             made.append((own, [index]))

@@ -85,12 +85,22 @@ class Planner:
             stages=self.passing.staged.get(key),
             wide=frozenset(n for analysis in self.analyses for n in analysis.wide.get(key[:2], ())),
             flattened=self._flattened(key[:2]),
+            partitioned=self._partitioned(key),
         )
 
     def _flattened(self, key: FunctionKey) -> frozenset[str]:
         """The variables of a function's loops that every launch flattens."""
         said = [analysis.flattened[key] for analysis in self.analyses if key in analysis.flattened]
         return frozenset.intersection(*said) if said else frozenset()
+
+    def _partitioned(self, key: Body) -> frozenset[tuple[int, int]]:
+        """Where the loops of a kernel start that have warps of their own under each of its launches."""
+        scenes = self.kernels[key].scenes if key in self.kernels else ()
+        known = [scene.facts.lowered for scene in scenes]
+        if not all(each.may_be_parted for each in known):
+            return frozenset()
+        own = [{(line, column) for path, line, column in each.specialised if path == key[0]} for each in known]
+        return frozenset(set.intersection(*own)) if own else frozenset()
 
     def _host_tiles(self, key: Body) -> bool:
         """Whether the host gives a kernel tensor descriptors."""

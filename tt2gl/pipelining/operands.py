@@ -17,7 +17,7 @@ def place(node: ast.expr, index: int, body: Sequence[ast.stmt]) -> str:
 
     In a `ring`, made `outside` the loop, in `registers`, or in memory `written here`.
     """
-    node = _viewed(node)
+    node = viewed(node)
     if isinstance(node, ast.Name):
         return _place_of(node.id, index, body)
     return {"index": "ring", "allocate_shared_memory": "written here"}.get(called(node), "registers")
@@ -25,7 +25,7 @@ def place(node: ast.expr, index: int, body: Sequence[ast.stmt]) -> str:
 
 def memory(node: ast.expr, index: int, body: Sequence[ast.stmt]) -> str | None:
     """The name of the memory that an operand is a view of, where it is made outside the loop."""
-    node = _viewed(node)
+    node = viewed(node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "index":
         return memory(node.func.value, index, body)
     if not isinstance(node, ast.Name):
@@ -37,7 +37,8 @@ def memory(node: ast.expr, index: int, body: Sequence[ast.stmt]) -> str | None:
     return memory(value, earlier, body) if value is not None else None
 
 
-def _viewed(node: ast.expr) -> ast.expr:
+def viewed(node: ast.expr) -> ast.expr:
+    """What an operand is a view of."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
         node = node.func.value
     return node

@@ -12,13 +12,18 @@ from collections.abc import Collection
 
 import libcst as cst
 
+from tt2gl.plan import PARTITIONED
+
 _TRITON = "triton.language.range"
 _BOUNDS = ("arg1", "arg2", "step")
 _KEPT = "loop_unroll_factor"
 
 
-def counting(loop: cst.For, called: Collection[str]) -> cst.For:
-    """The loop, its range Python's where it is Triton's; `called`: what is called there can be."""
+def counting(loop: cst.For, called: Collection[str], *, partitioned: bool = False) -> cst.For:
+    """The loop, its range Python's where it is Triton's; `called`: what is called there can be.
+
+    `partitioned`: it keeps the option that gives parts of it warps of their own.
+    """
     made = loop.iter
     if not isinstance(made, cst.Call) or set(called) != {_TRITON} or any(arg.star for arg in made.args):
         return loop
@@ -32,6 +37,8 @@ def counting(loop: cst.For, called: Collection[str]) -> cst.For:
         bounds.append(named.pop(name).with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT))
     if not bounds or named:
         return loop
+    if partitioned:
+        bounds += [arg for arg in made.args if arg.keyword is not None and arg.keyword.value == PARTITIONED]
     if len(bounds) < len(made.args):
         # The end of the last argument is that of the call: a line break, where the call had one.
         end = made.args[-1]

@@ -24,6 +24,7 @@ class FunctionBody(Expressions):
     def __init__(self, plan: FunctionPlan, locate: Locate, qualify: Qualify, renamed: Mapping[str, str]) -> None:
         super().__init__(plan.edits, locate, qualify, renamed, _planned_names(plan))
         self.copies, self.conversions, self.hoists = plan.copies, plan.conversions, plan.hoists
+        self.partitioned = plan.partitioned
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         """Note the author's variables."""
@@ -34,7 +35,9 @@ class FunctionBody(Expressions):
     ) -> cst.For | cst.FlattenSentinel[cst.BaseStatement]:
         """A loop, after what it no longer makes itself."""
         called = self.qualify(original_node.iter.func) if isinstance(original_node.iter, cst.Call) else ()
-        return self._after_hoists(original_node, counting(updated_node, called))
+        place = self.locate(original_node)
+        apart = place is not None and place[:2] in self.partitioned
+        return self._after_hoists(original_node, counting(updated_node, called, partitioned=apart))
 
     def leave_While(
         self, original_node: cst.While, updated_node: cst.While

@@ -1,0 +1,343 @@
+"""Rule `partitions`: warps of their own for the copies, the products and the rest of a loop, where Triton has them so.
+
+for tile in range(first, tiles, programs, warp_specialize=True):                   # before
+    acc = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, acc_layout)
+    for k in range(steps):
+        a = _tt2gl_ring_a(a_desc, [row, k * BLOCK_K])
+        b = _tt2gl_ring_b(b_desc, [k * BLOCK_K, column])
+        acc = _tt2gl_tcgen05(a, b, acc, [BLOCK_M, BLOCK_N], gl.float32, acc_tmem_layout, acc_layout)
+    store_tile(c_desc, [row, column], acc)
+
+gl.warp_specialize(                                                                # after
+    [
+        (matmul_epilogue_partition, (c_desc, acc_tmem, acc_bars, free_acc_bars, ...)),
+        (matmul_mma_partition, (a_buf, b_buf, bars, free_bars, acc_tmem, acc_bars, free_acc_bars, ...)),
+        (matmul_load_partition, (a_desc, b_desc, a_buf, b_buf, bars, free_bars, ...)),
+    ],
+    [1, 1],
+    [24, 24],
+)
+
+Each partition is a function that goes through the loop by itself. A slot of a ring, and each of the two accumulators,
+has two mbarriers: one says that it is there, one that it is free. A fresh mbarrier counts as having completed phase 1.
+A loop that is not of this kind stays one for all warps.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from tt2gl.pipelining.apart import Apart, apart_of
+from tt2gl.pipelining.counting import without_option
+from tt2gl.pipelining.flow import NONE, Liveness
+from tt2gl.pipelining.loops import Fresh, names_of
+from tt2gl.pipelining.rings import LoopRings
+from tt2gl.pipelining.slots import Slots
+from tt2gl.pipelining.static import constants
+from tt2gl.pipelining.texts import WIDTH, call
+from tt2gl.pipelining.tma import Barriers, allocation
+from tt2gl.pipelining.trees import Replaced, bare, code, comment, edited, indented, leading, lines_of, statement, under
+from tt2gl.pipelining.walking import Lines
+from tt2gl.plan import PARTITIONED, RING_MARK, TMA_LOAD
+
+_WORKER_REGISTERS = 24
+"""Registers of a thread that only starts copies or products: what Triton asks for its own."""
+
+
+def partitioned(text: str, specs: Sequence[LoopRings]) -> tuple[str, frozenset[LoopRings]]:
+    """The text with loops that ask for it taken apart, and of which functions; no loop asks any more."""
+    tree, module = ast.parse(text), cst.parse_module(text)
+    wanted = {(spec.function, spec.line): spec for spec in specs}
+    names = names_of(tree)
+    helpers = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
+    made: Lines = []
+    parted = set[LoopRings]()
+    for line, _, first in lines_of(tree.body, cst.IndentedBlock(module.body)):
+        if isinstance(first, ast.FunctionDef) and isinstance(line, cst.FunctionDef):
+            spec = wanted.get((first.name, first.lineno))
+            found = apart_of(first, line, spec, helpers) if spec is not None else None
+            if spec is not None and found is not None:
+                made += _Writer(found, spec, first, Fresh(set(names))).lines(line)
+                parted.add(spec)
+                continue
+        made.append(line)
+    return edited(module.with_changes(body=made), _Unasked()).code, frozenset(parted)
+
+
+class _Unasked(cst.CSTTransformer):
+    """Takes the hint from every loop that still has it."""
+
+    def leave_For(self, original_node: cst.For, updated_node: cst.For) -> cst.For:
+        """A loop without the hint."""
+        return without_hint(updated_node)
+
+
+def without_hint(loop: cst.For) -> cst.For:
+    """The loop without the option that asks for warps of their own."""
+    return loop.with_changes(iter=without_option(loop.iter, PARTITIONED)) if isinstance(loop.iter, cst.Call) else loop
+
+
+@dataclass
+class _Writer:
+    """Writes a function whose loop is taken apart, and its partitions before it."""
+
+    apart: Apart
+    spec: LoopRings
+    function: ast.FunctionDef
+    fresh: Fresh
+
+    def __post_init__(self) -> None:
+        apart, fresh = self.apart, self.fresh
+        self.depth = self.spec.depth(apart.tiles[0].ring)
+        self.buffers = {load.ring.name: fresh(f"{load.ring.name}_buf") for load in apart.tiles}
+        here = "0" if self.depth.known == 1 else fresh("slot")
+        self.slots = Slots(self.depth, here, here, fresh("phase"))
+        name = apart.product.name
+        self.memory, self.sums = fresh(f"{name}_tmem"), fresh(f"NUM_{name.upper()}S")
+        self.tile_bars, self.free_bars = fresh("bars"), fresh("free_bars")
+        self.sum_bars, self.free_sums = fresh(f"{name}_bars"), fresh(f"free_{name}_bars")
+        self.sum_slot, self.sum_phase = fresh(f"{name}_slot"), fresh(f"{name}_phase")
+        self.each = fresh("each")
+
+    def lines(self, node: cst.FunctionDef) -> Lines:
+        """The partitions, then the function."""
+        parts = [
+            ("epilogue", "Other warps do what is left of the loop, as sums are done.", self._rest()),
+            ("mma", "One warp has tiles multiplied as they come, and says which it is done with.", self._products()),
+            ("load", "One warp has tiles loaded as slots become free.", self._loads()),
+        ]
+        names = [self.fresh(f"{self.function.name}_{kind}_partition") for kind, _, _ in parts]
+        made: Lines = []
+        given: list[Sequence[str]] = []
+        for name, (_, says, lines) in zip(names, parts, strict=True):
+            arguments = self._arguments(lines)
+            given.append(arguments)
+            made.append(self._function(name, says, arguments, lines))
+        body = indented(node.body)
+        block: Lines = []
+        for line, _, first in lines_of(self.function.body, body):
+            block += self._called(line, names, given) if first is self.apart.loop else [line]
+        return [*made, node.with_changes(body=body.with_changes(body=block))]
+
+    # -------------------------------------------------------------------------------------------------- the partitions
+
+    def _loads(self) -> Lines:
+        apart = self.apart
+        size = " + ".join(f"{load.descriptor}.block_type.nbytes" for load in apart.tiles)
+        here, indent = self.slots.here, 8 if apart.outer is None else 12
+        bar = f"{self.tile_bars}.index({here})"
+        inner: Lines = []
+        for line, members, _ in lines_of(apart.inner.body, apart.inner_node.body):
+            for each, _ in members:
+                for load in apart.loads.get(each, ()):
+                    if load is apart.tiles[0]:
+                        inner.append(statement(f"mbarrier.wait({self.free_bars}.index({here}), {self.slots.phase})"))
+                        inner.append(_parsed(call("mbarrier.expect", [bar, size], indent)))
+                    copy = [load.descriptor, load.offsets, bar, f"{self.buffers[load.ring.name]}.index({here})"]
+                    notes = [] if each is apart.product.statement else _spoken(line)
+                    inner.append(under(_parsed(call(TMA_LOAD, copy, indent)), notes))
+                if each in apart.load_slice:
+                    inner.append(line)
+        loop = self._inner([*inner, *self.slots.advanced()])
+        started = [*self.slots.started(None)[:-1], statement(f"{self.slots.phase} = 1", "at first all slots are free")]
+        return [*started, *self._around(apart.load_slice, [loop])]
+
+    def _products(self) -> Lines:
+        apart, product = self.apart, self.apart.product
+        here = self.slots.here
+        inner: Lines = [*Barriers(self.tile_bars, self.depth, {}).wait(self.slots)]
+        in_slots = Replaced(RING_MARK, {name: f"{buffer}.index({here})" for name, buffer in self.buffers.items()})
+        for line, members, _ in lines_of(apart.inner.body, apart.inner_node.body):
+            for each, small in members:
+                if each is product.statement:
+                    a, b = (code(edited(_expression(side), in_slots)) for side in (product.a, product.b))
+                    target = product.name if apart.outer is not None else self.memory
+                    said = f"tcgen05_mma({a}, {b}, {target}, use_acc={apart.variable} > {apart.first})"
+                    inner.append(under(statement(said), _spoken(line)))
+                    inner.append(statement(f"tcgen05_commit({self.free_bars}.index({here}))"))
+                elif each in apart.loads:
+                    inner.append(cst.SimpleStatementLine([edited(small, in_slots)]))
+        loop = self._inner([*inner, *self.slots.advanced()]).with_changes(target=cst.Name(apart.variable))
+        if apart.outer is None:
+            return [*self.slots.started(None), loop, statement(f"tcgen05_commit({self.sum_bars})")]
+        ready = statement(f"mbarrier.wait({self.free_sums}.index({self.sum_slot}), {self.sum_phase})")
+        taken = statement(f"{product.name} = {self.memory}.index({self.sum_slot})")
+        done = statement(f"tcgen05_commit({self.sum_bars}.index({self.sum_slot}))")
+        turn = [ready, taken, loop, done, *self._next_sum()]
+        return [*self.slots.started(None), *self._first_sum(1), *self._around(apart.product_slice, turn)]
+
+    def _rest(self) -> Lines:
+        """The author's loop without the products; of a single loop nothing but the wait for its sum."""
+        apart = self.apart
+        if apart.outer is None:
+            return [statement(f"mbarrier.wait({self.sum_bars}, 0)")]
+        assert apart.outer_node is not None
+        body: Lines = []
+        for line, _, first in lines_of(apart.outer.body, apart.outer_node.body):
+            if first is not apart.inner:
+                body.append(line)
+                continue
+            wait = statement(f"mbarrier.wait({self.sum_bars}.index({self.sum_slot}), {self.sum_phase})")
+            free = statement(f"mbarrier.arrive({self.free_sums}.index({self.sum_slot}), count=1)")
+            taken = self._taken(f"{self.memory}.index({self.sum_slot})")
+            body += [under(wait, leading(line)), taken, free, *self._next_sum()]
+        loop = without_hint(apart.outer_node)
+        block = indented(loop.body).with_changes(body=body)
+        return [*self._first_sum(0), loop.with_changes(body=block, leading_lines=[])]
+
+    def _taken(self, memory: str) -> cst.BaseStatement:
+        """The sum comes to registers, if there was anything to add."""
+        apart = self.apart
+        product = apart.product
+        return _parsed(f"if {apart.runs}:\n    {product.name} = {memory}.load({product.registers})\n")
+
+    def _inner(self, lines: Lines) -> cst.BaseStatement:
+        node = without_hint(self.apart.inner_node)
+        return node.with_changes(body=cst.IndentedBlock(lines), leading_lines=[])
+
+    def _around(self, taken: frozenset[ast.stmt], lines: Lines) -> Lines:
+        """Lines in the place of the inner loop, with what they need of the author's loop around it."""
+        apart = self.apart
+        if apart.outer is None:
+            return lines
+        assert apart.outer_node is not None
+        body: Lines = []
+        for line, members, first in lines_of(apart.outer.body, apart.outer_node.body):
+            if first is apart.inner:
+                body += lines
+            elif first in taken or any(each in taken for each, _ in members):
+                body.append(bare(line))
+        loop = without_hint(apart.outer_node)
+        return [loop.with_changes(body=cst.IndentedBlock(body), leading_lines=[])]
+
+    def _first_sum(self, phase: int) -> Lines:
+        return [statement(f"{self.sum_slot} = 0"), statement(f"{self.sum_phase} = {phase}")]
+
+    def _next_sum(self) -> Lines:
+        slot = self.sum_slot
+        return [
+            statement(f"{slot} = gl.where({slot} + 1 == {self.sums}, 0, {slot} + 1)"),
+            statement(f"{self.sum_phase} = {self.sum_phase} ^ ({slot} == 0)"),
+        ]
+
+    # ------------------------------------------------------------------------------------------------------ the caller
+
+    def _called(self, line: cst.BaseStatement, names: Sequence[str], given: Sequence[Sequence[str]]) -> Lines:
+        """What stands in the place of the loop: rings, mbarriers, and the call of the partitions."""
+        apart = self.apart
+        dims, dtype, layout = apart.product.tile
+        note = f"rings of {self.depth.source} tiles: one warp has them filled, another has them multiplied"
+        made: Lines = [
+            statement(f"{self.buffers[load.ring.name]} = {allocation(load.descriptor, self.depth)}")
+            for load in apart.tiles
+        ]
+        made[0] = under(made[0], [*leading(line), *comment(note)])
+        made += self._pair(self.tile_bars, self.free_bars, self.depth.source)
+        if apart.outer is None:
+            made.append(statement(f"{self.memory} = allocate_tensor_memory({dtype}, {dims}, {layout})"))
+            made += [
+                statement(f"{self.sum_bars} = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())"),
+                statement(f"mbarrier.init({self.sum_bars}, count=1)"),
+            ]
+        else:
+            rows, columns = dims.removeprefix("[").removesuffix("]").split(", ")
+            room = f"{self.sums}: gl.constexpr = 2 if {rows} * {columns} <= 128 * 256 else 1"
+            made.append(statement(room, "where there is room a second sum is added up while the first is stored"))
+            all_dims = f"[{self.sums}, {rows}, {columns}]"
+            made.append(statement(f"{self.memory} = allocate_tensor_memory({dtype}, {all_dims}, {layout})"))
+            made += self._pair(self.sum_bars, self.free_sums, self.sums)
+        made.append(_parsed(_partitions(names, given)))
+        made += self._each(self.depth.source, [self.tile_bars, self.free_bars], "mbarrier.invalidate({})")
+        if apart.outer is not None:
+            return [*made, *self._each(self.sums, [self.sum_bars, self.free_sums], "mbarrier.invalidate({})")]
+        return [*made, statement(f"mbarrier.invalidate({self.sum_bars})"), self._taken(self.memory)]
+
+    def _pair(self, there: str, free: str, count: str) -> Lines:
+        shape = f"gl.int64, [{count}, 1], mbarrier.MBarrierLayout()"
+        made: Lines = [statement(f"{name} = gl.allocate_shared_memory({shape})") for name in (there, free)]
+        return [*made, *self._each(count, [there, free], "mbarrier.init({}, count=1)")]
+
+    def _each(self, count: str, names: Sequence[str], source: str) -> Lines:
+        inner = [statement(source.format(f"{name}.index({self.each})")) for name in names]
+        span = cst.parse_expression(f"gl.static_range({count})")
+        return [cst.For(cst.Name(self.each), span, cst.IndentedBlock(inner))]
+
+    # ------------------------------------------------------------------------------------------------------- functions
+
+    def _arguments(self, lines: Lines) -> list[str]:
+        """What a partition takes: what it reads that the function has before the loop, in that order."""
+        tree = ast.parse("".join(map(code, lines)))
+        needed = Liveness().before(tree.body, NONE)
+        rings = [*self.buffers.values(), self.tile_bars, self.free_bars]
+        sums = [self.memory, self.sum_bars, self.free_sums, self.sums]
+        known = [*_in_order(self.function, self.apart.loop), *rings, *sums]
+        fixed = constants(self.function) | {self.sums}
+        found = [name for name in dict.fromkeys(known) if name in needed]
+        return sorted(found, key=lambda name: name in fixed)
+
+    def _function(self, name: str, says: str, arguments: Sequence[str], lines: Lines) -> cst.BaseStatement:
+        fixed = constants(self.function) | {self.sums}
+        parameters = [f"{each}: gl.constexpr" if each in fixed else each for each in arguments]
+        flat = ", ".join(parameters)
+        head = f"def {name}({flat}):"
+        if len(head) > WIDTH:
+            head = f"def {name}(\n    {flat}\n):"
+        if max(map(len, head.splitlines())) > WIDTH:
+            head = f"def {name}(\n" + "".join(f"    {each},\n" for each in parameters) + "):"
+        made = cst.parse_statement(f"@gluon.jit\n{head}\n    pass\n")
+        assert isinstance(made, cst.FunctionDef)
+        told = statement(f'"""{says}"""')
+        gap = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
+        return made.with_changes(body=cst.IndentedBlock([told, *lines]), leading_lines=gap)
+
+
+def _partitions(names: Sequence[str], given: Sequence[Sequence[str]]) -> str:
+    """The call of the partitions, the first of which has the warps of the launch."""
+    rows = []
+    for name, arguments in zip(names, given, strict=True):
+        flat = f"        ({name}, ({', '.join(arguments)}{',' if len(arguments) == 1 else ''})),"
+        if len(flat) > WIDTH:
+            inside = "".join(f"{line}\n" for line in _filled(arguments, " " * 16))
+            flat = f"        (\n            {name},\n            (\n{inside}            ),\n        ),"
+        rows.append(flat)
+    workers = len(names) - 1
+    ends = f"    {[1] * workers},\n    {[_WORKER_REGISTERS] * workers},\n"
+    return "gl.warp_specialize(\n    [\n" + "\n".join(rows) + "\n    ],\n" + ends + ")"
+
+
+def _filled(words: Sequence[str], indent: str) -> list[str]:
+    """Words with commas, as many on a line as it takes."""
+    lines = [indent]
+    for word in words:
+        if len(lines[-1]) + len(word) + 2 > WIDTH - 4 and lines[-1].strip():
+            lines.append(indent)
+        lines[-1] += f"{word}, "
+    return [line.rstrip() for line in lines]
+
+
+def _in_order(function: ast.FunctionDef, loop: ast.For) -> list[str]:
+    """The names that a function has before a loop, as it gets them."""
+    arguments = function.args
+    found = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    for each in function.body[: function.body.index(loop)]:
+        found += [node.id for node in ast.walk(each) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    return list(dict.fromkeys(found))
+
+
+def _spoken(line: cst.BaseStatement) -> list[cst.EmptyLine]:
+    return [each for each in leading(line) if each.comment is not None]
+
+
+def _expression(node: ast.expr) -> cst.BaseExpression:
+    """The same expression as LibCST has it."""
+    return cst.parse_expression(ast.unparse(node))
+
+
+def _parsed(source: str) -> cst.BaseStatement:
+    made = cst.parse_statement(source)
+    assert isinstance(made, cst.BaseStatement)
+    return made
