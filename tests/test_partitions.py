@@ -60,7 +60,7 @@ def test_a_persistent_loop(tmp_path: Path) -> None:
     assert loads.count("    tma_load(a, ") == 2
     assert "# a step" in products
     assert "tcgen05_mma(" not in head + epilogue + loads + kernel
-    assert epilogue.count("store_tile(c, ") == 1
+    assert epilogue.count("tile(c, ") == 1
     assert (
         "for " not in kernel.partition("gl.warp_specialize(")[0].rpartition("free_acc_bars = ")[0].partition("bars")[0]
     )

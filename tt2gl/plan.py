@@ -232,6 +232,9 @@ TMA_STORE = "tma_store"
 STORE_AGAIN = "store_again"
 """The kind of a tile's store in a loop, which goes through shared memory that the loop's stores share."""
 
+STORES_DONE = "tma.store_wait(0)"
+"""The statement that waits for all stores of tiles by TMA."""
+
 RING_MARK = "_tt2gl_ring_"
 """Begins the name of a call that stands for a slot of a ring, until the loop it is in is pipelined."""
 

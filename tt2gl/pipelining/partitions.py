@@ -42,7 +42,7 @@ from tt2gl.pipelining.texts import WIDTH, call
 from tt2gl.pipelining.tma import Barriers, allocation
 from tt2gl.pipelining.trees import Replaced, bare, code, comment, edited, indented, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Lines
-from tt2gl.plan import PARTITIONED, RING_MARK, TMA_LOAD
+from tt2gl.plan import PARTITIONED, RING_MARK, STORES_DONE, TMA_LOAD
 
 _WORKER_REGISTERS = 24
 """Registers of a thread that only starts copies or products: what Triton asks for its own."""
@@ -102,6 +102,9 @@ class _Writer:
         self.sum_bars, self.free_sums = fresh(f"{name}_bars"), fresh(f"free_{name}_bars")
         self.sum_slot, self.sum_phase = fresh(f"{name}_slot"), fresh(f"{name}_phase")
         self.each = fresh("each")
+        # Who started the stores waits for them.
+        after = self.function.body[self.function.body.index(apart.loop) + 1 :][:1] if apart.outer is not None else []
+        self.stored = after[0] if after and ast.unparse(after[0]) == STORES_DONE else None
 
     def lines(self, node: cst.FunctionDef) -> Lines:
         """The partitions, then the function."""
@@ -120,7 +123,8 @@ class _Writer:
         body = indented(node.body)
         block: Lines = []
         for line, _, first in lines_of(self.function.body, body):
-            block += self._called(line, names, given) if first is self.apart.loop else [line]
+            if first is not self.stored:
+                block += self._called(line, names, given) if first is self.apart.loop else [line]
         return [*made, node.with_changes(body=body.with_changes(body=block))]
 
     # -------------------------------------------------------------------------------------------------- the partitions
@@ -187,7 +191,8 @@ class _Writer:
             body += [under(wait, leading(line)), taken, free, *self._next_sum()]
         loop = without_hint(apart.outer_node)
         block = indented(loop.body).with_changes(body=body)
-        return [*self._first_sum(0), loop.with_changes(body=block, leading_lines=[])]
+        ended = [statement(STORES_DONE)] if self.stored is not None else []
+        return [*self._first_sum(0), loop.with_changes(body=block, leading_lines=[]), *ended]
 
     def _taken(self, memory: str) -> cst.BaseStatement:
         """The sum comes to registers, if there was anything to add."""

@@ -17,7 +17,7 @@ from itertools import takewhile
 
 import libcst as cst
 
-from tt2gl.plan import STORE_AGAIN
+from tt2gl.plan import STORE_AGAIN, STORES_DONE
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.build import MARK, statement
 from tt2gl.rewrite.creations import with_keywords
@@ -58,7 +58,7 @@ class _Lasting(cst.CSTTransformer):
         blank = list(takewhile(lambda line: line.comment is None, loop.leading_lines))
         above = statement(f"{name} = {source}").with_changes(leading_lines=blank)
         loop = loop.with_changes(leading_lines=loop.leading_lines[len(blank) :])
-        return cst.FlattenSentinel([above, loop, statement("tma.store_wait(0)")])
+        return cst.FlattenSentinel([above, loop, statement(STORES_DONE)])
 
     def _unused(self, name: str) -> str:
         number, chosen = 2, name
