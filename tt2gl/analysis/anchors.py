@@ -234,16 +234,30 @@ class Anchors:
         return self._largest(node, {id(operand): operand.natural for operand in node.operands})
 
     def _largest(self, node: Node, layouts: Mapping[int, Term | None]) -> Term | None:
-        """The layout of the largest operand, which costs most to convert; of equal ones a dot's, then the first."""
+        """The layout of the largest operand, which costs most to convert; of equal ones a dot's, then the first.
+
+        Where dots have their results in tensor memory Triton takes, of equal ones, that of the last load or dot.
+        """
         shaped = [operand for operand in node.operands if operand.shape]
         known = [
-            (operand.elements, self.cores.is_accumulator(layout), layout)
+            (operand.elements, self.cores.is_accumulator(layout) and not self.cores.is_loaded(layout), layout, operand)
             for operand in shaped
             if (layout := layouts[id(operand)]) is not None and len(operand.shape) == len(node.shape)
             # What has no name is taken by nothing else.
             if not isinstance(layout, Inferred) or all(layouts[id(other)] == layout for other in shaped)
         ]
-        return max(known, key=lambda each: each[:2])[2] if known else None
+        if not known:
+            return None
+        most = max(each[:2] for each in known)
+        equal = [(layout, operand) for elements, of_dot, layout, operand in known if (elements, of_dot) == most]
+        if any(self.cores.is_loaded(layout) for layout, _ in equal):
+            return max(equal, key=lambda each: self._made(*each))[0]
+        return equal[0][0]
+
+    def _made(self, layout: Term, value: Node) -> int:
+        """Where in the program the last load or dot stands that a value has its layout from."""
+        made = {id(each) for each in sources(value) if each.kind in ("load", "dot") and each.natural == layout}
+        return max((place for place, each in enumerate(self.graph.nodes) if id(each) in made), default=-1)
 
     @staticmethod
     def _awaited(operand: Node, node: Node) -> bool:

@@ -35,6 +35,7 @@ class TensorCores:
         self.rings: dict[CallChain, RingUse] = {}
         self.descriptors: dict[CallChain, dict[int, Node]] = {}
         self._accumulators: set[str] = set()
+        self._loaded: set[str] = set()
         for index, scene in enumerate(self.scenes):
             names = names_in(scene.graph)
             for node in scene.graph.nodes:
@@ -127,6 +128,10 @@ class TensorCores:
         """Whether a layout is a dot's."""
         return root_of(term).name in self._accumulators
 
+    def is_loaded(self, term: Term) -> bool:
+        """Whether a layout is of registers that a dot's result is loaded into from tensor memory."""
+        return root_of(term).name in self._loaded
+
     def accumulator(self, node: Node) -> Root:
         """The layout of a dot's result."""
         use = self.dots[node.chain]
@@ -136,6 +141,8 @@ class TensorCores:
         said = self.formulas.written(dims, use.shapes, layouts, inner=self._inner(node))
         name = self.classes.named(dims, layouts, said.source, said.exact, label)
         self._accumulators.add(name)
+        if all(fact.memory is not None for fact in use.facts.values()):
+            self._loaded.add(name)
         return Root(name)
 
     def k_width(self, node: Node, operand: int) -> str:

@@ -1,0 +1,51 @@
+"""Sums of a product's result and of a tile as large: which of the two is converted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    at = rows[:, None] * B + rows[None, :]
+    before = tl.load(c_ptr + at)
+    product = tl.exp2(tl.dot(tl.load(a_ptr + at), tl.load(b_ptr + at)))
+    after = tl.load(c_ptr + at)
+    tl.store(c_ptr + at, SUM)
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "sum_of", "written"),
+    [
+        # Triton takes a product's layout where it is an instruction's, and in tensor memory that of the later.
+        ("sm90", "product + after", "product + gl.convert_layout(after, mma_layout)"),
+        ("sm100", "product + after", "gl.convert_layout(product, a_layout) + after"),
+        ("sm100", "after + product", "after + gl.convert_layout(product, a_layout)"),
+        ("sm100", "product + before", "product + gl.convert_layout(before, mma_layout)"),
+    ],
+)
+def test_the_later_is_kept_where_results_are_in_tensor_memory(
+    tmp_path: Path, target: str, sum_of: str, written: str
+) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text(KERNEL.replace("SUM", sum_of))
+    pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32"}
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={**pointers, "B": "constexpr"},
+        constexprs={"B": 64},
+        divisible_by_16=tuple(pointers),
+        options=Options(4, 3),
+    )
+    assert written in convert(file, target=target, launches=[launch], root=tmp_path, compile=False).text
