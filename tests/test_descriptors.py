@@ -154,6 +154,19 @@ def test_a_tile_from_before_the_loop_stays_in_memory_where_registers_are_multipl
     equal(path, SCORES, made, launch, "sm120")
 
 
+def test_a_tile_that_a_product_cannot_take_where_it_lies_is_put_beside(tmp_path: Path) -> None:
+    """wgmma takes 32-bit floats with K innermost alone: Triton turns the second tile through registers."""
+    text = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [N, K], [K, 1], [B, B])
+    c = tl.make_tensor_descriptor(c_ptr, [N, N], [N, 1], [B, B])
+    c.store([0, 0], tl.dot(a.load([0, 0]), a.load([0, B])))
+"""
+    signature = {**LAUNCH.signature, "a_ptr": "*fp32", "c_ptr": "*fp32"}
+    port, codes = converted(tmp_path / "kernel.py", text, replace(LAUNCH, signature=signature), "sm90")
+    assert "transposed=True" in port
+    assert "TTG402" not in codes
+
+
 def test_descriptors_from_the_host(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     made, codes = converted(path, HOST, HOST_LAUNCH, "sm90")

@@ -187,7 +187,8 @@ class Lowered:
     `inferred`: whether a reshape, transposition or split has the layout that follows from that of its operand, a
     product. `stores`: the layout of a stored value that has a product's, or one that is made of it. `turned`: that of a
     tile loaded to be turned within threads, on its way to shared memory (AMD). `operands`: the loads that are in the
-    layout of a product's operand as they come (AMD).
+    layout of a product's operand as they come (AMD). `copied`: the loads through descriptors, outside of loops that run
+    ahead, whose tiles products do not take where they lie.
     """
 
     dots: dict[CallChain, DotFact] = field(default_factory=dict)
@@ -200,6 +201,7 @@ class Lowered:
     stores: dict[CallChain, DialectAttr] = field(default_factory=dict)
     turned: dict[CallChain, DialectAttr] = field(default_factory=dict)
     operands: frozenset[CallChain] = frozenset()
+    copied: frozenset[CallChain] = frozenset()
 
     @property
     def may_be_parted(self) -> bool:

@@ -14,7 +14,7 @@ from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.operand_loads import operand_loads
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
-from tt2gl.analysis.tma_facts import GATHERS, TILE_LOADS, descriptor_fact, taken_in_place, tile_ring
+from tt2gl.analysis.tma_facts import GATHERS, TILE_LOADS, descriptor_fact, is_taken, taken_in_place, tile_ring
 from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.ir.operations import Location, Module, Operation, Value
 from tt2gl.ir.types import MemDescType, TensorType, Type
@@ -46,6 +46,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     turned: dict[CallChain, DialectAttr] = {}
     loads: dict[CallChain, list[tuple[Operation, int | None]]] = {}
     held_back: set[CallChain] = set()
+    copied: set[CallChain] = set()
     filled: dict[CallChain, list[int | None]] = {}
     looked_up = _looked_up(module.kernel, made)
     in_place = taken_in_place(module, made)
@@ -74,8 +75,12 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
             loads.setdefault(chain, []).append((operation, loops.get(id(operation))))
         elif operation.name == "tt.load" and id(operation) in loops and _is_coalesced(operation):
             held_back.add(_chain(operation.location, author_file))
-        elif operation.name in TILE_LOADS and (ring := tile_ring(operation, made, in_place)) is not None:
-            rings.setdefault(_chain(operation.location, author_file), ring)
+        elif operation.name in TILE_LOADS:
+            chain = _chain(operation.location, author_file)
+            if (ring := tile_ring(operation, made, in_place)) is not None:
+                rings.setdefault(chain, ring)
+            elif not is_taken(operation, made, in_place):
+                copied.add(chain)
         elif (descriptor := descriptor_fact(operation)) is not None:
             descriptors.setdefault(_chain(operation.location, author_file), descriptor)
         elif (stored := stored_layout(operation, made)) is not None:
@@ -104,6 +109,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
         held=held,
         stores=stores,
         turned=turned,
+        copied=frozenset(copied),
     )
     direct = operand_loads(module.kernel, made, loops) if chip else ()
     return replace(lowered, operands=frozenset(_chain(each.location, author_file) for each in direct))

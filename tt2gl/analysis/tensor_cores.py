@@ -168,7 +168,9 @@ class TensorCores:
         load = slot
         while not load.staged:
             load = load.operands[0] if load.web is None else load.web.find().definitions[0].node
-        return load.chain not in self.rings or self.rings[load.chain].in_memory
+        if load.chain in self.rings:
+            return self.rings[load.chain].in_memory
+        return not any(load.chain in scene.facts.lowered.copied for scene in self.scenes)
 
     def accumulator_memory(self, node: Node, graph: Graph) -> Stored | None:
         """The layout of a dot's accumulator in tensor memory; None for one in registers."""

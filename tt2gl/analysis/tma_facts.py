@@ -45,7 +45,7 @@ def root(value: Value, made: Mapping[int, Operation]) -> Value:
 
 def tile_ring(copy: Operation, made: Mapping[int, Operation], in_place: Iterable[int]) -> RingFact | None:
     """The ring that a copy of a tile writes a slot of; None where it is no ring."""
-    slot = [value for value in copy.operands if isinstance(value.type, MemDescType)][-1]
+    slot = _slot(copy)
     whole = root(slot, made)
     if not isinstance(whole.type, MemDescType) or not isinstance(slot.type, MemDescType):
         return None
@@ -53,3 +53,13 @@ def tile_ring(copy: Operation, made: Mapping[int, Operation], in_place: Iterable
         return None
     taken, direct = id(whole) in in_place, TILE_LOADS[copy.name]
     return RingFact(whole.type.shape[0], slot.type.shape, slot.type.encoding, taken, direct=direct)
+
+
+def is_taken(copy: Operation, made: Mapping[int, Operation], in_place: Iterable[int]) -> bool:
+    """Whether products read a copied tile where it lies."""
+    return id(root(_slot(copy), made)) in in_place
+
+
+def _slot(copy: Operation) -> Value:
+    """The memory that a copy writes."""
+    return [value for value in copy.operands if isinstance(value.type, MemDescType)][-1]
