@@ -185,7 +185,7 @@ class Edits:
 class Conversion:
     """`target = convert_layout(source, layout)`, right after a statement; with `dims`, into shared memory.
 
-    `in_place`: a dot reads it there.
+    `in_place`: a dot reads it there. `counts`: it is a range from zero, which is made anew.
     """
 
     target: str
@@ -193,6 +193,7 @@ class Conversion:
     layout: str
     dims: tuple[str, ...] | None = None
     in_place: bool = True
+    counts: bool = False
 
 
 @dataclass(frozen=True)

@@ -549,6 +549,33 @@ def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 """
         assert "scaled(" in port(text, launch("x_ptr=*i32 y_ptr=*i32 n=i32", BLOCK=256))
 
+    @pytest.mark.parametrize(
+        ("given", "how"),
+        [
+            ("offs", "offs_cols = gl.arange(0, offs.shape[0], layout="),
+            ("offs + 1", "offs_cols = gl.convert_layout(offs, "),
+            ("tl.arange(32, 64)", "offs_cols = gl.convert_layout(offs, "),
+        ],
+    )
+    def test_a_range_that_a_helper_is_given_is_made_anew(
+        self, port: Port, launch: MakeLaunch, given: str, how: str
+    ) -> None:
+        text = f"""
+@triton.jit
+def squared(x, offs, n):
+    for i in range(n):
+        x = x * (offs[:, None] == offs[None, :] + i)
+    return x
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, 32)
+    tile = offs[:, None] * 32 + offs[None, :]
+    tl.store(y_ptr + tile, squared(tl.load(x_ptr + tile), {given}, n))
+"""
+        made = port(text, launch("x_ptr=*i32 y_ptr=*i32 n=i32", BLOCK=256))
+        assert how in made
+
     def test_custom_reductions(self, port: Port, launch: MakeLaunch) -> None:
         text = """
 @triton.jit

@@ -196,7 +196,7 @@ class CallReader:
                 return made
             first, last = self.text(start, frame), self.text(end, frame)
             if first == "0":
-                made.dims = (last,)
+                made.dims, made.counts = (last,), True
             elif first is not None and last is not None:
                 made.dims = (f"{last} - {first}",)
             return made

@@ -116,6 +116,7 @@ class Function:
     webs: list[tuple[Context, NamedWeb]] = field(default_factory=list)
     after: dict[tuple[Position, str], list[tuple[Context, Term, Term]]] = field(default_factory=dict)
     given: dict[str, Wanted] = field(default_factory=dict)
+    ranges: dict[str, set[Context]] = field(default_factory=dict)
     mentions: dict[Position, tuple[str, Position]] = field(default_factory=dict)
     constants: dict[Position, tuple[str, Position]] = field(default_factory=dict)
 
@@ -282,6 +283,8 @@ def collect(
         made = functions.setdefault(body(key), Function()).after
         for name, source, target in steps:
             made.setdefault((statement, name), []).append(((kernel, launch, chain), source, target))
+    for key, chain, name in decisions.ranges:
+        functions[body(key)].ranges.setdefault(name, set()).add((kernel, launch, chain))
     for (key, chain, name), slot in decisions.given.items():
         functions.setdefault(body(key), Function()).given.setdefault(name, {})[kernel, launch, chain] = slot
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tt2gl.analysis.facts import CallChain, Instruction, Position
-from tt2gl.analysis.graph import Definition, DotSite, FunctionKey, Site
+from tt2gl.analysis.graph import Definition, DotSite, FunctionKey, Site, counts_from_zero
 from tt2gl.analysis.terms import Stored, Term
 from tt2gl.plan import ENTRY
 
@@ -79,8 +79,8 @@ class Decisions:
     """What propagation decided for one launch, by place in the source.
 
     `unconverted`: the layouts of values that are as they are wanted, for a text that another launch has converted.
-    `given`: the parameters of helpers that come in shared memory. `mentions`: variables of which only what is known
-    without their layout is asked, each with one of its statements.
+    `given`: the parameters of helpers that come in shared memory; `ranges`: those that count from zero. `mentions`:
+    variables of which only what is known without their layout is asked, each with one of its statements.
     """
 
     creations: dict[Spot, Term] = field(default_factory=dict)
@@ -100,6 +100,7 @@ class Decisions:
     webs: list[NamedWeb] = field(default_factory=list)
     after: dict[tuple[FunctionKey, Position, CallChain], list[tuple[str, Term, Term]]] = field(default_factory=dict)
     given: dict[tuple[FunctionKey, CallChain, str], Stored] = field(default_factory=dict)
+    ranges: set[tuple[FunctionKey, CallChain, str]] = field(default_factory=set)
     mentions: dict[Site, tuple[str, Position]] = field(default_factory=dict)
 
     def convert_after(self, made: Definition, name: str, source: Term, target: Term) -> None:
@@ -107,6 +108,8 @@ class Decisions:
         steps = self.after.setdefault(place_of(made), [])
         if (name, source, target) not in steps:
             steps.append((name, source, target))
+        if made.entry is not None and made.web is not None and counts_from_zero(made.node):
+            self.ranges.add((made.web.function, made.entry, name))
 
 
 def place_of(made: Definition) -> tuple[FunctionKey, Position, CallChain]:

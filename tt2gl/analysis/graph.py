@@ -82,7 +82,7 @@ class Node:
     transposition; `squeezed`: a reshape that leaves out leading dimensions of one element. `tile`: the descriptor that
     a load or store goes through.
     `weighed`: elements and layouts of the operands that its own layout was chosen among.
-    `dtype`: a load's, as source. `scales`: those that a product takes from tensor memory.
+    `dtype`: a load's, as source. `scales`: those that a product takes from tensor memory. `counts`: a range from zero.
     """
 
     kind: Kind
@@ -93,6 +93,7 @@ class Node:
     operands: tuple[Node, ...] = ()
     axis: int | None = None
     keep_dims: bool = False
+    counts: bool = False
     depth: int = 0
     chain: CallChain = ()
     pointer: str | None = None
@@ -158,6 +159,14 @@ class Definition:
     clonable: bool
     web: Web | None = None
     entry: CallChain | None = None
+
+
+def counts_from_zero(node: Node) -> bool:
+    """Whether a value is sure to be a range from zero, also where it is what a helper is given."""
+    if node.kind == "argument" and node.value is not None:
+        return counts_from_zero(node.value)
+    made = node.web.find().made_once() if node.kind == "read" and node.web is not None else None
+    return counts_from_zero(made.node) if made is not None else node.counts
 
 
 @dataclass(eq=False)

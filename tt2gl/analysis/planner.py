@@ -64,7 +64,8 @@ class Planner:
                 context, (source, target) = next(iter(joined.items()))
                 into = labels.label(variable, context, target)
                 dims, in_place = (target.dims, target.in_place) if isinstance(target, Stored) else (None, True)
-                step = Conversion(into, labels.label(variable, context, source), layout, dims, in_place)
+                counts = statement == ENTRY and joined.keys() <= function.ranges.get(variable, set())
+                step = Conversion(into, labels.label(variable, context, source), layout, dims, in_place, counts)
                 if step not in made:
                     made.append(step)
         everywhere, copies = self._edits(key, function, labels)

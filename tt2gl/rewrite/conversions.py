@@ -24,5 +24,7 @@ def conversion_lines(step: Conversion) -> list[cst.SimpleStatementLine]:
         lines = put(step.target, cst.Name(step.source), Store(step.layout, step.dims))
         lines += [fence()] if step.in_place else []
         return [cst.SimpleStatementLine([line]) for line in lines]
-    value = call("gl.convert_layout", cst.Name(step.source), expression(step.layout))
+    value: cst.BaseExpression = call("gl.convert_layout", cst.Name(step.source), expression(step.layout))
+    if step.counts:
+        value = expression(f"gl.arange(0, {step.source}.shape[0], layout={step.layout})")
     return [cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(step.target))], value)])]
