@@ -287,11 +287,21 @@ def test_three_dimensions_by_keywords(body: Body) -> None:
     assert made.endswith(f"p_mask = {mask}\ntl.store(value=0.0, pointer=p, mask=p_mask)\n")
 
 
-def test_a_pointer_that_is_there_only_under_a_condition(body: Body) -> None:
+@pytest.mark.parametrize(
+    ("written", "condition"),
+    [
+        ("{} if m else None", "m"),
+        ("None if not m else {}", "m"),
+        ("None if m else {}", "not m"),
+        ("None if m > 1 else {}", "not (m > 1)"),
+    ],
+)
+def test_a_pointer_that_is_there_only_under_a_condition(body: Body, written: str, condition: str) -> None:
     made = body(
-        "p = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (B,), (0,)) if m else None\nif m:\n    x = tl.load(p)\n"
+        f"p = {written.format('tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (B,), (0,))')}\n"
+        f"if {condition}:\n    x = tl.load(p)\n"
     )
-    assert "p = x_ptr + offs_n if m else None\n" in made
+    assert f"p = x_ptr + offs_n if {condition} else None\n" in made
 
 
 def test_a_variable_that_holds_other_pointers_elsewhere(body: Body) -> None:

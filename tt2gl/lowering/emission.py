@@ -169,7 +169,7 @@ class Emission:
         shape = self.shapes[pointer]
         rank = len(make.dimensions)
         terms = [make.base.summand()]
-        present = f" if {pointer} is not None else None" if make.optional else ""
+        present = condition or (f" if {pointer} is not None else None" if make.optional else "")
         for dimension, part in enumerate(make.dimensions):
             values: dict[Role, Expression] = {"offset": part.offset, "stride": part.stride, "bound": part.bound}
             for role, value in values.items():

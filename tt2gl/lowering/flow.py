@@ -106,7 +106,7 @@ def _step(step: Step, state: _State, found: _Found) -> _State:
     defined: _State = {}
     for event in step.events:
         if isinstance(event, Define):
-            defined[event.name] = Reach(frozenset({event.make}))
+            defined[event.name] = Reach(frozenset({event.make}), absent=bool(event.condition))
             continue
         if isinstance(event, Nothing):
             defined[event.name] = Reach(frozenset(), absent=True)

@@ -164,10 +164,16 @@ class _Pointers(Reader):
 
 
 def _unconditional(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression | None]:
-    """The first of `value if condition else None`, with the condition; other expressions as they are."""
+    """The value of `value if condition else None`, or the other way round, with the condition; others as they are."""
     match node:
         case cst.IfExp(orelse=cst.Name("None")):
             return node.body, node.test
+        case cst.IfExp(body=cst.Name("None"), test=cst.UnaryOperation(operator=cst.Not(), expression=test)):
+            return node.orelse, test
+        case cst.IfExp(body=cst.Name("None"), test=test):
+            bare = isinstance(test, (cst.Name, cst.Attribute, cst.Call)) or test.lpar
+            inner = test if bare else test.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+            return node.orelse, cst.UnaryOperation(cst.Not(), inner)
     return node, None
 
 
