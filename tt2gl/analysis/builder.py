@@ -329,10 +329,12 @@ class Builder:
             if isinstance(index, ConstFact) and isinstance(index.value, int):
                 if -len(value) <= index.value < len(value):
                     return self.passed(node, value[index.value], frame)
-                # An unrolled loop has made it longer. Scalars have no layout; of tensors it says one.
-                if isinstance(fact, TensorFact) and fact.shape:
+                # An unrolled loop has made it longer, by what its text says once: those tensors share a layout.
+                if not isinstance(fact, TensorFact) or not fact.shape:
+                    return Static(None, fact)
+                if not value or not isinstance(value[-1], Node) or value[-1].shape != fact.shape:
                     raise unsupported("TTG301", "a list that an unrolled loop makes longer", node, frame)
-                return Static(None, fact)
+                return self.passed(node, value[-1], frame)
             return value
         if isinstance(value, Static) and isinstance(fact, TensorFact) and fact.shape:
             return self.tile_of_one(node, fact, frame)
