@@ -182,6 +182,20 @@ def test_float_arithmetic_leaves_a_pointer_floating() -> None:
     assert guess("x", body).signature == {"x": "*fp32"}
 
 
+def test_packed_operands_of_a_product_are_integers_and_their_scales_are_not() -> None:
+    body = (
+        "for k in range(4):;     w = tl.load(b + k);     w = ((w >> 4) & 15) * tl.load(s + k);     "
+        "c = tl.dot(tl.load(a + k), w); m = tl.load(q); m = m.to(tl.int32); tl.store(o, c + (m & 3))"
+    )
+    assert guess("a, b, s, q, o", body).signature == {
+        "a": "*fp16",
+        "b": "*i32",
+        "s": "*fp16",
+        "q": "*i32",
+        "o": "*fp32",
+    }
+
+
 def test_conditions_joined_say_nothing_of_what_was_loaded() -> None:
     assert guess("x, n", "v = tl.load(x); tl.store(x, v, mask=(v > 1) & (v < n))").signature["x"] == "*fp32"
 

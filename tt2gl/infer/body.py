@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.evidence import Facts, Value
@@ -48,12 +49,10 @@ class Body:
                 case ast.For(target=target, iter=iterable, body=inner, orelse=orelse):
                     self._value(iterable)
                     self._bind(target, Value(kind="int"), None)
-                    self._body(inner)
-                    self._body(orelse)
+                    self._arms(inner, orelse)
                 case ast.If(test=test, body=inner, orelse=orelse) | ast.While(test=test, body=inner, orelse=orelse):
                     self._truth(test)
-                    self._body(inner)
-                    self._body(orelse)
+                    self._arms(inner, orelse)
                 case ast.With(body=inner):
                     self._body(inner)
                 case ast.Return(value=ast.expr() as value) | ast.Expr(value=value):
@@ -61,13 +60,22 @@ class Body:
                 case ast.Assert(test=test):
                     self._truth(test)
 
+    def _arms(self, one: Iterable[ast.stmt], other: Iterable[ast.stmt]) -> None:
+        """Two ways that may be taken: after them a name is what it is after either."""
+        before = dict(self._locals)
+        self._body(one)
+        after, self._locals = self._locals, before
+        self._body(other)
+        for name, value in after.items():
+            self._locals[name] = value | self._locals[name] if name in self._locals else value
+
     def _bind(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         match target:
             case ast.Name(id=name):
                 before = self._locals.get(name)
                 if before is not None:
                     self._alternatives(before, value)
-                self._locals[name] = value if before is None else before | value
+                self._locals[name] = value
             case ast.Tuple(elts=targets):
                 values = source.elts if isinstance(source, ast.Tuple) and len(source.elts) == len(targets) else None
                 for index, element in enumerate(targets):
@@ -141,7 +149,7 @@ class Body:
             for one, other in ((left, right), (right, left)):
                 if other.kind == "float" and len(one.origins) == 1:
                     self._mark(one.bases, "float")
-            return result
+            return replace(result, raw=frozenset())
         for one, other in ((left, right), (right, left)):
             self._mark(one.bases, "number")
             if not isinstance(op, ast.Div):
@@ -161,14 +169,17 @@ class Body:
             if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor) and other.kind not in ("int", "wide"):
                 continue
             marks = ["whole", "wide"] if other.kind == "wide" else ["whole"]
-            loaded = value.loaded if not value.kind else ()
+            loaded = value.loaded if not value.kind else value.raw
             for mark in marks:
                 self._mark((*value.bases, *loaded), mark)
+            if not isinstance(op, ast.FloorDiv | ast.Mod):
+                self._mark(loaded, "packed")
             if not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
                 self._mark(value.bases, "number")
                 self._mark(value.bases, "multiplied")
         kinds = [kind for kind in (left.kind, right.kind) if kind not in ("int", "wide")]
-        return Value((), left.origins | right.origins, left.loaded | right.loaded, "int" if not kinds else kinds[0])
+        total = left | right
+        return Value((), total.origins, total.loaded, "int" if not kinds else kinds[0], total.raw)
 
     def _compare(self, node: ast.Compare) -> Value:
         operands = [node.left, *node.comparators]

@@ -25,6 +25,8 @@ class Facts:
     called: bool = False
     whole: bool = False
     """It, or what is loaded through it, is divided with a remainder, shifted, or taken as bits."""
+    packed: bool = False
+    """Loaded values are shifted, or bits of them taken: integers, though products may be made of the parts."""
     wide: bool = False
     """Whole, and of 64 bits."""
     index: bool = False
@@ -59,12 +61,16 @@ class Facts:
 
 @dataclass(frozen=True)
 class Value:
-    """What an expression is made of. `bases`: parameters added up, so that one may be an address."""
+    """What an expression is made of. `bases`: parameters added up, so that one may be an address.
+
+    `raw`: of what is loaded, that which nothing was done to but to cast it to integers and to take bits.
+    """
 
     bases: tuple[str, ...] = ()
     origins: frozenset[str] = frozenset()
     loaded: frozenset[str] = frozenset()
     kind: str = ""
+    raw: frozenset[str] = frozenset()
 
     def __or__(self, other: Value) -> Value:
         kinds = {self.kind, other.kind}
@@ -74,4 +80,5 @@ class Value:
             self.origins | other.origins,
             self.loaded | other.loaded,
             kind,
+            self.raw | other.raw,
         )

@@ -65,7 +65,7 @@ def _element(name: str, usage: Usage) -> str:
         return "i64" if LABEL_NAME.search(name) and not OFFSET_NAME.search(name) else "i32"
     if facts.mask and not facts.dot:
         return "i1" if MASK_NAME.search(name) else "i8"
-    if facts.whole and not facts.dot:
+    if facts.packed or (facts.whole and not facts.dot):
         return "i32"
     if OFFSET_NAME.search(name) and re.search("cu_?seq|seq_?len|block_table|indptr", name, re.I):
         return "i32"

@@ -135,7 +135,8 @@ class Usage(Body):
             if argument is keywords.get("mask") or (name == "load" and node.args[1:] and argument is node.args[1]):
                 for loaded in value.loaded:
                     self.facts[loaded].mask = True
-        return Value((), frozenset(), frozenset(self._base(address)))
+        through = frozenset(self._base(address))
+        return Value((), frozenset(), through, "", through)
 
     def _word(self, keywords: Mapping[str, ast.expr], argument: ast.expr) -> None:
         """An option that is a word (`eviction_policy=POLICY`): the word for none, or what every target knows."""
@@ -185,7 +186,7 @@ class Usage(Body):
                 # Casting what was loaded to an integer says nothing of a float's pointer; to int64, mostly of an index.
             elif "float" in target.attr:
                 self._mark(value.bases, "number")
-        return Value(value.bases, value.origins, value.loaded, kind)
+        return Value(value.bases, value.origins, value.loaded, kind, value.raw if kind == "int" else frozenset())
 
     def _helper(self, helper: ast.FunctionDef, node: ast.Call) -> Value:
         parameters = [arg.arg for arg in all_arguments(helper.args)]
@@ -210,12 +211,14 @@ class Usage(Body):
                         kept.dot |= found.dot
                         kept.narrow |= found.narrow
                         kept.whole |= found.whole
+                        kept.packed |= found.packed
                         kept.wide |= found.wide
                         kept.bits = max(kept.bits, found.bits)
                 elif len(value.bases) == 1 and len(value.origins) == 1:
                     self.facts[value.bases[0]].merge(found)
-                for base in value.loaded if not value.kind else ():
+                for base in value.loaded if not value.kind else value.raw:
                     self.facts[base].whole |= found.whole
+                    self.facts[base].packed |= found.packed or found.whole
                     self.facts[base].wide |= found.wide
             self.casts |= usage.casts
             self.plain_dot |= usage.plain_dot
