@@ -570,6 +570,12 @@ def test_loads_without_a_mask_get_none_as_the_last_iterations_are_apart() -> Non
     assert "# next" not in last
 
 
+def test_masked_loads_of_a_loop_whose_length_is_known_leave_its_last_iterations_alone() -> None:
+    made = written("for k in range(4):\n    a = _tt2gl_ring_a(a_ptr + k, mask=k < m).load(at)\n", through_registers())
+    assert "drain = gl.maximum(steps - (STAGES - 1), 0)\n" in made
+    assert "    a_next = gl.load(a_ptr + ahead, mask=ahead < m)\n" in made
+
+
 def test_no_iterations_are_apart_without_the_flag_that_a_ring_stands_under() -> None:
     body = "for k in range(n):\n    if FLAG:\n        a = _tt2gl_ring_a(a_ptr + k).load(at)\n"
     made = written(body, through_registers())

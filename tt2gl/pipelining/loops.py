@@ -194,9 +194,9 @@ class FunctionWriter:
         branches = [each.test for each in ast.walk(loop) if isinstance(each, ast.If)]
         drain = ""
         # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
-        # a copy by offsets a mask is nothing.
-        plain = [marker for marker in markers if self._is_plain(marker)]
-        if comes_early(rings) and count.forwards and plain:
+        # a copy by offsets a mask is nothing. Of a short loop whose length the compiler knows, no iteration loads then.
+        apart = any(map(self._is_plain, markers)) or self._is_counted(header)
+        if comes_early(rings) and count.forwards and apart:
             drain = self.fresh("drain")
             bindings.append((drain, either(tests, names, count.last(self.spec.ahead), count.upper)))
         return LoopPlan(
@@ -224,6 +224,10 @@ class FunctionWriter:
             descriptors=descriptors(self.spec, loop.body),
             decided=frozenset(ast.unparse(test) for test in branches if is_static(test, *self._known)),
         )
+
+    def _is_counted(self, header: Header) -> bool:
+        """Whether the compiler knows how many iterations a loop has."""
+        return all(is_static(bound, *self._known) for bound in (header.lower, header.upper, header.step))
 
     def _is_plain(self, marker: ast.Call) -> bool:
         """Whether a load has no mask, and is not a copy to LDS by a scalar pointer and offsets."""
