@@ -70,6 +70,7 @@ from tt2gl.rewrite.tiles import (
 )
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
+from tt2gl.syntax import functions_in
 from tt2gl.targets import Target, mover
 from tt2gl.tensor_memory_layouts import LOADED_FOR_ROWS_SOURCE, LOADED_SOURCE, SCALES_SOURCE, TENSOR_MEMORY_SOURCE
 from tt2gl.variants import give_bodies
@@ -191,8 +192,8 @@ def _definition(kernels: Sequence[Kernel], plan: FunctionPlan) -> ast.FunctionDe
         if kernel.slice is not None
         for path, tree in parsed(kernel.slice).items()
         if path == plan.path
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.lineno == plan.line
+        for node in functions_in(tree)
+        if node.lineno == plan.line
     )
 
 

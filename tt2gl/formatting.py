@@ -8,6 +8,9 @@ import textwrap
 WIDTH = 120
 """Lines of converted code are kept to this length, where they can be."""
 
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Where statements have others, or what has them."""
+
 
 def fitted(text: str, author: str) -> str:
     """A converted file with its long statements on several lines; `author` is the file before, whose own lines stay."""
@@ -19,18 +22,20 @@ def fitted(text: str, author: str) -> str:
     }
     if not long:
         return mark + text
-    tree = ast.parse(text)
-    for first, last, whole in sorted(_statements(tree), reverse=True):
+    for first, last, whole in sorted(_statements(ast.parse(text)), reverse=True):
         if long.intersection(range(first, last)):
             lines[first:last] = [_broken("".join(lines[first:last]), whole)]
-    made = "".join(lines)
-    return mark + (made if ast.dump(ast.parse(made)) == ast.dump(tree) else text)
+    return mark + "".join(lines)
 
 
 def _statements(tree: ast.Module) -> list[tuple[int, int, bool]]:
     """First line, the line after, of each statement or of the head of a block, and whether that is all of it."""
     found = []
-    for node in ast.walk(tree):
+    waiting: list[ast.AST] = [*tree.body]
+    while waiting:
+        node = waiting.pop()
+        for block in _BLOCKS:
+            waiting += getattr(node, block, ())
         if isinstance(node, ast.stmt):
             body = getattr(node, "body", None)
             end = body[0].lineno - 1 if body else node.end_lineno or node.lineno
@@ -48,8 +53,11 @@ def _broken(lines: str, whole: bool) -> str:
     bare = textwrap.dedent(lines)
     indent = lines[: len(lines) - len(lines.lstrip(" \t"))]
     mode = black.Mode(line_length=WIDTH - len(indent), string_normalization=False, magic_trailing_comma=False)
+    bare = bare if whole else f"{bare}    pass\n"
     try:
-        made = black.format_str(bare if whole else f"{bare}    pass\n", mode=mode)
-    except InvalidInput:
+        made = black.format_str(bare, mode=mode)
+        if ast.dump(ast.parse(made)) != ast.dump(ast.parse(bare)):
+            return lines
+    except (InvalidInput, SyntaxError):
         return lines
     return textwrap.indent(made if whole else made.removesuffix("    pass\n"), indent)

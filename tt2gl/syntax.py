@@ -20,6 +20,19 @@ def python_tree(text: str) -> ast.Module:
     return ast.parse(text.removeprefix("\ufeff"))
 
 
+@functools.lru_cache(maxsize=64)
+def functions_in(tree: ast.Module) -> tuple[ast.FunctionDef, ...]:
+    """The functions of such a tree, those in others too."""
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+@functools.lru_cache(maxsize=64)
+def variables_in(tree: ast.Module) -> frozenset[str]:
+    """The names that are assigned to anywhere in such a tree."""
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
+
+
 def is_name(node: cst.CSTNode | None, *names: str) -> bool:
     """Whether a node is one of these names."""
     return isinstance(node, cst.Name) and node.value in names

@@ -20,6 +20,7 @@ from tt2gl.analysis.helpers import HelperReader
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.statics import Static, independent, position_of, static_text
 from tt2gl.analysis.unrolled import becomes_tensor, first_answer, is_unrolled
+from tt2gl.syntax import functions_in, variables_in
 
 
 class Builder:
@@ -35,12 +36,8 @@ class Builder:
         self.functions: dict[FunctionKey, ast.FunctionDef] = {}
         self.globals: dict[str, frozenset[str]] = {}
         for path, tree in trees.items():
-            for node in ast.walk(tree):
-                if isinstance(node, ast.FunctionDef):
-                    self.functions[path, node.lineno] = node
-            self.globals[path] = frozenset(
-                name.id for name in ast.walk(tree) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
-            )
+            self.functions |= {(path, node.lineno): node for node in functions_in(tree)}
+            self.globals[path] = variables_in(tree)
         self.calls = CallReader(self)
         self.accesses = AccessReader(self)
         self.helpers = HelperReader(self)

@@ -16,6 +16,7 @@ from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.operations import CREATE
 from tt2gl.analysis.statics import position_of
 from tt2gl.launches import Launch
+from tt2gl.syntax import functions_in
 
 MOST_VARIANTS = 8
 """Launches tried beyond the given ones, a kernel: each costs a run of the frontend."""
@@ -73,8 +74,8 @@ def _functions(
         for function in launch.functions.values():
             seen.setdefault((function.path, function.line), set()).update(function.expressions)
     for path, tree in trees.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef) and (path, node.lineno) in seen:
+        for node in functions_in(tree):
+            if (path, node.lineno) in seen:
                 yield (path, node.lineno), node, seen[path, node.lineno]
 
 

@@ -19,6 +19,7 @@ from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.failures import CompileError, explain
 from tt2gl.launches import Launch
 from tt2gl.slicing.slices import Slice
+from tt2gl.syntax import python_tree
 from tt2gl.targets import Target
 
 
@@ -35,7 +36,7 @@ def observe_job(kernel: Slice, launch: Launch, target: str, direct_to_lds: bool)
 
 def parsed(kernel: Slice) -> dict[str, ast.Module]:
     """The slice's modules as trees, by the author's file; positions are the author's."""
-    return {str(module.path): ast.parse(module.text) for module in kernel.modules}
+    return {str(module.path): python_tree(module.text) for module in kernel.modules}
 
 
 def analyse(

@@ -19,6 +19,8 @@ from collections.abc import Collection, Sequence
 
 import libcst as cst
 
+from tt2gl.visitors import within
+
 
 def with_one_return(statements: Sequence[cst.BaseStatement], taken: Collection[str]) -> list[cst.BaseStatement]:
     """The statements with one `return`, at their end, where those that they have are all in branches of their own.
@@ -84,14 +86,4 @@ def _is_return(statement: cst.BaseStatement) -> bool:
 
 def _returns(node: cst.CSTNode) -> bool:
     """Whether there is a `return` in a statement."""
-    found = _Returns()
-    node.visit(found)
-    return found.found
-
-
-class _Returns(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.found = False
-
-    def visit_Return(self, node: cst.Return) -> None:
-        self.found = True
+    return any(within(node, cst.Return))

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from tt2gl.pipelining.trees import mentions
 from tt2gl.visitors import Editor, Reader
 
 FENCE = "fence_async_shared"
@@ -32,6 +33,8 @@ _FUNCTIONS = {"async_load", "float", "int", "max", "min", "range"}
 
 def with_single_fences(function: cst.FunctionDef) -> cst.FunctionDef:
     """A function without the fences that others follow before anything reads what they make visible."""
+    if not mentions(function, FENCE):
+        return function
     made = function.visit(_Fences())
     assert isinstance(made, cst.FunctionDef)
     return made

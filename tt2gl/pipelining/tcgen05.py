@@ -40,8 +40,9 @@ from tt2gl.pipelining.accumulators import (
 from tt2gl.pipelining.loops import Fresh
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.sums import with_plain_sums
-from tt2gl.pipelining.trees import alone, indented, leading, lines_of, statement, under
+from tt2gl.pipelining.trees import alone, indented, leading, lines_of, mentions, statement, under
 from tt2gl.pipelining.walking import Lines
+from tt2gl.plan import TCGEN05_MARK
 
 
 def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh, freed: Collection[str] = ()) -> cst.FunctionDef:
@@ -49,11 +50,11 @@ def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh, freed: Collectio
 
     `freed`: memory that is written anew at the end of an iteration, by which products must be done with it.
     """
+    if not mentions(function, TCGEN05_MARK):
+        return function
     function = with_plain_sums(function)
     tree = ast.parse(cst.Module([function]).code).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    if not products_in(tree.body):
-        return function
     block = indented(function.body)
     return function.with_changes(body=block.with_changes(body=_Function(fresh, freed).lines(tree.body, block)))
 

@@ -108,6 +108,11 @@ class Replaced(Editor):
         return updated_node
 
 
+def mentions(node: cst.CSTNode, *names: str) -> bool:
+    """Whether a node mentions one of these names."""
+    return any(each.value in names for each in within(node, cst.Name))
+
+
 def comments(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
     """The lines that have a comment."""
     return [line for line in lines if line.comment is not None]

@@ -23,7 +23,7 @@ import libcst as cst
 from tt2gl.pipelining.flow import Names, reads, writes
 from tt2gl.pipelining.operands import memory, place
 from tt2gl.pipelining.static import called
-from tt2gl.pipelining.trees import indented, lines_of, statement
+from tt2gl.pipelining.trees import indented, lines_of, mentions, statement
 from tt2gl.pipelining.walking import Lines, with_blocks
 
 
@@ -34,6 +34,8 @@ def launched_asynchronously(
 
     `freed`: memory that is written anew at the end of an iteration, by which products must be done with it.
     """
+    if not mentions(function, "warpgroup_mma"):
+        return function
     tree = ast.parse(cst.Module([function]).code).body[0]
 
     def loop(statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:

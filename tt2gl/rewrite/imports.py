@@ -184,15 +184,14 @@ def with_gluon(
     body = list(module.body)
     if guarded:
         block = cst.ensure_type(cst.ensure_type(body[first], cst.If).body, cst.IndentedBlock)
-        lines = [cst.parse_statement(line) for line in import_lines(names) if line not in module.code]
+        lines = _missing(module, names)
         blank = cst.EmptyLine(indent=False)
         defined = [helper.with_changes(leading_lines=[blank]) for helper in helpers]
         at = next((at for at, line in enumerate(block.body) if not _imports(line)), len(block.body))
         rest = [_after_blank_line(line, blank) if lines or defined else line for line in block.body[at : at + 1]]
         block = block.with_changes(body=[*block.body[:at], *lines, *defined, *rest, *block.body[at + 1 :]])
         return module.with_changes(body=[*body[:first], body[first].with_changes(body=block), *body[first + 1 :]])
-    code = module.code
-    imports = [cst.parse_statement(line) for line in import_lines(names) if line not in code]
+    imports = _missing(module, names)
     after = max((place + 1 for place in range(first) if _names_triton(body[place])), default=None)
     blank = cst.EmptyLine(indent=False)
     added = [helper.with_changes(leading_lines=[blank, blank]) for helper in helpers]
@@ -201,6 +200,13 @@ def with_gluon(
         if imports and first > 0:
             imports[0] = imports[0].with_changes(leading_lines=[blank])
     return module.with_changes(body=[*body[:after], *imports, *body[after:first], *added, *body[first:]])
+
+
+def _missing(module: cst.Module, names: Mapping[str, str]) -> list[cst.SimpleStatementLine | cst.BaseCompoundStatement]:
+    """The imports of Gluon that the module does not have."""
+    there = [node for node in walk(module) if isinstance(node, cst.Import | cst.ImportFrom)]
+    known = [module.code_for_node(node) for node in there]
+    return [cst.parse_statement(line) for line in import_lines(names) if not any(line in each for each in known)]
 
 
 def _imports(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bool:
