@@ -21,7 +21,7 @@ Traits = dict[CallChain, str]
 Place = TypeVar("Place")
 
 _WARPS: CallChain = (("", 0, 0),)
-"""The place of what is said of all warps."""
+"""The place of what is said of all warps: whether parts of a loop have some of their own (where a port can have it)."""
 
 _PLAIN = ""
 """How a load is carried out that goes through no ring."""
@@ -45,13 +45,15 @@ _ORDER: tuple[Instruction, ...] = (
 
 
 def traits(facts: LaunchFacts) -> Traits:
-    """How a launch's dots and loads are carried out."""
+    """How a launch's dots and loads are carried out, and by which warps."""
     found = {chain: _PLAIN for chain, access in facts.accesses.items() if "load" in access.operation}
     found.update(dict.fromkeys(facts.lowered.held.keys() & found.keys(), _HELD))
     for chain in facts.lowered.operands & found.keys():
         found[chain] += _OPERAND
     found.update((chain, _laid_out(ring)) for chain, ring in facts.lowered.rings.items() if not ring.looked_up)
     found.update((chain, _how(dot)) for chain, dot in facts.lowered.dots.items())
+    if facts.lowered.may_be_parted:
+        found[_WARPS] = "apart" if facts.lowered.specialised else "together"
     return found
 
 
@@ -75,11 +77,6 @@ def _in_lds(facts: LaunchFacts) -> Traits:
     return {(): said} if said else {}
 
 
-def _warps(facts: LaunchFacts) -> Traits:
-    """Whether parts of a loop have warps of their own, where a port can have that."""
-    return {_WARPS: "apart" if facts.lowered.specialised else "together"} if facts.lowered.may_be_parted else {}
-
-
 def _how(dot: DotFact) -> str:
     places = ("memory" if operand.in_memory else "registers" for operand in (dot.a, dot.b))
     return " ".join((dot.instruction, *places))
@@ -94,7 +91,7 @@ def grouped(facts: Sequence[LaunchFacts]) -> list[list[int]]:
     """Launches by index, in groups that one text can serve; the fastest instructions first."""
     made: list[tuple[Traits, list[int]]] = []
     for index, launch in enumerate(facts):
-        own = {**traits(launch), **_in_lds(launch), **_warps(launch)}
+        own = {**traits(launch), **_in_lds(launch)}
         known = next((group for group in made if alike(group[0], own)), None)
         if known is None:
             made.append((own, [index]))
