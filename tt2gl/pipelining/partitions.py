@@ -43,6 +43,7 @@ from tt2gl.pipelining.tma import Barriers, allocation
 from tt2gl.pipelining.trees import Replaced, bare, code, comment, edited, indented, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import PARTITIONED, RING_MARK, STORES_DONE, TMA_LOAD
+from tt2gl.visitors import Editor
 
 _WORKER_REGISTERS = 24
 """Registers of a thread that only starts copies or products: what Triton asks for its own."""
@@ -68,7 +69,7 @@ def partitioned(text: str, specs: Sequence[LoopRings]) -> tuple[str, frozenset[L
     return edited(module.with_changes(body=made), _Unasked()).code, frozenset(parted)
 
 
-class _Unasked(cst.CSTTransformer):
+class _Unasked(Editor):
     """Takes the hint from every loop that still has it."""
 
     def leave_For(self, original_node: cst.For, updated_node: cst.For) -> cst.For:

@@ -28,7 +28,7 @@ import libcst as cst
 
 from tt2gl.plan import RING_MARK
 from tt2gl.qualified_names import walk
-from tt2gl.rewrite.build import MARK
+from tt2gl.rewrite.build import MARK, claimed
 from tt2gl.rewrite.dots import names_in
 from tt2gl.visitors import Editor, Reader
 
@@ -101,18 +101,11 @@ class _Blocks(Editor):
                 place = _earliest(above, source)
                 if place == len(above):
                     continue
-                known[source] = self._unused(f"{variable}_{side}")
+                known[source] = claimed(f"{variable}_{side}", self.taken)
                 assigned = cst.Assign([cst.AssignTarget(cst.Name(known[source]))], conversion)
                 above.insert(place, cst.SimpleStatementLine([assigned]))
             names[conversion] = cst.Name(known[source])
         return with_replaced(line, names) if names else line
-
-    def _unused(self, name: str) -> str:
-        number, chosen = 2, name
-        while chosen in self.taken:
-            chosen, number = f"{name}_{number}", number + 1
-        self.taken.add(chosen)
-        return chosen
 
 
 class _Replaced(Editor):

@@ -8,7 +8,7 @@ import libcst as cst
 
 from tt2gl.plan import HELPED, RING_MARK, Dot, Edits, Position, Upcast
 from tt2gl.rewrite.buffer_ops import by_buffer, in_ring, narrowed, one_side
-from tt2gl.rewrite.build import MARK, through
+from tt2gl.rewrite.build import MARK, claimed, through
 from tt2gl.rewrite.conversions import converted
 from tt2gl.rewrite.creations import with_keywords, with_layout
 from tt2gl.rewrite.dots import (
@@ -158,8 +158,8 @@ class Expressions(Editor):
         if at in edits.loads and at not in edits.stores:
             node = loaded(node, edits.loads[at])
         if at in edits.stores:
-            name = self._unused(f"{first_name(node)}_smem")
-            held = "" if isinstance(node, cst.Name) else self._unused(f"{first_name(node)}_operand")
+            name = claimed(f"{first_name(node)}_smem", self.taken)
+            held = "" if isinstance(node, cst.Name) else claimed(f"{first_name(node)}_operand", self.taken)
             self.pending.extend(put(name, node, edits.stores[at], held))
             node = cst.Name(name)
             if at in edits.loads:
@@ -210,7 +210,7 @@ class Expressions(Editor):
             return operand
         if isinstance(operand, cst.Name | cst.Attribute):
             return operand
-        name = self._unused(f"{first_name(operand)}_operand")
+        name = claimed(f"{first_name(operand)}_operand", self.taken)
         self.pending.insert(place, cst.Assign([cst.AssignTarget(cst.Name(name))], operand))
         return cst.Name(name)
 
@@ -227,7 +227,7 @@ class Expressions(Editor):
             made = converted(made, layout)
         if not held or upcast.at in self.edits.stores:
             return made
-        name = self._unused(f"{first_name(call)}_operand")
+        name = claimed(f"{first_name(call)}_operand", self.taken)
         self.pending.append(cst.Assign([cst.AssignTarget(cst.Name(name))], made))
         return cst.Name(name)
 
@@ -236,14 +236,7 @@ class Expressions(Editor):
         if self.target and not self.reads_target and self.target not in self.split:
             self.split.add(self.target)
             return self.target
-        return self._unused(f"{self.target or dot.name}_product")
-
-    def _unused(self, name: str) -> str:
-        number, chosen = 2, name
-        while chosen in self.taken:
-            chosen, number = f"{name}_{number}", number + 1
-        self.taken.add(chosen)
-        return chosen
+        return claimed(f"{self.target or dot.name}_product", self.taken)
 
     def is_method(self, call: cst.Call) -> bool:
         """Whether a call is of a tensor's method, not of a module's function."""
@@ -272,7 +265,7 @@ class Expressions(Editor):
         if whole is not None and whole in self.edits.dots:
             made: cst.BaseExpression = self._instruction(updated_node.value, self.edits.dots[whole], reading)
             if layout and is_statement(self.edits.dots[whole]):
-                name = self._unused(f"{target.value}_product")
+                name = claimed(f"{target.value}_product", self.taken)
                 self.pending.append(cst.Assign([cst.AssignTarget(cst.Name(name))], made))
                 made = cst.Name(name)
             return cst.Assign([cst.AssignTarget(cst.Name(written))], converted(made, layout) if layout else made)

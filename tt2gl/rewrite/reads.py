@@ -20,6 +20,7 @@ import libcst as cst
 
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.bounces import is_product, ring_read, with_replaced
+from tt2gl.rewrite.build import unused
 from tt2gl.rewrite.dots import names_in
 from tt2gl.visitors import Editor
 
@@ -46,9 +47,7 @@ class Blocks(Editor):
 
     def unused(self, name: str) -> str:
         """The name, numbered where the function mentions it."""
-        number, chosen = 2, name
-        while chosen in self.mentioned:
-            chosen, number = f"{name}_{number}", number + 1
+        chosen = unused(name, self.mentioned)
         self.mentioned.append(chosen)
         return chosen
 

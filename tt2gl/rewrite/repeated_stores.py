@@ -19,10 +19,11 @@ import libcst as cst
 
 from tt2gl.plan import STORE_AGAIN, STORES_DONE
 from tt2gl.qualified_names import walk
-from tt2gl.rewrite.build import MARK, statement
+from tt2gl.rewrite.build import MARK, claimed, statement
 from tt2gl.rewrite.creations import with_keywords
 from tt2gl.rewrite.dots import names_in
 from tt2gl.syntax import is_name
+from tt2gl.visitors import Editor
 
 _CALLED = f"{MARK}{STORE_AGAIN}_tile"
 
@@ -36,7 +37,7 @@ def with_lasting_tiles(function: cst.FunctionDef) -> cst.FunctionDef:
     return made
 
 
-class _Lasting(cst.CSTTransformer):
+class _Lasting(Editor):
     """Gives each loop's stores a tile, those of inner loops first; `taken`: names that grow by those added."""
 
     def __init__(self, taken: set[str]) -> None:
@@ -51,7 +52,7 @@ class _Lasting(cst.CSTTransformer):
             return updated_node
         through = stores[0].args[0].value  # type: ignore[attr-defined]
         assert isinstance(through, cst.Name)
-        name = self._unused(f"{through.value}_smem")
+        name = claimed(f"{through.value}_smem", self.taken)
         loop = updated_node.with_changes(body=updated_node.body.visit(_Given(name)))
         desc = through.value
         source = f"gl.allocate_shared_memory({desc}.dtype, {desc}.block_shape, {desc}.layout)"
@@ -60,15 +61,8 @@ class _Lasting(cst.CSTTransformer):
         loop = loop.with_changes(leading_lines=loop.leading_lines[len(blank) :])
         return cst.FlattenSentinel([above, loop, statement(STORES_DONE)])
 
-    def _unused(self, name: str) -> str:
-        number, chosen = 2, name
-        while chosen in self.taken:
-            chosen, number = f"{name}_{number}", number + 1
-        self.taken.add(chosen)
-        return chosen
 
-
-class _Given(cst.CSTTransformer):
+class _Given(Editor):
     """Stores told their tile."""
 
     def __init__(self, tile: str) -> None:

@@ -7,7 +7,7 @@ tensor never lands in another, and pointers stay plain integers that a kernel ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -48,6 +48,17 @@ class Allocation:
     def bytes(self) -> int:
         """From the first byte to the last."""
         return len(self.elements) * self.size
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """What is accessed, a `kind` at each address where the mask is true, how, and by which operation."""
+
+    address: Array
+    mask: Array | None
+    kind: Type
+    where: Location
+    how: str
 
 
 Report = Callable[[Finding], None]
@@ -124,7 +135,7 @@ class Memory:
     def _gather(self, address: Array, mask: Array | None, kind: Type, where: Location, filling: Array) -> Array:
         """Load element by element."""
         result: Array | None = None
-        for allocation, index, inside in self._resolve(address, mask, kind, where, "load"):
+        for allocation, index, inside in self._resolve(Access(address, mask, kind, where, "load")):
             allocation.loaded = True
             found = self._view(allocation, kind, where)[index]
             if inside is None:
@@ -168,7 +179,7 @@ class Memory:
 
     def _scatter(self, address: Array, value: Array, mask: Array | None, kind: Type, where: Location) -> None:
         """Store element by element."""
-        for allocation, index, inside in self._resolve(address, mask, kind, where, "store"):
+        for allocation, index, inside in self._resolve(Access(address, mask, kind, where, "store")):
             view = self._view(allocation, kind, where)
             values = value
             if inside is not None:
@@ -212,7 +223,7 @@ class Memory:
         `index` are the places in `elements`, flat and in row-major order of `address`, `positions` the flat positions
         in `address` that they belong to; a place may occur several times.
         """
-        for allocation, index, inside in self._resolve(address, mask, kind, where, "atomic"):
+        for allocation, index, inside in self._resolve(Access(address, mask, kind, where, "atomic")):
             positions = np.arange(address.size) if inside is None else np.flatnonzero(inside)
             flat = index.reshape(-1)[positions]
             self._save_places(allocation, flat, byte_size(kind))
@@ -220,41 +231,33 @@ class Memory:
             change(self._view(allocation, kind, where), flat, positions)
             self._mark(allocation, flat, byte_size(kind))
 
-    def _resolve(
-        self, address: Array, mask: Array | None, kind: Type, where: Location, access: str
-    ) -> Iterator[tuple[Allocation, Array, Array | None]]:
+    def _resolve(self, access: Access) -> Iterator[tuple[Allocation, Array, Array | None]]:
         """For each allocation touched: the places in it and which positions of `address` are active there (None: all).
 
         Places of inactive positions are 0.
         """
-        mask = _needed(mask, address.shape)
+        address, mask = access.address, _needed(access.mask, access.address.shape)
         active = address if mask is None else address[mask]
         if not active.size:
             return
         low, high = int(active.min()), int(active.max())
         if low >> SLOT_BITS == high >> SLOT_BITS:
-            yield from self._within(low >> SLOT_BITS, address, mask, (low, high), kind, where, access)
+            yield from self._within(low >> SLOT_BITS, replace(access, mask=mask), (low, high))
             return
         for slot in np.unique(active >> SLOT_BITS):
             there = address >> SLOT_BITS == slot
             there = there if mask is None else there & mask
             touched = address[there]
             span = int(touched.min()), int(touched.max())
-            yield from self._within(int(slot), address, there, span, kind, where, access)
+            yield from self._within(int(slot), replace(access, mask=there), span)
 
     def _within(
-        self,
-        slot: int,
-        address: Array,
-        mask: Array | None,
-        span: tuple[int, int],
-        kind: Type,
-        where: Location,
-        access: str,
+        self, slot: int, access: Access, span: tuple[int, int]
     ) -> Iterator[tuple[Allocation, Array, Array | None]]:
-        size = byte_size(kind)
+        """The same for what is accessed in one slot, the first and the last of its addresses in `span`."""
+        address, mask, where, size = access.address, access.mask, access.where, byte_size(access.kind)
         if not 0 < slot <= len(self.allocations):
-            self._fault(where, "", f"{access} at an address that belongs to no tensor")
+            self._fault(where, "", f"{access.how} at an address that belongs to no tensor")
             return
         allocation = self.allocations[slot - 1]
         offset = address - allocation.address
@@ -263,13 +266,13 @@ class Memory:
             outside = offset[~inside if mask is None else mask & ~inside]
             worst = int(outside[np.argmax(np.abs(outside - allocation.bytes / 2))])
             count = f"{outside.size} elements, such as " if outside.size > 1 else ""
-            message = f"{access} outside {allocation.name} ({count}byte {worst} of {allocation.bytes})"
+            message = f"{access.how} outside {allocation.name} ({count}byte {worst} of {allocation.bytes})"
             self._fault(where, allocation.name, message)
             mask = inside if mask is None else mask & inside
             if not mask.any():
                 return
         if size > 1 and (offset & (size - 1) if mask is None else (offset & (size - 1))[mask]).any():
-            message = f"{access} of {size} bytes at an address that is no multiple of {size}"
+            message = f"{access.how} of {size} bytes at an address that is no multiple of {size}"
             self.report(Finding("misaligned", message, where, buffer=allocation.name))
             return
         index = offset >> (size.bit_length() - 1)

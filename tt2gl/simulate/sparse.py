@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tt2gl.ir.operations import Location
 from tt2gl.ir.types import Type
-from tt2gl.simulate.memory import Allocation, Memory
+from tt2gl.simulate.memory import Access, Allocation, Memory
 from tt2gl.simulate.values import Array, byte_size
 from tt2gl.simulate.windows import EvenRows
 
@@ -83,18 +82,11 @@ class SparseMemory(Memory):
         return None, None
 
     def _within(
-        self,
-        slot: int,
-        address: Array,
-        mask: Array | None,
-        span: tuple[int, int],
-        kind: Type,
-        where: Location,
-        access: str,
+        self, slot: int, access: Access, span: tuple[int, int]
     ) -> Iterator[tuple[Allocation, Array, Array | None]]:
-        for sheet, index, inside in super()._within(slot, address, mask, span, kind, where, access):
+        for sheet, index, inside in super()._within(slot, access, span):
             assert isinstance(sheet, Sheet)
-            size, before = byte_size(kind), sheet.touched
+            size, before = byte_size(access.kind), sheet.touched
             active = index if inside is None else index[inside]
             sheet.touched = Touched(
                 min(before.low, int(active.min()) * size),
