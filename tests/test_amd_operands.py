@@ -103,5 +103,5 @@ def test_tiles_that_wait_in_registers_as_the_product_takes_them(tmp_path: Path) 
     assert "w_held = w_held[1:] + (w_next,)" in made.text
     assert "turned(" in made.text
     report, triton, gluon = compared(path, known, "gfx950")
-    assert gluon.shared_bytes == triton.shared_bytes
+    assert gluon.shared_bytes <= triton.shared_bytes
     assert not [found for found in report.diagnostics if found.code in ("TTG331", "TTG508")]
