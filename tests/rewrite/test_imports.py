@@ -58,6 +58,12 @@ def test_what_is_imported_already_is_not_imported_again() -> None:
             f'"""Doc."""\ntry:\n    import triton\nexcept ImportError:\n    pass\n\n{BOTH}def k(): pass\n',
             id="no import of triton at the top level",
         ),
+        pytest.param(
+            "def f(): pass\n\n\ndef k(): pass\n",
+            1,
+            f"def f(): pass\n\n\n{BOTH}\n\ndef k(): pass\n",
+            id="after a function",
+        ),
     ],
 )
 def test_where_the_imports_stand(text: str, first: int, expected: str) -> None:
