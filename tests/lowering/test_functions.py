@@ -174,6 +174,22 @@ def test_functions_are_put_back_together_as_the_author_has_them(tmp_path: Path) 
     assert made.restored(written, ["alone"]).startswith(written.partition("def alone")[0])
 
 
+def test_none_in_the_place_of_a_pointer(tmp_path: Path) -> None:
+    made = done(
+        tmp_path,
+        functions(
+            read=("p, FLAG: tl.constexpr", "if FLAG:\n    return tl.load(p, boundary_check=(0,))\n"),
+            one=(
+                "x, n, B: tl.constexpr, FLAG: tl.constexpr",
+                "p = tl.make_block_ptr(x, (n,), (1,), (0,), (B,), (0,))\n"
+                "if FLAG:\n    y = read(p, FLAG)\nelse:\n    y = read(None, False)\n",
+            ),
+        ),
+    )
+    assert "def read(p, p_bound, p_size: tl.constexpr, FLAG: tl.constexpr):\n" in made.text
+    assert "        y = read(p, n, B, FLAG)\n    else:\n        y = read(None, None, None, False)\n" in made.text
+
+
 def test_a_pointer_that_is_none_without_a_flag(tmp_path: Path) -> None:
     made = done(
         tmp_path,

@@ -49,8 +49,8 @@ _OTHER = Reach(frozenset(), other=True)
 def reaching(nodes: Sequence[Node], parameters: Iterable[str], given: Mapping[str, Make]) -> Reaching:
     """What each load, store and move of a block pointer may see, and each call that is given one.
 
-    `given`: the parameters that are block pointers. Uses of variables that are none there are left out. Raises Refused
-    for a use as anything else, and where a variable may be a block pointer or not.
+    `given`: the parameters that are block pointers. Uses of variables that are none there are left out, as is None that
+    is given. Raises Refused for a use as anything else, and where a variable may be a block pointer or not.
     """
     found: _Found = {}
     start = dict.fromkeys(parameters, _OTHER)
@@ -116,6 +116,8 @@ def _step(step: Step, state: _State, found: _Found) -> _State:
             continue
         if isinstance(event, Access) and isinstance(event.pointer, Make):
             found[event] = Reach(frozenset({event.pointer}))
+            continue
+        if isinstance(event, Pass) and not event.name:
             continue
         # A variable that no statement has assigned is what the file has under its name.
         reach = state.get(_pointer(event), _OTHER)

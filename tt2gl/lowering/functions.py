@@ -55,6 +55,12 @@ class _Function:
     def passes(self) -> list[Pass]:
         return [event for event in self.reach if isinstance(event, Pass)]
 
+    @property
+    def nones(self) -> list[Pass]:
+        """The calls that give None."""
+        events = [event for step in steps(self.nodes) for event in step.events]
+        return [event for event in events if isinstance(event, Pass) and not event.name]
+
 
 class Functions:
     """The Triton functions of a file. `refused`: why functions stay as they are, by name."""
@@ -114,7 +120,7 @@ class Functions:
                     event
                     for caller, other in self.functions.items()
                     if caller not in self.refused
-                    for event in other.passes
+                    for event in (*other.passes, *other.nones)
                     if (event.function.name, event.parameter) == (name, parameter)
                 ]
                 # One reference is the definition's own.
@@ -176,6 +182,10 @@ class Functions:
         if not self._makes(one.function) and not one.given:
             return
         self._read(one)
+        for none in one.nones:
+            if none.parameter in self.functions[none.function.name].given:
+                site = Given(none, "", 0, {}, (), optional=True)
+                self._sites.setdefault((none.function.name, none.parameter), []).append(site)
         makes = [*one.given.values()]
         for step in steps(one.nodes):
             for event in step.events:
@@ -208,7 +218,8 @@ class Functions:
 
     def _given(self, one: _Function, parameter: str) -> Make:
         """A parameter as the block pointer that it is given: parts as literals, as other parameters, or as new ones."""
-        sites = self._sites[one.function.name, parameter]
+        every = self._sites[one.function.name, parameter]
+        sites = [site for site in every if site.parts]
         param = self._parameter(sites[0].event)
         rank = sites[0].rank
         if any(site.rank != rank for site in sites):
@@ -229,14 +240,14 @@ class Functions:
         said = "".join(f", {name}{f': {language}.constexpr' if name in blocks else ''}" for name in new.values())
         place = self.spans.of(param)[1]
         one.edits.append(Edit(place, place, said))
-        for site in sites:
-            self._give(site, [(name, key[sites.index(site)]) for key, name in new.items()])
+        for site in every:
+            self._give(site, [(name, key[sites.index(site)] if site.parts else "None") for key, name in new.items()])
         parsed = {key: self._expression(text) for key, text in texts.items()}
         dimensions = tuple(
             Dimension(parsed["bound", d], parsed["stride", d], parsed["offset", d], parsed["block", d])
             for d in range(rank)
         )
-        optional = any(site.optional for site in sites)
+        optional = any(site.optional for site in every)
         return Make(param, language, self._expression(parameter), dimensions, optional)
 
     def _give(self, site: Given, parts: Sequence[tuple[str, str]]) -> None:
@@ -244,7 +255,7 @@ class Functions:
         place = self.spans.argument(site.event.argument)[1]
         named = site.event.argument.keyword is not None
         said = "".join(f", {name}={text}" if named else f", {text}" for name, text in parts)
-        caller = next(one for one in self.functions.values() if site.event in one.reach)
+        caller = next(one for one in self.functions.values() if site.event in (*one.reach, *one.nones))
         caller.edits.append(Edit(place, place, said))
 
     def _same_argument(self, one: _Function, sites: Sequence[Given], texts: Sequence[str]) -> str | None:

@@ -68,7 +68,7 @@ class Use:
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """A variable that elsewhere holds a block pointer is given to a jit function of the file."""
+    """A variable that elsewhere holds a block pointer is given to a jit function; or None is, where `name` is empty."""
 
     name: str
     node: cst.Call
@@ -308,6 +308,8 @@ class _Events(Reader):
             parameter = arg.keyword.value if arg.keyword is not None else by_place
             if isinstance(value, cst.Name) and value.value in self.reader.pointers and parameter in plain:
                 self.events.append(Pass(value.value, node, arg, function, parameter))
+            elif is_none(value) and parameter in plain:
+                self.events.append(Pass("", node, arg, function, parameter))
             else:
                 value.visit(self)
 

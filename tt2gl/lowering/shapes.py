@@ -139,4 +139,4 @@ class _Groups:
 def _variable(event: Event) -> str | None:
     if isinstance(event, Access):
         return None if isinstance(event.pointer, Make) else event.pointer.value
-    return event.name if isinstance(event, (Define, Nothing, Move, Pass)) else None
+    return event.name or None if isinstance(event, (Define, Nothing, Move, Pass)) else None

@@ -198,8 +198,8 @@ def with_gluon(
     if after is None:
         after = first
         if imports and first > 0:
-            lines = [blank] * (2 if isinstance(body[first - 1], cst.FunctionDef | cst.ClassDef) else 1)
-            imports[0] = imports[0].with_changes(leading_lines=lines)
+            above = [blank] * (2 if isinstance(body[first - 1], cst.FunctionDef | cst.ClassDef) else 1)
+            imports[0] = imports[0].with_changes(leading_lines=above)
     return module.with_changes(body=[*body[:after], *imports, *body[after:first], *added, *body[first:]])
 
 
