@@ -46,6 +46,7 @@ class Passing:
         self._analyses, self._kernels, self._functions = analyses, kernels, functions
         self.parameters: dict[Body, dict[str, Wanted]] = {}
         self._passed: dict[tuple[Body, Position], dict[str, Wanted]] = {}
+        self._needless: dict[tuple[Body, Position], list[str]] = {}
         self.calls = [
             Call(place, launch, call, analysis.body(call.caller), analysis.body(call.callee))
             for place, analysis in enumerate(analyses)
@@ -69,15 +70,17 @@ class Passing:
     ) -> dict[Position, tuple[tuple[str, str], ...]]:
         """What a function hands on by its calls at the places `inside`, as source. Raises `Conflict`."""
         passed = {p: names for (caller, p), names in self._passed.items() if caller == key and inside(p)}
+        needless = {p: names for (caller, p), names in self._needless.items() if caller == key and inside(p)}
         extents = {p: names for p, names in self._extents(key).items() if inside(p)}
         stages = {p: pair for p, pair in self._stage_arguments(key).items() if inside(p)}
         return {
             position: (
                 *extents.get(position, ()),
                 *((name, spelled(key, wanted, position)) for name, wanted in passed.get(position, {}).items()),
+                *((name, "None") for name in needless.get(position, ())),
                 *((stages[position],) if position in stages else ()),
             )
-            for position in {**passed, **stages, **extents}
+            for position in {**passed, **needless, **stages, **extents}
         }
 
     def _pass_layouts(self) -> None:
@@ -97,6 +100,17 @@ class Passing:
                         passed = self._passed.setdefault((call.caller, site.position), {}).setdefault(name, {})
                         passed[place, launch, site.context] = wanted.get(inside, others[0])
                         self._functions.setdefault(call.caller, Function())
+            for call in calls:
+                if call.callee == callee:
+                    self._note_needless(call)
+
+    def _note_needless(self, call: Call) -> None:
+        """The layouts that a helper needs nowhere that one of its calls leads to."""
+        place = call.caller, call.site.position
+        needless = [name for name in self.parameters[call.callee] if name not in self._passed.get(place, {})]
+        if needless:
+            self._needless[place] = needless
+            self._functions.setdefault(call.caller, Function())
 
     def _staged(self) -> dict[Body, Stages]:
         """The functions that pipeline loops, or call one that does, and what each knows the number of stages by."""
