@@ -139,3 +139,24 @@ def test_a_loop_that_does_not_start_at_zero() -> None:
     )
     assert "tma_load(a_desc, [k, 0], bars.index(s), a_buf.index(s), pred=k < n)" in made
     assert "mbarrier.wait(bars.index(slot), phase)" in made
+
+
+def test_tiles_under_a_flag_are_waited_for_under_it() -> None:
+    made = written(
+        "for k in range(n):\n"
+        "    a = _tt2gl_ring_a(a_desc, [0, k * 8])\n"
+        "    if STAGES == 3:\n"
+        "        b = _tt2gl_ring_b(b_desc, [k * 8, 0])\n"
+        "        acc = warpgroup_mma(a, b, acc)\n"
+    )
+    assert (
+        "if STAGES == 3:\n"
+        "    b_bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())\n"
+        "    for each in gl.static_range(STAGES):\n"
+        "        mbarrier.init(b_bars.index(each), count=1)\n"
+    ) in made
+    assert "    if STAGES == 3:\n        mbarrier.wait(b_bars.index(slot), phase)\n" in made
+    assert "mbarrier.expect(a_bars.index(k), a_desc.block_type.nbytes, pred=k < n)\n" in made
+    assert made.rstrip().endswith(
+        "if STAGES == 3:\n    for each in gl.static_range(STAGES):\n        mbarrier.invalidate(b_bars.index(each))"
+    )

@@ -189,8 +189,8 @@ class FunctionWriter:
         renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed | leaking)}
         bindings += [(renamed[name], name) for name in sorted(parts.carried & parts.renamed)]
         stage, first = self._stages(count, live_after, takes_attribute(loop.body, count.variable))
-        arrivals = barriers(self.spec, loop.body, parts.kept, self.fresh)
         tests = conditions(loop, lambda test: is_static(test, *self._known) and not reads(test) & assigned)
+        arrivals = barriers(self.spec, loop.body, parts.kept, tests, self.fresh)
         branches = [each.test for each in ast.walk(loop) if isinstance(each, ast.If)]
         drain = ""
         # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to

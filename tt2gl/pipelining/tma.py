@@ -30,6 +30,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tt2gl.pipelining.branches import joined
+from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.rings import Amount, LoopRings, NotPipelinedError
 from tt2gl.pipelining.slots import Slots
 from tt2gl.pipelining.texts import call
@@ -40,11 +42,15 @@ from tt2gl.plan import RING_MARK, TMA_LOAD, Ring
 
 @dataclass(frozen=True)
 class Barriers:
-    """A ring of mbarriers: its name, how many they are, and its rings of tiles, each with its descriptor."""
+    """A ring of mbarriers: its name, how many they are, and its rings of tiles, each with its descriptor.
+
+    `tests`: the flags that all of the tiles are loaded under; without them nothing would end a wait.
+    """
 
     name: str
     depth: Amount
     descriptors: Mapping[str, str]
+    tests: tuple[str, ...] = ()
 
     def at(self, slot: str) -> str:
         """The mbarrier of a slot."""
@@ -53,14 +59,19 @@ class Barriers:
     def made(self, variable: str) -> Lines:
         """The statements that make the ring; `variable` is free."""
         shape = f"[{self.depth.source}, 1]"
-        return [
-            statement(f"{self.name} = gl.allocate_shared_memory(gl.int64, {shape}, mbarrier.MBarrierLayout())"),
-            *self._each(variable, "mbarrier.init({}, count=1)"),
-        ]
+        return self._under_flags(
+            [
+                statement(f"{self.name} = gl.allocate_shared_memory(gl.int64, {shape}, mbarrier.MBarrierLayout())"),
+                *self._each(variable, "mbarrier.init({}, count=1)"),
+            ]
+        )
 
     def gone(self, variable: str) -> Lines:
         """The statements that end it."""
-        return self._each(variable, "mbarrier.invalidate({})")
+        return self._under_flags(self._each(variable, "mbarrier.invalidate({})"))
+
+    def _under_flags(self, lines: Lines) -> Lines:
+        return joined([guarded(line, self.tests) for line in lines])
 
     def _each(self, variable: str, source: str) -> Lines:
         if self.depth.known == 1:
@@ -70,7 +81,7 @@ class Barriers:
 
     def wait(self, slots: Slots) -> Lines:
         """Wait for the tiles of an iteration."""
-        return [statement(f"mbarrier.wait({self.at(slots.here)}, {slots.phase})")]
+        return self._under_flags([statement(f"mbarrier.wait({self.at(slots.here)}, {slots.phase})")])
 
     def expect(self, slot: str, exists: str, indent: int) -> cst.BaseStatement:
         """Say how much is to come into a slot, where the iteration `exists`."""
@@ -90,9 +101,16 @@ def allocation(descriptor: str, depth: Amount) -> str:
 
 
 def barriers(
-    spec: LoopRings, body: Sequence[ast.stmt], kept: frozenset[ast.stmt], fresh: Callable[[str], str]
+    spec: LoopRings,
+    body: Sequence[ast.stmt],
+    kept: frozenset[ast.stmt],
+    tests: Mapping[str, tuple[str, ...]],
+    fresh: Callable[[str], str],
 ) -> tuple[Barriers, ...]:
-    """The mbarriers of a loop's tiles, in the order in which the `kept` statements of its body read them."""
+    """The mbarriers of a loop's tiles, in the order in which the `kept` statements of its body read them.
+
+    `tests`: the flags that tiles are loaded under, by ring.
+    """
     groups: list[dict[str, str]] = []
     known: set[str] = set()
     apart = True
@@ -101,7 +119,9 @@ def barriers(
         new = {name: said for name, said in found.items() if name not in known}
         known |= found.keys()
         for name, said in new.items():
-            if apart or _depth(spec, name) != _depth(spec, next(iter(groups[-1]))):
+            other = next(iter(groups[-1])) if groups else name
+            alike = _depth(spec, name) == _depth(spec, other) and tests.get(name, ()) == tests.get(other, ())
+            if apart or not alike:
                 groups.append({})
                 apart = False
             groups[-1][name] = said
@@ -109,7 +129,10 @@ def barriers(
             apart = True
     return tuple(
         Barriers(
-            fresh("bars" if len(groups) == 1 else f"{next(iter(group))}_bars"), _depth(spec, next(iter(group))), group
+            fresh("bars" if len(groups) == 1 else f"{next(iter(group))}_bars"),
+            _depth(spec, next(iter(group))),
+            group,
+            tests.get(next(iter(group)), ()),
         )
         for group in groups
     )
