@@ -1,8 +1,8 @@
 """Compile every launch of the corpus for one target, as the authors wrote it: no tt2gl, no GPU.
 
 A program of its own, as a compiler that aborts takes its process along:
-`python tests/corpus/compile_originals.py cuda 90 all`, or `first` for one launch a kernel. Prints one JSON object a
-launch.
+`python tests/corpus/compile_originals.py cuda 90 first` for one launch of each kernel, `rest` for the others. Prints
+one JSON object a launch.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ def main(backend: str, architecture: str, which: str) -> None:
         module = _load(family)
         seen: set[str] = set()
         for index, launch in enumerate(json.loads((CORPUS / f"{family}.launches.json").read_text())["launches"]):
-            if which == "first" and launch["kernel"] in seen:
-                continue
+            is_first = launch["kernel"] not in seen
             seen.add(launch["kernel"])
+            if is_first != (which == "first"):
+                continue
             error = _compile(getattr(module, launch["kernel"]), launch, target)
             print(json.dumps({"family": family, "launch": index, "kernel": launch["kernel"], "error": error}))
 

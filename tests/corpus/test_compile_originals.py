@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", [pytest.param("first", marks=pytest.mark.subset), "all"])
+@pytest.mark.parametrize("which", [pytest.param("first", marks=pytest.mark.subset), "rest"])
 @pytest.mark.parametrize(("backend", "architecture"), [("cuda", "90"), ("hip", "gfx942")], ids=["sm90", "gfx942"])
 def test_originals_compile(backend: str, architecture: str, which: str, tmp_path: Path) -> None:
     done = subprocess.run(
@@ -31,7 +31,8 @@ def test_originals_compile(backend: str, architecture: str, which: str, tmp_path
     assert done.returncode == 0, done.stderr
     results = [json.loads(line) for line in done.stdout.splitlines()]
     launched = [kernel for family in available(architecture) for kernel in _launched(family)]
-    assert len(results) == len(launched if which == "all" else set(launched))
+    first = len(set(launched))
+    assert len(results) == (first if which == "first" else len(launched) - first)
     assert [result for result in results if result["error"]] == []
 
 
