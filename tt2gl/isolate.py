@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -91,6 +92,31 @@ def run_isolated(function: Callable[..., T], *args: Any, timeout: float = 60.0) 
     return map_isolated(function, [args], workers=1, timeout=timeout)[0]
 
 
+@dataclass
+class _Waiting:
+    """Jobs that are not begun, by their numbers, in order; `alone`: those that get a child of their own."""
+
+    jobs: list[int]
+    families: Sequence[Hashable]
+    alone: set[int] = field(default_factory=set)
+
+    def following(self, child: Child) -> int | None:
+        """Take the job that a child does after the one that it has told of, if it can do more and there is one."""
+        if not child.whole or child.before + 1 >= _MOST_JOBS:
+            return None
+        family = self.families[child.index]
+        alike = (job for job in self.jobs if self.families[job] == family and job not in self.alone)
+        job = next(alike, None)
+        if job is not None:
+            self.jobs.remove(job)
+        return job
+
+    def again(self, job: int) -> None:
+        """Have a job done anew, next and in a child of its own."""
+        self.alone.add(job)
+        self.jobs.insert(0, job)
+
+
 def map_isolated(
     function: Callable[..., T],
     argument_tuples: Sequence[tuple[Any, ...]],
@@ -122,23 +148,20 @@ def map_isolated(
             if (known := memory.recall(function, arguments)) is not None:
                 done(index, known)
     families = [index if family is None else family(*arguments) for index, arguments in enumerate(argument_tuples)]
-    waiting = [index for index in range(len(argument_tuples)) if index not in outcomes]
-    alone: set[int] = set()
+    waiting = _Waiting([index for index in range(len(argument_tuples)) if index not in outcomes], families)
     running: set[Child] = set()
     with selectors.DefaultSelector() as selector:
         try:
-            while waiting or running:
-                while waiting and len(running) < limit:
+            while waiting.jobs or running:
+                while waiting.jobs and len(running) < limit:
                     with _interrupts_held():
-                        child = Child(function, argument_tuples, waiting.pop(0), timeout)
+                        child = Child(function, argument_tuples, waiting.jobs.pop(0), timeout)
                         running.add(child)
                     selector.register(child.pipe, selectors.EVENT_READ, child)
                 for child in _finished(running, selector) if running else ():
                     index = child.index
-                    alike = (each for each in waiting if families[each] == families[index] and each not in alone)
-                    following = next(alike, None) if child.whole and child.before + 1 < _MOST_JOBS else None
+                    following = waiting.following(child)
                     if following is not None:
-                        waiting.remove(following)
                         outcome: Outcome[T] = child.go_on(following)
                     else:
                         running.discard(child)
@@ -146,8 +169,7 @@ def map_isolated(
                         outcome = child.end()
                     if outcome.kind == "crash" and child.before and following is None:
                         # What others left behind may be to blame.
-                        alone.add(index)
-                        waiting.insert(0, index)
+                        waiting.again(index)
                         continue
                     if memory is not None:
                         memory.note(function, argument_tuples[index], outcome)

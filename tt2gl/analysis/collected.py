@@ -257,17 +257,8 @@ def collect(
         put("ring", spot, spot.site.position, ring.slot)
     for spot, (term, dot) in decisions.dots.items():
         put("dot", spot, spot.site.position, term).dots[spot.site.position] = dot
-        # No layouts, but what may differ between launches all the same: a product of another type than its sum stands
-        # beside it.
-        put("sum", spot, dot.site.call, Root(f"{dot.site.promoted}, {dot.site.is_sum}"))
-        if dot.site.scaled is not None:
-            put("scaled", spot, spot.site.position, Root(str(dot.site.scaled)))
-        if dot.instruction == "wgmma":
-            # A number that is None under one launch is one that the instruction does not take.
-            put("imprecise", spot, spot.site.position, Root(str(dot.site.imprecise)))
-        for kind, held in (("memory", dot.memory), ("lhs", dot.lhs)):
-            if held is not None:
-                put(kind, spot, spot.site.position, held)
+        for kind, position, asked in _asked_of(dot, spot.site.position):
+            put(kind, spot, position, asked)
     for kind, wanted in (("load", decisions.loads), ("store", decisions.stores)):
         for spot, term in wanted.items():
             put(kind, spot, spot.site.position, term)
@@ -287,6 +278,21 @@ def collect(
         functions[body(key)].ranges.setdefault(name, set()).add((kernel, launch, chain))
     for (key, chain, name), slot in decisions.given.items():
         functions.setdefault(body(key), Function()).given.setdefault(name, {})[kernel, launch, chain] = slot
+
+
+def _asked_of(dot: DotWant, position: Position) -> Iterator[tuple[str, Position, Term]]:
+    """What a product at a position asks for beside its own layout, where, and what must not differ between launches."""
+    # No layouts, but what may differ all the same: a product of another type than its sum stands beside it.
+    yield "sum", dot.site.call, Root(f"{dot.site.promoted}, {dot.site.is_sum}")
+    if dot.site.scaled is not None:
+        yield "scaled", position, Root(str(dot.site.scaled))
+    if dot.instruction == "wgmma":
+        # A number that is None under one launch is one that the instruction does not take.
+        yield "imprecise", position, Root(str(dot.site.imprecise))
+    if dot.memory is not None:
+        yield "memory", position, dot.memory
+    if dot.lhs is not None:
+        yield "lhs", position, dot.lhs
 
 
 class Labels:
