@@ -148,7 +148,8 @@ class Edits:
     go through (without a name: one of its own), and the layout it is read from there in (empty: taken in place).
     `tiles`: a `load`, `store`, `gather`, `scatter` or atomic through a tensor descriptor, by Gluon's module `mover`.
     `views`: a transposition of shared memory, by its order, or a reshape (an empty one). `loads`: the layout that it is
-    read in. `stores`: a value that a dot takes from shared memory. `dots`: a product, by the expression that it stands
+    read in. `shortened`: a store of values with more bits than their places in memory, by the dtype of these.
+    `stores`: a value that a dot takes from shared memory. `dots`: a product, by the expression that it stands
     for (a call, or a sum).
     `buffers`: accesses by buffer operations. `sides`: the side of a sum that stays where the other is a scalar pointer.
     `narrowed`: the dtype of terms of offsets that have more bits. `begun`: a sum to a scalar pointer in place, of which
@@ -164,6 +165,7 @@ class Edits:
     staged: Mapping[Position, tuple[str, str]] = field(default_factory=dict)
     tiles: Mapping[Position, str] = field(default_factory=dict)
     views: Mapping[Position, tuple[int, ...]] = field(default_factory=dict)
+    shortened: Mapping[Position, str] = field(default_factory=dict)
     loads: Mapping[Position, str] = field(default_factory=dict)
     stores: Mapping[Position, Store] = field(default_factory=dict)
     dots: Mapping[Position, Dot] = field(default_factory=dict)

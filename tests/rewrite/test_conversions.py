@@ -34,6 +34,25 @@ def test_a_value_is_converted(code: Code, value: str, expected: str) -> None:
     assert code(converted(cst.parse_expression(value), "layout")) == expected
 
 
+@pytest.mark.parametrize(
+    ("statement", "converts", "expected"),
+    [
+        ("st(p, y)", {}, "st(p, y)"),
+        ("st(p, y, m)", {"p": "layout"}, "st(gl.convert_layout(p, layout), y, m)"),
+        ("st(p, y, m)", {"y": "layout"}, "st(p, gl.convert_layout(y.to(q.dtype), layout), m)"),
+        (
+            "st(p, value=a + b)",
+            {"a + b": "layout"},
+            "st(p, value=gl.convert_layout(gl.cast(a + b, q.dtype), layout))",
+        ),
+    ],
+)
+def test_what_is_stored_in_fewer_bits_gets_them_first(
+    body: Body, statement: str, converts: dict[str, str], expected: str
+) -> None:
+    assert body(statement, converts=converts, shortened={statement: "q.dtype"}) == expected
+
+
 def test_the_line_after_a_definition(code: Code) -> None:
     (made,) = conversion_lines(Conversion("x_out", "x", "gl.SliceLayout(1, out_layout)"))
     assert code(made) == "x_out = gl.convert_layout(x, gl.SliceLayout(1, out_layout))\n"

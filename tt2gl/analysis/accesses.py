@@ -67,7 +67,9 @@ class AccessReader:
         fact = TensorFact(pointer.shape, f"int{pointer.bits}")
         made = self.builder.node(kind, node, fact, values, frame)  # type: ignore[arg-type]
         made.dims, made.cheap, made.pointer = pointer.dims, False, self.pointer(arguments.get("pointer", 0), frame)
-        if kind == "atomic":
+        if kind == "store":
+            made.function = self.element(arguments.get("pointer", 0), frame)
+        else:
             # A store takes a scalar as it is; an atomic wants a tile.
             names = [("val", 1), ("mask", 2)] if "cas" not in ast.unparse(node.func) else [("cmp", 1), ("val", 2)]
             given = [(name, arguments.get(name, place)) for name, place in names]
@@ -101,6 +103,14 @@ class AccessReader:
             made = bound.find().definitions
             return made[0].node.pointer if made else None
         return bound.pointer if isinstance(bound, Static) else None
+
+    def element(self, argument: ast.expr | None, frame: Frame) -> str:
+        """The dtype of what an address is of, by a scalar pointer in it; empty where none is to be seen."""
+        for part in ast.walk(argument) if argument is not None else ():
+            fact = frame.facts.expressions.get(position_of(part)) if isinstance(part, ast.Name) else None
+            if isinstance(part, ast.Name) and isinstance(fact, TensorFact) and fact.is_pointer and not fact.shape:
+                return f"{part.id}.dtype.element_ty"
+        return ""
 
     def spelled_pointer(self, argument: ast.expr | None, frame: Frame) -> str:
         """A name in the author's address that has its dtype."""

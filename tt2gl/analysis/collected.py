@@ -108,6 +108,7 @@ class Function:
     dims: dict[Position, tuple[str, ...]] = field(default_factory=dict)
     ranks: dict[Position, tuple[int, int]] = field(default_factory=dict)
     indexed: dict[Position, str] = field(default_factory=dict)
+    shortened: dict[Position, str] = field(default_factory=dict)
     tiles: dict[Position, str] = field(default_factory=dict)
     views: dict[Position, tuple[int, ...]] = field(default_factory=dict)
     rings: dict[Position, RingWant] = field(default_factory=dict)
@@ -270,6 +271,10 @@ def collect(
         functions.setdefault(body(site.function), Function()).mentions[site.position] = mentioned
     for spot, what in decisions.indexed.items():
         at(spot).indexed[spot.site.position] = what
+    for spot, element in decisions.shortened.items():
+        # What has fewer bits under one launch has more under another: it is converted as it is.
+        known = at(spot).shortened
+        known[spot.site.position] = element if known.get(spot.site.position, element) == element else ""
     for (key, statement, chain), steps in decisions.after.items():
         made = functions.setdefault(body(key), Function()).after
         for name, source, target in steps:

@@ -91,6 +91,7 @@ class Decisions:
     reads: dict[Spot, tuple[str, Term]] = field(default_factory=dict)
     targets: dict[Spot, tuple[str, Term]] = field(default_factory=dict)
     indexed: dict[Spot, str] = field(default_factory=dict)
+    shortened: dict[Spot, str] = field(default_factory=dict)
     staged: dict[Spot, tuple[Term, RingWant]] = field(default_factory=dict)
     tiles: dict[Spot, str] = field(default_factory=dict)
     views: dict[Spot, tuple[int, ...]] = field(default_factory=dict)

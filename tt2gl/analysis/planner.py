@@ -161,6 +161,7 @@ class Planner:
                 fills={p: (function.dims[p], layout) for p, layout in spelled("fill").items()},
                 staged={p: (function.rings[p].name, layout) for p, layout in spelled("staged").items()},
                 tiles={p: kind for p, kind in function.tiles.items() if inside_of(p)},
+                shortened={p: element for p, element in function.shortened.items() if element and inside_of(p)},
                 views={p: order for p, order in function.views.items() if inside_of(p)},
                 loads=spelled("load"),
                 stores={

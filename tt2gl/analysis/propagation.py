@@ -206,6 +206,9 @@ class Propagation(Anchors):
                 if node.kind == "atomic":
                     node.natural = own
                     self._convert(node, own, term, spot)
+                elif len(node.operands) > 1 and node.operands[1].bits != node.bits:
+                    fewer = 8 <= node.bits < node.operands[1].bits
+                    self.decisions.shortened[spot] = node.function if fewer else ""
             case "reduce":
                 taken = self._operand_term(node)
                 self._operands(node, taken, clone)

@@ -54,10 +54,10 @@ def one_side(node: cst.BaseExpression, stays: str) -> cst.BaseExpression:
 
 def narrowed(node: cst.BaseExpression, dtype: str) -> cst.BaseExpression:
     """A term of an offset in as many bits as that has."""
-    return _cast(node, dtype, isinstance(node, _RUN_TIME))
+    return cast(node, dtype, isinstance(node, _RUN_TIME))
 
 
-def _cast(node: cst.BaseExpression, dtype: str, method: bool) -> cst.BaseExpression:
+def cast(node: cst.BaseExpression, dtype: str, method: bool) -> cst.BaseExpression:
     """A value of another dtype; what may be a constant of the compilation has no methods."""
     if method and (isinstance(node, (*_RUN_TIME, cst.Name, cst.Attribute)) or node.lpar):
         return cst.Call(cst.Attribute(node, cst.Name("to")), [cst.Arg(expression(dtype))])
@@ -106,7 +106,7 @@ def _stored(node: cst.Call, name: str, access: BufferAccess) -> cst.BaseExpressi
     assert value is not None
     if not access.element or _is_cast(value, access.element):
         return value
-    return _cast(value, access.element, not access.constant)
+    return cast(value, access.element, not access.constant)
 
 
 def _is_cast(value: cst.BaseExpression, dtype: str) -> bool:
@@ -118,8 +118,10 @@ def _is_cast(value: cst.BaseExpression, dtype: str) -> bool:
         return _is_cast(first, dtype)
     if isinstance(value.func, cst.Attribute) and value.func.attr.value == "full" and len(value.args) > 2:
         return cst.Module([]).code_for_node(value.args[2].value) == dtype
-    cast = isinstance(value.func, cst.Attribute) and value.func.attr.value == "to" and len(value.args) == 1
-    return cast and cst.Module([]).code_for_node(first) == dtype
+    if isinstance(value.func, cst.Attribute) and value.func.attr.value == "cast" and len(value.args) == 2:
+        return cst.Module([]).code_for_node(value.args[1].value) == dtype
+    method = isinstance(value.func, cst.Attribute) and value.func.attr.value == "to" and len(value.args) == 1
+    return method and cst.Module([]).code_for_node(first) == dtype
 
 
 def _spaced(node: cst.Call, arguments: list[tuple[str, cst.BaseExpression]]) -> list[cst.Arg]:

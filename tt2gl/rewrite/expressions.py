@@ -9,7 +9,7 @@ import libcst as cst
 from tt2gl.plan import HELPED, RING_MARK, Dot, Edits, Position, Upcast
 from tt2gl.rewrite.buffer_ops import by_buffer, in_ring, narrowed, one_side
 from tt2gl.rewrite.build import MARK, claimed, through
-from tt2gl.rewrite.conversions import converted
+from tt2gl.rewrite.conversions import converted, shortened
 from tt2gl.rewrite.creations import with_keywords, with_layout
 from tt2gl.rewrite.dots import (
     argument,
@@ -125,6 +125,8 @@ class Expressions(Editor):
     def _buffered(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
         """Apply what makes addresses a scalar pointer and offsets."""
         edits = self.edits
+        if at in edits.shortened and isinstance(node, cst.Call):
+            node = shortened(node, edits.buffers[at].element if at in edits.buffers else edits.shortened[at])
         if at in edits.buffers and isinstance(node, cst.Call):
             base = edits.buffers[at].base
             node = by_buffer(node, edits.buffers[at], cst.Name(base) if isinstance(base, str) else self.bases[base])

@@ -1,0 +1,43 @@
+"""Values that are stored in fewer bits than they have are converted to the layout of the store in those."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tt2gl.convert import convert
+from tt2gl.launches import Launch
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def raised(x, out, N: tl.constexpr):
+    rows, cols = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    y = tl.load(x + rows * N + cols) + 1
+    tl.store(out + cols * N + rows, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("types", "stored"),
+    [
+        ([("*i32", "*i64")], "gl.convert_layout(y, out_layout)"),
+        ([("*i64", "*i1")], "gl.convert_layout(y, out_layout)"),
+        ([("*i64", "*i32"), ("*i16", "*i32")], "gl.convert_layout(y, out_layout)"),
+        ([("*i64", "*i32")], "gl.convert_layout(y.to(out.dtype.element_ty), out_layout)"),
+        ([("*fp32", "*fp16"), ("*fp16", "*fp16")], "gl.convert_layout(y.to(out.dtype.element_ty), out_layout)"),
+    ],
+)
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+def test_under_every_launch(tmp_path: Path, types: list[tuple[str, str]], stored: str, target: str) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(KERNEL)
+    launches = [
+        Launch("kernels.py", "raised", {"x": x, "out": out, "N": "constexpr"}, {"N": 64}, ("x", "out"))
+        for x, out in types
+    ]
+    made = convert(path, target=target, launches=launches, root=tmp_path, compile=False)
+    assert stored in made.text
