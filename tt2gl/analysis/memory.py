@@ -96,9 +96,9 @@ class Classes:
                 # Small and large under different launches: what most of them are.
                 self.anchored.add(candidate.chain)
 
-    def layout(self, name: str, index: int) -> Any:
-        """The layout of a class under a launch; None where it has no such name or serves no access then."""
-        return next((known.layouts.get(index) for known in self.classes if known.name == name), None)
+    def layouts(self, name: str) -> Collection[Any]:
+        """The layouts of a class under its launches."""
+        return next((known.layouts.values() for known in self.classes if known.name == name), ())
 
     def default(self, node: Node, index: int) -> LayoutClass:
         """The class of a tile that no access decides: one of the same extents, else a row-major one for 4 bytes."""

@@ -94,10 +94,10 @@ class Products:
         return self._is_blocked(operand) and not amd and not self._is_scattered(operand)
 
     def _is_scattered(self, operand: Node) -> bool:
-        """Whether a thread has less than 4 bytes of an operand side by side."""
-        named = operand.natural.name if isinstance(operand.natural, Root) else ""
-        layout = self.flow.classes.layout(named, self.flow.index)
-        return isinstance(layout, Blocked) and layout.size_per_thread[layout.order[0]] * operand.bits < 32
+        """Whether a thread has less than 4 bytes of an operand side by side, under every launch: they share a text."""
+        layouts = self.flow.classes.layouts(operand.natural.name) if isinstance(operand.natural, Root) else ()
+        blocked = [layout for layout in layouts if isinstance(layout, Blocked)]
+        return bool(blocked) and all(layout.size_per_thread[layout.order[0]] * operand.bits < 32 for layout in blocked)
 
     def _is_blocked(self, operand: Node) -> bool:
         return isinstance(operand.natural, Root | Widened) and not self.cores.is_accumulator(operand.natural)
