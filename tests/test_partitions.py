@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tests.test_descriptors import converted, equal
 from tests.test_persistent import KERNEL
 from tests.test_persistent import launch as persistent
 from tt2gl.convert import convert
-from tt2gl.launches import Launch
+from tt2gl.launches import Launch, Options
 
 PERSISTENT = (
     KERNEL.replace("P):\n", "P, flatten=True, warp_specialize=True):\n")
@@ -88,6 +89,22 @@ def test_a_single_loop(tmp_path: Path) -> None:
     assert epilogue.count("\n    ") == 2
     assert "    if gl.cdiv(K, BK) > 0:\n        acc = acc_tmem.load(" in kernel
     equal(path, SINGLE, made, launch(), "sm100")
+
+
+def test_a_tile_that_is_stored_in_halves(tmp_path: Path) -> None:
+    path, given = tmp_path / "kernel.py", replace(launch(), options=Options(8, 3))
+    halves = """        left, right = tl.split(tl.permute(tl.reshape(acc, (B, 2, B // 2)), (0, 2, 1)))
+        c.store([i, j], left.to(tl.float16))
+        c.store([i, j + B // 2], right.to(tl.float16))
+"""
+    text = PERSISTENT.replace("        c.store([i, j], acc.to(tl.float16))\n", halves).replace(
+        "[B, B])", "[B, B // 2])"
+    )
+    made, codes = apart(path, text, given)
+    assert codes == []
+    # The halves that Triton loads of it are not the sum.
+    assert re.search(r"loaded\w*_layout\(\[B, B\], gl\.num_warps\(\)\)", made)
+    equal(path, text, made, given, "sm100")
 
 
 def test_one_that_counts_wrong_is_found(tmp_path: Path) -> None:

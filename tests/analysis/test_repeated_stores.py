@@ -13,14 +13,15 @@ from tt2gl.analysis.statics import position_of
 from tt2gl.plan import ENTRY, STORE_AGAIN
 
 
-def kinds(body: str) -> list[str]:
-    """The kinds of the stores in a function, in their order, once marked."""
+def kinds(body: str, converted: str = "") -> list[str]:
+    """The kinds of the stores in a function, in their order, once marked; `converted`: a call with another layout."""
     tree = ast.parse("def kernel(c, d, n):\n" + body)
     stores = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "store" in ast.unparse(node.func)]
     stores.sort(key=position_of)
     spots = [Spot(Site(("file.py", 1), position_of(store), ENTRY, ()), None) for store in stores]
     made = Decisions(tiles=dict.fromkeys(spots, "store"))
-    mark_repeated([made], {"file.py": tree})
+    crossing = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node) == converted]
+    mark_repeated([made], {"file.py": tree}, [("file.py", *position_of(node)[:2]) for node in crossing])
     return [made.tiles[spot] for spot in spots]
 
 
@@ -39,6 +40,12 @@ def kinds(body: str) -> list[str]:
 )
 def test_others_wait_for_themselves(body: str) -> None:
     assert set(kinds(body)) == {"store"}
+
+
+def test_tiles_do_not_lie_beside_what_is_converted() -> None:
+    body = " for i in range(n):\n  x, _ = tl.split(y)\n  c.store([i], x)"
+    assert kinds(body) == [STORE_AGAIN]
+    assert kinds(body, "tl.split(y)") == ["store"]
 
 
 def test_those_of_a_loop_wait_for_each_other() -> None:

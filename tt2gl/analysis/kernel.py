@@ -54,7 +54,8 @@ def analyse(
     cores = TensorCores(classes, staging.loads, staging.held)
     decisions = propagated(scenes, classes, cores)
     if all(seen.mover == "tma" for seen in facts):
-        mark_repeated(decisions, trees)
+        converted = {chain[0] for seen in facts for chain, free in seen.lowered.inferred.items() if not free}
+        mark_repeated(decisions, trees, converted)
     entry = facts[0].functions[facts[0].entry]
     tree = trees[entry.path]
     taken = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))

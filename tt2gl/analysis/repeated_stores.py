@@ -2,13 +2,14 @@
 
 A store then waits for the one before it, and not for itself: what follows it need not wait until TMA has read its tile.
 Triton's pipeliner has it so in every loop that counts. Where a loop stores through several descriptors, whose tiles
-would lie side by side in memory, each store waits for itself.
+would lie side by side in memory, each store waits for itself; so where parts of a product get other layouts through
+shared memory, which could not be the tile's.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tt2gl.analysis.decisions import Decisions, Spot
 from tt2gl.analysis.facts import Position
@@ -21,10 +22,15 @@ from tt2gl.plan import STORE_AGAIN
 Place = tuple[FunctionKey, Position]
 
 
-def mark_repeated(decisions: Sequence[Decisions], trees: Mapping[str, ast.Module]) -> None:
-    """Have stores in loops go through a tile that lasts, where the loop stores through one descriptor alone."""
+def mark_repeated(
+    decisions: Sequence[Decisions], trees: Mapping[str, ast.Module], converted: Collection[tuple[str, int, int]] = ()
+) -> None:
+    """Have stores in loops go through a tile that lasts, where the loop stores through one descriptor alone.
+
+    `converted`: calls, by file, line and column, whose results get layouts that do not follow from their operands'.
+    """
     stores = {_place(spot) for made in decisions for spot, kind in made.tiles.items() if kind == "store"}
-    found = set(_repeated(stores, trees)) if stores else set()
+    found = set(_repeated(stores, trees, converted)) if stores else set()
     for made in decisions:
         made.tiles |= {spot: STORE_AGAIN for spot in made.tiles if _place(spot) in found}
 
@@ -33,17 +39,23 @@ def _place(spot: Spot) -> Place:
     return spot.site.function, spot.site.position
 
 
-def _repeated(stores: set[Place], trees: Mapping[str, ast.Module]) -> Iterator[Place]:
+def _repeated(
+    stores: set[Place], trees: Mapping[str, ast.Module], converted: Collection[tuple[str, int, int]]
+) -> Iterator[Place]:
     """The stores that stand in a loop which stores through one name alone, and does not bind it."""
     for path, tree in trees.items():
         for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
             by_loop: dict[ast.AST, list[ast.Call]] = {}
-            for loop, call in _calls(function, None):
+            every = list(_calls(function, None))
+            crossing = {loop for loop, call in every if (path, *position_of(call)[:2]) in converted}
+            for loop, call in every:
                 if loop is not None and ((path, function.lineno), position_of(call)) in stores:
                     by_loop.setdefault(loop, []).append(call)
             for loop, calls in by_loop.items():
                 through = {ast.unparse(_through(call)) for call in calls}
-                if isinstance(loop, ast.For) and len(through) == 1 and _is_kept(_through(calls[0]), loop):
+                if loop in crossing or not isinstance(loop, ast.For):
+                    continue
+                if len(through) == 1 and _is_kept(_through(calls[0]), loop):
                     yield from (((path, function.lineno), position_of(call)) for call in calls)
 
 

@@ -8,7 +8,8 @@ from tt2gl.ir.attributes import DialectAttr
 from tt2gl.ir.operations import Module, Operation, Value
 from tt2gl.ir.types import MemDescType, TensorType
 
-_VIEWS = ("ttg.memdesc_index", "ttg.memdesc_reinterpret", "ttng.tmem_subslice")
+_PART = "ttng.tmem_subslice"
+_VIEWS = ("ttg.memdesc_index", "ttg.memdesc_reinterpret", _PART)
 _PRODUCTS = ("ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled")
 
 
@@ -52,7 +53,8 @@ class TensorMemoryUses:
         whole, part = memory.type, registers.type
         assert isinstance(whole, MemDescType)
         assert isinstance(part, TensorType)
-        if whole.shape == part.shape and isinstance(part.encoding, DialectAttr):
+        cut = (view := self.made.get(id(memory))) is not None and view.name == _PART
+        if whole.shape == part.shape and not cut and isinstance(part.encoding, DialectAttr):
             notes.setdefault(self._allocation(memory), part.encoding)
 
     def _allocation(self, memory: Value) -> int:
