@@ -58,3 +58,12 @@ g = tl.load(s_ptr + at)
 b = (codes ^ codes).to(tl.float16)
 tl.store(o_ptr + at, tl.dot(a, b) + tl.dot(g, g) * tl.exp(g))"""
     assert types(body, tmp_path) == ["*fp16", "*i8", "*fp32", "*fp32"]
+
+
+def test_a_flag_is_turned(tmp_path: Path) -> None:
+    text = HEADER.replace("BLOCK: tl", "PACKED: tl.constexpr, BLOCK: tl") + (
+        "    if PACKED:\n        x = tl.load(a_ptr + at)\n    tl.store(o_ptr + at, x)\n"
+    )
+    source = read_source(tmp_path / "kernel.py", text)
+    (launch, *_), _ = guessed_launches(source, source.kernel("kernel"), "sm90", None)
+    assert launch.constexprs["PACKED"] is True

@@ -2,7 +2,7 @@
 
 Triton's frontend is the judge of a guess: a pointer to what is shifted is one to integers, and products of fp16 do not
 add up to int32. Where the likeliest types do not compile, those of one parameter after the other, then of all that have
-one, are changed, as long as that leads further into the kernel.
+one, are changed, and flags turned, as long as that leads further into the kernel.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def guessed_launches(
     except DiagnosticError:
         return inferred.launches, inferred.notes
     preload()
-    types: Mapping[str, str] = inferred.types
+    types: Mapping[str, str | bool] = inferred.types
     (furthest,) = _compiled(kernel, [inferred.launches[0]], target)
     for _ in range(_ROUNDS):
         if furthest is None:
@@ -83,9 +83,12 @@ def guessed_launches(
     return found.launches, found.notes
 
 
-def _changes(types: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
-    """Other types for one parameter, then for all that have the same."""
+def _changes(types: Mapping[str, str | bool]) -> Iterator[Mapping[str, str | bool]]:
+    """Other types for one parameter, or a flag turned, then other types for all that have the same."""
     for name, kind in types.items():
+        if isinstance(kind, bool):
+            yield {name: not kind}
+            continue
         for other in _OTHERS.get(kind, ()):
             yield {name: other}
     for kind, others in _OTHERS.items():

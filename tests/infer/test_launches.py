@@ -124,6 +124,14 @@ def test_a_pointer_passed_to_a_helper_is_one() -> None:
     assert launch.signature == {"a": "*fp32", "b": "*fp32"}
 
 
+def test_an_address_may_come_from_a_helper() -> None:
+    (launch,) = inferred(
+        "@triton.jit\ndef at(p, i, n):\n    return p + i * n\n"
+        "@triton.jit\ndef kernel(a, b, n):\n    tl.store(at(b, 1, n), tl.load(at(a, 3, n)))\n"
+    )
+    assert launch.signature == {"a": "*fp32", "b": "*fp32", "n": "i32"}
+
+
 def test_loaded_indices_are_integers() -> None:
     launch = guess("table, idx_ptr, out", "i = tl.load(idx_ptr); tl.store(out, tl.load(table + i * 8))")
     assert launch.signature["idx_ptr"].startswith("*i")

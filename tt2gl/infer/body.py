@@ -19,6 +19,8 @@ class Body:
         self.facts = {arg.arg: Facts() for arg in all_arguments(node.args)}
         self.rank = 1
         """The most dimensions that an index range is spread over."""
+        self.returned = Value()
+        """What it returns, made of its parameters."""
         self._locals: dict[str, Value] = {}
         self._beside: list[tuple[tuple[str, ...], frozenset[str]]] = []
         """Parameters that meet a loaded value in an operation: floats, unless what was loaded is an index."""
@@ -55,7 +57,9 @@ class Body:
                     self._arms(inner, orelse)
                 case ast.With(body=inner):
                     self._body(inner)
-                case ast.Return(value=ast.expr() as value) | ast.Expr(value=value):
+                case ast.Return(value=ast.expr() as value):
+                    self.returned |= self._value(value)
+                case ast.Expr(value=value):
                     self._value(value)
                 case ast.Assert(test=test):
                     self._truth(test)

@@ -21,17 +21,20 @@ from tt2gl.source import SourceFile
 
 
 class Inferred(NamedTuple):
-    """Launches of a kernel, notes on what was guessed, and the types among that, by parameter."""
+    """Launches of a kernel, notes on what was guessed, and the types and flags among that, by parameter."""
 
     launches: tuple[Launch, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
-    types: Mapping[str, str] = {}
+    types: Mapping[str, str | bool] = {}
 
 
 def infer_launches(
-    source: SourceFile, fn: JitFunction, *, limit: int = 4, types: Mapping[str, str] | None = None
+    source: SourceFile, fn: JitFunction, *, limit: int = 4, types: Mapping[str, str | bool] | None = None
 ) -> Inferred:
-    """At most `limit` launches of a kernel, from its file alone; `types` are for parameters whose type is a guess."""
+    """At most `limit` launches of a kernel, from its file alone.
+
+    `types` are for parameters whose type is a guess, and for flags that are.
+    """
     evaluator, module = open_module(source.path, source.text, "sm90", None)
     node = next((found for found in module.definitions(fn.name) if found.lineno == fn.line), None)
     if node is None:
@@ -41,7 +44,7 @@ def infer_launches(
     known = list(combine(list(calls(kernel, source)), list(configs(kernel))))
     launches: list[Launch] = []
     notes: dict[str, None] = {}
-    guessed_types: dict[str, str] = {}
+    guessed_types: dict[str, str | bool] = {}
     for flags in (False, True):
         for item in known:
             if len(launches) >= limit:
@@ -49,6 +52,11 @@ def infer_launches(
             launch, guessed, flagged = _launch(kernel, usage, item, flags, types or {})
             if flags and not flagged:
                 continue
+            if not launches:
+                flagged_as = {name: value for name, value in launch.constexprs.items() if type(value) is bool}
+                guessed_types.update(
+                    (name, value) for name, value in flagged_as.items() if f"{name}={value}" in guessed
+                )
             if launch not in launches:
                 launches.append(launch)
             notes.update(dict.fromkeys(guessed))
@@ -64,7 +72,7 @@ def infer_launches(
 
 
 def _launch(
-    kernel: Kernel, usage: Usage, known: Known, flags: bool, types: Mapping[str, str]
+    kernel: Kernel, usage: Usage, known: Known, flags: bool, types: Mapping[str, str | bool]
 ) -> tuple[Launch, list[str], bool]:
     """One launch, what of it was guessed, and whether a flag was set because of `flags`."""
     signature: dict[str, str] = {}
@@ -81,6 +89,8 @@ def _launch(
             signature[name] = "constexpr"
             if value is MISSING:
                 value, flag = guess_constexpr(kernel, usage, name, flags)
+                if type(value) is bool and name in types:
+                    value, flag = types[name], False
                 flagged |= flag
                 guessed.append(f"{name}={_shown(value)}")
             constexprs[name] = value
@@ -90,7 +100,7 @@ def _launch(
             continue
         kind, sure = guess_type(kernel, usage, parameter, known.dtypes.get(name), value)
         if not sure:
-            kind = types.get(name, kind)
+            kind = str(types.get(name, kind))
             guessed.append(f"{name}: {kind}")
         signature[name] = kind
         if is_divisible(name, kind, facts, value):
