@@ -10,7 +10,6 @@ from tt2gl.analysis.decisions import Clone, DotWant, Spot
 from tt2gl.analysis.graph import Definition, Node, Web
 from tt2gl.analysis.memory_arguments import caller_value
 from tt2gl.analysis.terms import IN_RING, Operand, Root, Stored, Term, Widened, packed
-from tt2gl.layouts import Blocked
 
 if TYPE_CHECKING:
     from tt2gl.analysis.propagation import Propagation
@@ -59,10 +58,10 @@ class Products:
     def _reloaded(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
         """Bring an operand into its registers through shared memory, where Triton does, and not by a conversion.
 
-        One from outside the loop is put there once, and loaded for each product. One of the loop in a blocked layout is
-        converted for `mma_v2`: its conversion takes the registers through less memory (12% and 22% quicker on an H200).
-        Not where a thread has less than 4 bytes side by side, which a conversion packs (6% slower there), and for AMD's
-        instructions it takes more of both.
+        One from outside the loop is put there once, and loaded for each product; a tile that is loaded to registers as
+        soon as it is in them, which are free by that. (On an H200 its conversion is up to a tenth quicker, but takes up
+        to 1.4 times Triton's registers, or spills.) What is computed in a blocked layout is converted for `mma_v2`,
+        which takes it through less memory (22% quicker there); for AMD's instructions it takes more of both.
         """
         spot, web = Spot(operand.site, clone), operand.web.find() if operand.web is not None else None
         if in_ring(operand):
@@ -75,7 +74,12 @@ class Products:
         slot = self.cores.reloaded(dot, place, operand, self.graph)
         if slot is None:
             return False
-        if web is not None and web.natural is not None and (made := web.made_outside(operand)) is not None:
+        made = None
+        if web is not None and web.natural is not None:
+            made = web.made_outside(operand)
+            if made is None and self._is_loaded(operand) and not self._is_amd(dot):
+                made = web.made_once()
+        if web is not None and web.natural is not None and made is not None:
             if not self._given(web, made, lambda value: self.cores.reloaded(dot, place, value, self.graph)):
                 self.decisions.convert_after(made, web.name, web.natural, slot)
             self.decisions.reads[spot] = (web.name, slot)
@@ -90,14 +94,17 @@ class Products:
         return True
 
     def _converts_quicker(self, dot: Node, operand: Node) -> bool:
-        amd = self.cores.dots[dot.chain].instruction.startswith(("mfma", "wmma"))
-        return self._is_blocked(operand) and not amd and not self._is_scattered(operand)
+        return self._is_blocked(operand) and not self._is_loaded(operand) and not self._is_amd(dot)
 
-    def _is_scattered(self, operand: Node) -> bool:
-        """Whether a thread has less than 4 bytes of an operand side by side, under every launch: they share a text."""
-        layouts = self.flow.classes.layouts(operand.natural.name) if isinstance(operand.natural, Root) else ()
-        blocked = [layout for layout in layouts if isinstance(layout, Blocked)]
-        return bool(blocked) and all(layout.size_per_thread[layout.order[0]] * operand.bits < 32 for layout in blocked)
+    def _is_amd(self, dot: Node) -> bool:
+        return self.cores.dots[dot.chain].instruction.startswith(("mfma", "wmma"))
+
+    @staticmethod
+    def _is_loaded(operand: Node) -> bool:
+        """Whether a value is what a load gives, itself or by its only name."""
+        if operand.kind == "read" and operand.web is not None and (made := operand.web.find().made_once()) is not None:
+            operand = made.node
+        return operand.kind == "load"
 
     def _is_blocked(self, operand: Node) -> bool:
         return isinstance(operand.natural, Root | Widened) and not self.cores.is_accumulator(operand.natural)

@@ -1,0 +1,43 @@
+"""Operands of products in registers: what is loaded to registers goes on through shared memory, at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, K, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, K, B):
+        a = tl.load(a_ptr + rows[:, None] * K + k + rows[None, :])
+        b = tl.load(b_ptr + rows[:, None] * K + k + rows[None, :])
+        acc = tl.dot(a, (b * 2).to(b.dtype), acc)
+    tl.store(c_ptr + rows[:, None] * B + rows[None, :], acc)
+"""
+
+
+def test_what_is_loaded_leaves_its_registers_and_what_is_computed_is_converted(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text(KERNEL)
+    pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32"}
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={**pointers, "K": "i32", "B": "constexpr"},
+        constexprs={"B": 32},
+        divisible_by_16=tuple(pointers),
+        options=Options(4, 1),
+    )
+    text = convert(file, target="sm80", launches=[launch], root=tmp_path, compile=False).text
+    loop = [line.strip() for line in text[text.index("for k in") :].splitlines()]
+    assert loop[1].startswith("a = gl.load(")
+    assert loop[2] == "a_smem = gl.allocate_shared_memory(a.dtype, [B, B], a_shared, a)"
+    product = "acc = mma_v2(a_smem.load(lhs_layout), gl.convert_layout((b * 2).to(b.dtype), rhs_layout), acc)"
+    assert loop[4] == product
