@@ -41,6 +41,9 @@ def test_fences_that_something_reads_behind(between: str) -> None:
         "fence_async_shared()\nacc = warpgroup_mma(a, b, acc)\n",
         "fence_async_shared()\nif acc:\n    fence_async_shared()\n",
         "if acc:\n    fence_async_shared()\nfence_async_shared()\n",
+        "fence_async_shared()\nif acc:\n    fence_async_shared()\nelse:\n    acc = warpgroup_mma(a, b, acc)\n",
+        "fence_async_shared()\nif acc:\n    fence_async_shared()\nelif a:\n    fence_async_shared()\n",
+        "fence_async_shared()\nif helper(a):\n    fence_async_shared()\nelse:\n    fence_async_shared()\n",
         "# for the first\nfence_async_shared()\nfence_async_shared()\n",
     ],
 )
@@ -60,6 +63,14 @@ def test_fences_of_other_blocks_and_with_words_stay(body: str) -> None:
 )
 def test_the_last_of_several_is_enough(between: str) -> None:
     after = f"{between}\nfence_async_shared()\nacc = warpgroup_mma(a, b, acc)\n"
+    assert written(f"fence_async_shared()\n{after}") == after
+
+
+def test_one_in_each_branch_is_enough() -> None:
+    after = (
+        "if EVEN:\n    a = gl.load(b)\n    fence_async_shared()\nelif acc < 3:\n    fence_async_shared()\n"
+        "else:\n    fence_async_shared()\nacc = warpgroup_mma(a, b, acc)\n"
+    )
     assert written(f"fence_async_shared()\n{after}") == after
 
 

@@ -55,15 +55,33 @@ def _is_fence(line: cst.BaseStatement) -> bool:
 
 
 def _fenced_again(later: Sequence[cst.BaseStatement]) -> bool:
-    """Whether a fence of the same block comes before anything that may need one."""
+    """Whether another fence comes before anything that may need one."""
     for line in later:
-        if _is_fence(line):
+        if _is_fence(line) or isinstance(line, cst.If) and _in_each_branch(line):
             return True
-        calls = _Calls()
-        line.visit(calls)
-        if not calls.harmless:
+        if not _is_harmless(line):
             return False
     return False
+
+
+def _in_each_branch(line: cst.If) -> bool:
+    """Whether a fence comes first whatever the condition says."""
+    other = line.orelse
+    if not _is_harmless(line.test) or not _fenced_again(_lines(line.body)):
+        return False
+    if isinstance(other, cst.If):
+        return _in_each_branch(other)
+    return other is not None and _fenced_again(_lines(other.body))
+
+
+def _lines(block: cst.BaseSuite) -> Sequence[cst.BaseStatement]:
+    return block.body if isinstance(block, cst.IndentedBlock) else ()
+
+
+def _is_harmless(node: cst.CSTNode) -> bool:
+    calls = _Calls()
+    node.visit(calls)
+    return calls.harmless
 
 
 class _Calls(Reader):
