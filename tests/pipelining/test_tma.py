@@ -160,3 +160,15 @@ def test_tiles_under_a_flag_are_waited_for_under_it() -> None:
     assert made.rstrip().endswith(
         "if STAGES == 3:\n    for each in gl.static_range(STAGES):\n        mbarrier.invalidate(b_bars.index(each))"
     )
+
+
+def test_a_wait_stands_below_blank_lines() -> None:
+    made = written(
+        "for k in range(n):\n"
+        "    x += k\n"
+        "\n"
+        "    # a tile\n"
+        "    a = _tt2gl_ring_a(a_desc, [0, k * 8])\n"
+        "    acc = warpgroup_mma(a, a, acc)\n"
+    )
+    assert "    x += k\n\n    mbarrier.wait(bars.index(slot), phase)\n    # a tile\n    a = a_buf.index(slot)\n" in made

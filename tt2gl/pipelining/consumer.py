@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import libcst as cst
 
@@ -42,9 +43,10 @@ class Consumer:
         waited: set[str] = {""} if self.plan.direct else set()
         for line, members, first in lines_of(loop.body, node.body):
             nodes: Sequence[cst.CSTNode] = [small for _, small in members] or [line]
+            waits: Lines = []
             if not isinstance(first, ast.For):
-                made += self._waits([marker for each in nodes for marker in calls_in(each, RING_MARK)], waited)
-            made += self._line(line, members, first, self.indent)
+                waits = self._waits([marker for each in nodes for marker in calls_in(each, RING_MARK)], waited)
+            made += _below_blanks(waits, self._line(line, members, first, self.indent))
         return made
 
     def _waits(self, markers: Sequence[cst.Call], waited: set[str]) -> Lines:
@@ -109,6 +111,20 @@ class Consumer:
         if body and calls_in(line, RING_MARK) and [code(each) for each in body] == [code(each) for each in other]:
             return [under(body[0], [*line.leading_lines, *leading(body[0])]), *body[1:]]
         return branched(line, body, other)
+
+
+def _below_blanks(waits: Lines, lines: Lines) -> Lines:
+    """Waits above the statement that they are for, the author's blank lines above both."""
+    if not waits or not lines:
+        return [*waits, *lines]
+    above = leading(lines[0])
+    blanks = list(takewhile(lambda each: each.comment is None, above))
+    return [
+        under(waits[0], [*blanks, *leading(waits[0])]),
+        *waits[1:],
+        under(lines[0], above[len(blanks) :]),
+        *lines[1:],
+    ]
 
 
 def _same(before: cst.CSTNode, after: cst.CSTNode) -> bool:
