@@ -14,7 +14,7 @@ from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFacts, LaunchFact
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.statics import position_of
-from tt2gl.analysis.uses import in_branch, stages_of
+from tt2gl.analysis.uses import stages_of
 from tt2gl.pipelining.ahead import can_run_ahead
 from tt2gl.pipelining.loads import other_of
 
@@ -123,7 +123,7 @@ def _held(scenes: Sequence[Scene]) -> set[CallChain]:
             depths.setdefault(id(node.loop), set()).update([] if fact is None else [stages_of(fact)])
         for node in loads:
             alike = len(depths[id(node.loop)]) == 1 and node.chain in lowered.held
-            if not alike or not node.shape or in_branch(node):
+            if not alike or not node.shape:
                 found.discard(node.chain)
     return found
 

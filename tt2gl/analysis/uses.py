@@ -89,17 +89,6 @@ def either(first: Node, second: Node) -> bool:
     return any(within(each.body, one) and within(each.orelse, other) for each in branches for one, other in pairs)
 
 
-def in_branch(node: Node) -> bool:
-    """Whether a value of a loop is one of some of its turns only."""
-    assert node.loop is not None
-    branches = [each for each in ast.walk(node.loop) if isinstance(each, ast.If | ast.While | ast.For)]
-    inside = (each for branch in branches if branch is not node.loop for part in branch.body for each in ast.walk(part))
-    other = (
-        each for branch in branches if isinstance(branch, ast.If) for part in branch.orelse for each in ast.walk(part)
-    )
-    return any(position_of(each) == node.site.position for each in (*inside, *other) if isinstance(each, ast.expr))
-
-
 def fact_of(node: Node, scene: Scene) -> DotFact | None:
     """What Triton makes of a dot: of one that it computes only once, what it makes of the dot that it is equal to."""
     known: Mapping[CallChain, DotFact] = scene.facts.lowered.dots
