@@ -113,6 +113,33 @@ def test_launches_that_want_two_layouts_have_bodies(port: Convert, monkeypatch: 
     assert "[BM, BN], [0, 1]" in function(made, "copy_kernel_sm_below_64")
 
 
+GATHERED = """
+@triton.jit
+def gathered_kernel(x_ptr, y_ptr, n, BY_ID: tl.constexpr, TURNED: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, B)
+    if BY_ID:
+        rows = tl.load(x_ptr + at).to(tl.int32)
+    else:
+        rows = tl.where(at == 0, n, 7)
+    inside = rows < n
+    v = tl.load(x_ptr + rows[:, None] * B + at[None, :], mask=inside[:, None], other=0.0)
+    if TURNED:
+        tl.store(y_ptr + at[None, :] * B + rows[:, None], v, mask=inside[:, None])
+    else:
+        tl.store(y_ptr + rows[:, None] * B + at[None, :], v, mask=inside[:, None])
+"""
+
+
+@pytest.mark.parametrize(("flags", "bodies"), [([(1, 1), (0, 1)], 1), ([(1, 0), (0, 1)], 3)])
+def test_a_name_that_one_side_of_a_branch_defines_is_read_in_a_body_of_its_own(
+    port: Convert, flags: list[tuple[int, int]], bodies: int
+) -> None:
+    launches = [launch("gathered_kernel", BY_ID=by_id, TURNED=turned, B=64) for by_id, turned in flags]
+    made = port(GATHERED, *launches)
+    assert {report.status for report in made.kernels} == {"converted"}
+    assert made.text.count("@gluon.jit") == bodies
+
+
 def test_how_many_products_are_added_in_fewer_bits_is_the_launch_s_to_say(port: Convert) -> None:
     text = PRODUCT.replace("accumulated(a, b, acc)\n    tl", "tl.dot(a, b, acc, max_num_imprecise_acc=LIMIT)\n    tl")
     text = text.replace("BK: tl.constexpr)", "BK: tl.constexpr, LIMIT: tl.constexpr)")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tt2gl.amd_shared_layouts import TURNED_TILE
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Body, Conflict, Function, Labels, Version, Wanted, collect
+from tt2gl.analysis.copies import copies_are_defined
 from tt2gl.analysis.decisions import DotWant
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import FunctionKey
@@ -52,6 +53,7 @@ class Planner:
 
     def _plan(self, key: Body, function: Function) -> FunctionPlan:
         labels = Labels(key, function, lambda wanted, position: self.spelling.told_apart(key, wanted, position))
+        copies_are_defined(key, function, labels)
         conversions: dict[Position, list[Conversion]] = {}
         for (statement, variable), steps in function.after.items():
             made = conversions.setdefault(statement, [])

@@ -1,0 +1,35 @@
+"""Statements that stand several times, once for each layout of what they define: whether all launches can read them.
+
+Each copy is compiled under every launch that comes by, also where only others read what it defines. So what a copy
+reads must have that name under each of these, on whatever side of a branch they define it.
+"""
+
+from __future__ import annotations
+
+from tt2gl.analysis.collected import Body, Conflict, Context, Function, Labels
+
+
+def copies_are_defined(key: Body, function: Function, labels: Labels) -> None:
+    """Raise Conflict where a copy of a statement reads a name that some launch does not define on its way there."""
+    copied = function.copied
+    if not copied:
+        return
+    known: dict[tuple[str, Context], set[str]] = {}
+    for context, web in function.webs:
+        for group in function.groups:
+            if group.name == web.name and group.statements & set(web.statements):
+                wanted = [each for version in group.versions for each in version.wanted.items()]
+                known.setdefault((web.name, context), set()).update(labels.label(web.name, *each) for each in wanted)
+    coming = {
+        statement: {context for context, web in function.webs if statement in web.statements} for statement in copied
+    }
+    for (kind, position), entries in function.slots.items():
+        statement = function.statements[position]
+        if kind != "read" or statement not in copied:
+            continue
+        name = function.variables[position]
+        read = {labels.label(name, entry.context, entry.term) for entry in entries}
+        for context in coming[statement]:
+            defined = known.get((name, context))
+            if defined is not None and not read <= defined:
+                raise Conflict(key, position, [{entry.context: entry.term for entry in entries}])
