@@ -6,16 +6,21 @@ Kernels have structured control flow alone, so that everything is a walk backwar
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 Names = frozenset[str]
 NONE: Names = frozenset()
+# Trees are never edited, and walks backwards ask for the same statements at every depth: so many answers are kept.
+_KNOWN = 4096
 _ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
 
 
 def reads(node: ast.AST, skipped: frozenset[ast.AST] = frozenset()) -> Names:
     """The names that a node reads, without those of the `skipped` nodes inside it."""
+    if not skipped:
+        return _all_reads(node)
     if node in skipped:
         return NONE
     found = set()
@@ -28,6 +33,18 @@ def reads(node: ast.AST, skipped: frozenset[ast.AST] = frozenset()) -> Names:
     return frozenset(found)
 
 
+@functools.lru_cache(maxsize=_KNOWN)
+def _all_reads(node: ast.AST) -> Names:
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
+            found.add(inner.id)
+        elif isinstance(inner, ast.AugAssign):
+            found |= targets(inner.target)
+    return frozenset(found)
+
+
+@functools.lru_cache(maxsize=_KNOWN)
 def writes(node: ast.AST) -> Names:
     """The names that a statement binds, itself or in its branches."""
     return frozenset(
