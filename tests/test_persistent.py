@@ -79,9 +79,8 @@ def test_rings_are_made_once(depth: int, tmp_path: Path) -> None:
     assert before.count("mbarrier.init(") == before.count("    phase = 0\n") == 1
     assert loop.count("        free_slot = slot\n") == 1
     assert "mbarrier.init(" not in loop
-    assert loop.rstrip().endswith(
-        "\n    for each in gl.static_range(NUM_STAGES):\n        mbarrier.invalidate(bars.index(each))"
-    )
+    invalidated = "\n    for each in gl.static_range(NUM_STAGES):\n        mbarrier.invalidate(bars.index(each))"
+    assert loop.rstrip().endswith(f"{invalidated}\n    tma.store_wait(0)")
     equal(path, KERNEL, made, launch(104, depth))
 
 
