@@ -121,3 +121,14 @@ def test_a_second_range_is_named_after_its_layout() -> None:
     )
     plan = FunctionPlan("kernel.py", 1, True, edits=first, copies={position_of(function.body[0]): (second,)})
     assert [hoist.name for hoist in hoisted(plan, function).hoists[2, 4]] == ["cols_range", "cols_qk_range"]
+
+
+@pytest.mark.parametrize(("parameters", "stays"), [((), False), (("x_layout",), True)])
+def test_a_range_under_a_condition_whose_layout_callers_give(parameters: tuple[str, ...], *, stays: bool) -> None:
+    body = "def kernel(n):\n    for i in range(n):\n        if FLAG:\n            cols = i + gl.arange(0, BLOCK)\n"
+    tree = ast.parse(body)
+    function, call = tree.body[0], next(node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args[1:])
+    assert isinstance(function, ast.FunctionDef)
+    creations = {position_of(call): "gl.SliceLayout(0, x_layout)"}
+    plan = FunctionPlan("kernel.py", 1, False, parameters=parameters, edits=Edits(creations=creations))
+    assert (hoisted(plan, function).hoists == {}) == stays

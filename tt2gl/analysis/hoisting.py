@@ -10,6 +10,9 @@ schedule: with the range inside, the first of two loads is used before the secon
     cols_range = gl.arange(0, BLOCK, layout=layout)                    # after
     for start in range(0, N, BLOCK):
         cols = start + cols_range
+
+A range under a condition stays where it is if its layout is a helper's parameter, which is None at calls that do not
+get there.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ def hoisted(plan: FunctionPlan, function: ast.FunctionDef) -> FunctionPlan:
     loops = _loops(function)
     if not loops:
         return plan
-    work = _Hoisting(loops, {node.id for node in ast.walk(function) if isinstance(node, ast.Name)})
+    work = _Hoisting(loops, {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}, plan.parameters)
     edits = work.apply(plan.edits)
     copies = {statement: tuple(work.apply(copy) for copy in each) for statement, each in plan.copies.items()}
     made = {start: tuple(steps) for start, steps in work.made.items()}
@@ -61,7 +64,7 @@ def _loops(function: ast.FunctionDef) -> dict[Loop, Loop]:
 
 
 class _Hoisting:
-    def __init__(self, loops: Mapping[Loop, Loop], taken: Collection[str]) -> None:
+    def __init__(self, loops: Mapping[Loop, Loop], taken: Collection[str], parameters: Collection[str]) -> None:
         self.ranges = {
             position_of(call): (first, call, label)
             for loop, first in loops.items()
@@ -70,17 +73,26 @@ class _Hoisting:
         }
         self.made: dict[tuple[int, int], list[Hoist]] = {}
         self.taken = set(taken)
+        self.parameters = parameters
+        branches = [node for loop in loops for node in ast.walk(loop) if isinstance(node, ast.If)]
+        self.conditional = {position_of(call) for branch in branches for _, call in _ranges(branch)}
 
     def apply(self, edits: Edits) -> Edits:
         """Replace the ranges that these edits give a layout."""
         replaced: dict[Position, str] = {}
         for position, layout in edits.creations.items():
+            if position in self.conditional and self._is_given(layout):
+                continue
             if position in self.ranges and layout != "gl.AutoLayout()":
                 loop, call, label = self.ranges[position]
                 arguments = ", ".join(ast.unparse(argument) for argument in (*call.args, *call.keywords))
                 source = f"gl.arange({arguments}, layout={layout})"
                 replaced[position] = self._name((loop.lineno, loop.col_offset), source, label, layout)
         return replace(edits, replaced=replaced)
+
+    def _is_given(self, layout: str) -> bool:
+        """Whether a layout is one that callers give."""
+        return bool(set(re.findall(r"\w+", layout)) & set(self.parameters))
 
     def _name(self, loop: tuple[int, int], source: str, label: str, layout: str) -> str:
         """The name of a range before a loop: one for each that differs, which a second one has from its layout."""
@@ -97,8 +109,8 @@ class _Hoisting:
         return name
 
 
-def _ranges(loop: Loop) -> list[tuple[str, ast.Call]]:
-    """Calls of `arange` in a loop, with the name that their statement defines."""
+def _ranges(loop: ast.stmt) -> list[tuple[str, ast.Call]]:
+    """Calls of `arange` in a loop or branch, with the name that their statement defines."""
     found: list[tuple[str, ast.Call]] = []
     for statement in ast.walk(loop):
         if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr | ast.AugAssign):
