@@ -46,6 +46,7 @@ from tt2gl.plan import (
     HOST_TILES,
     SIGNED_ATOMIC_ADD,
     STORE_AGAIN,
+    Edits,
     FilePlan,
     FunctionPlan,
     KeptFunction,
@@ -94,7 +95,7 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
     kept = [kernel for kernel in kernels if kernel.variants is None and kernel.kept is not None]
     inside = [kernel for kernel in converted if not kernel.rings_outside]
     functions = [
-        replace(plan, rings_outside=not any(_reaches(kernel, (plan.path, plan.line)) for kernel in inside))
+        _crowded(plan) if any(_reaches(kernel, (plan.path, plan.line)) for kernel in inside) else plan
         for plan in functions
     ]
     if "buffer_ops" in rules and target.buffers:
@@ -251,6 +252,16 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
     called = {name for text in said for name in re.findall(r"\w+(?=\()", text)}
     needed = [sources for name, sources in helpers.items() if name in called]
     return tuple(dict.fromkeys(source for sources in needed for source in sources))
+
+
+def _crowded(plan: FunctionPlan) -> FunctionPlan:
+    """The plan where shared memory is short: rings and tiles lie there no longer than the loop that needs them."""
+
+    def passing(edits: Edits) -> Edits:
+        return replace(edits, tiles={at: "store" if kind == STORE_AGAIN else kind for at, kind in edits.tiles.items()})
+
+    copies = {statement: tuple(map(passing, each)) for statement, each in plan.copies.items()}
+    return replace(plan, rings_outside=False, edits=passing(plan.edits), copies=copies)
 
 
 def same_file(path: str, function: JitFunction) -> bool:
