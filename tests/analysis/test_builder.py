@@ -159,9 +159,3 @@ def test_what_is_not_converted_has_its_code(graph_of: GraphOf, statement: str, c
         graph_of(statement)
     assert raised.value.code == code
     assert raised.value.site[1] == HEADER_LINES + KERNEL.lstrip().partition("{}")[0].count("\n") + 1
-
-
-def test_a_list_that_an_unrolled_loop_makes_longer_is_told(graph_of: GraphOf) -> None:
-    with pytest.raises(Unsupported, match="list") as raised:
-        graph_of("every = (x,)\nfor i in tl.static_range(2):\n    every = every + (every[i] + 1,)")
-    assert raised.value.code == "TTG301"
