@@ -52,20 +52,6 @@ def test_only_blocked_layouts_are_scanned(made: Callable[..., str], scanned: str
     assert "tl.cumsum(gl.convert_layout(s, " in text
 
 
-@pytest.mark.parametrize(
-    ("aligned", "operands"),
-    [
-        (True, "mma_v2( gl.convert_layout(x, lhs_layout), gl.convert_layout(y, rhs_layout), "),
-        (False, "mma_v2(x_smem.load(lhs_layout), y_smem.load(rhs_layout), "),
-    ],
-)
-def test_operands_go_through_memory_on_hopper_where_threads_load_little(
-    port: Port, launch: MakeLaunch, aligned: bool, operands: str
-) -> None:
-    text = TILES.format("acc = tl.dot(x, y)\n        tl.store(c + o, acc)")
-    assert operands in " ".join(port(text, launch(POINTERS, aligned=aligned, M=16)).split())
-
-
 BOTH = """
     @triton.jit
     def both(a, b, c, d):

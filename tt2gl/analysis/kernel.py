@@ -51,7 +51,7 @@ def analyse(
     ]
     staging = staged_loads(scenes, trees)
     classes = Classes(scenes, staging.loads)
-    cores = TensorCores(classes, staging.loads, staging.held, converts_loaded=target.converts_loaded)
+    cores = TensorCores(classes, staging.loads, staging.held)
     decisions = propagated(scenes, classes, cores)
     if all(seen.mover == "tma" for seen in facts):
         converted = {chain[0] for seen in facts for chain, free in seen.lowered.inferred.items() if not free}

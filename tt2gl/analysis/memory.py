@@ -96,10 +96,6 @@ class Classes:
                 # Small and large under different launches: what most of them are.
                 self.anchored.add(candidate.chain)
 
-    def layouts(self, name: str) -> Collection[Any]:
-        """The layouts of a class under its launches."""
-        return next((known.layouts.values() for known in self.classes if known.name == name), ())
-
     def default(self, node: Node, index: int) -> LayoutClass:
         """The class of a tile that no access decides: one of the same extents, else a row-major one for 4 bytes."""
         dims = named_dims(node, self.scenes, {index: node.shape})

@@ -10,7 +10,6 @@ from tt2gl.analysis.decisions import Clone, DotWant, Spot
 from tt2gl.analysis.graph import Definition, Node, Web
 from tt2gl.analysis.memory_arguments import caller_value
 from tt2gl.analysis.terms import IN_RING, Operand, Root, Stored, Term, Widened, packed
-from tt2gl.layouts import Blocked
 
 if TYPE_CHECKING:
     from tt2gl.analysis.propagation import Propagation
@@ -60,10 +59,9 @@ class Products:
         """Bring an operand into its registers through shared memory, where Triton does, and not by a conversion.
 
         One from outside the loop is put there once, and loaded for each product; a tile that is loaded to registers as
-        soon as it is in them, which are free by that. What is computed in a blocked layout is converted for `mma_v2`,
-        which takes it through less memory (22% quicker on an H200); for AMD's instructions it takes more of both. So is
-        a tile on Hopper, though it takes more registers: there it is up to a tenth quicker, but not where a thread has
-        less than 4 bytes side by side (6% slower).
+        soon as it is in them, which are free by that. (On an H200 its conversion is up to a tenth quicker, but takes up
+        to 1.4 times Triton's registers, or spills.) What is computed in a blocked layout is converted for `mma_v2`,
+        which takes it through less memory (22% quicker there); for AMD's instructions it takes more of both.
         """
         spot, web = Spot(operand.site, clone), operand.web.find() if operand.web is not None else None
         if in_ring(operand):
@@ -79,11 +77,7 @@ class Products:
         made = None
         if web is not None and web.natural is not None:
             made = web.made_outside(operand)
-            if (
-                made is None
-                and self._is_loaded(operand)
-                and not (self._is_amd(dot) or self._converts_quicker(dot, operand))
-            ):
+            if made is None and self._is_loaded(operand) and not self._is_amd(dot):
                 made = web.made_once()
         if web is not None and web.natural is not None and made is not None:
             if not self._given(web, made, lambda value: self.cores.reloaded(dot, place, value, self.graph)):
@@ -100,15 +94,7 @@ class Products:
         return True
 
     def _converts_quicker(self, dot: Node, operand: Node) -> bool:
-        if not self._is_blocked(operand) or self._is_amd(dot):
-            return False
-        return not (self._is_scattered(operand) if self.cores.converts_loaded else self._is_loaded(operand))
-
-    def _is_scattered(self, operand: Node) -> bool:
-        """Whether a thread has less than 4 bytes of an operand side by side, under every launch: they share a text."""
-        layouts = self.flow.classes.layouts(operand.natural.name) if isinstance(operand.natural, Root) else ()
-        blocked = [layout for layout in layouts if isinstance(layout, Blocked)]
-        return bool(blocked) and all(layout.size_per_thread[layout.order[0]] * operand.bits < 32 for layout in blocked)
+        return self._is_blocked(operand) and not self._is_loaded(operand) and not self._is_amd(dot)
 
     def _is_amd(self, dot: Node) -> bool:
         return self.cores.dots[dot.chain].instruction.startswith(("mfma", "wmma"))

@@ -27,14 +27,9 @@ class TensorCores:
     """Dots and rings of a kernel, found once for all its launches."""
 
     def __init__(
-        self,
-        classes: Classes,
-        staged: Collection[CallChain],
-        held: Collection[CallChain] = frozenset(),
-        *,
-        converts_loaded: bool = False,
+        self, classes: Classes, staged: Collection[CallChain], held: Collection[CallChain] = frozenset()
     ) -> None:
-        self.classes, self.scenes, self.converts_loaded = classes, classes.scenes, converts_loaded
+        self.classes, self.scenes = classes, classes.scenes
         self.formulas = Formulas(self.scenes)
         self.dots: dict[CallChain, DotUse] = {}
         self.rings: dict[CallChain, RingUse] = {}

@@ -27,8 +27,6 @@ class Target:
     `device` stands for its GPUs where there is none to be asked.
     `buffers`: the module of Gluon that has its buffer operations, empty where it has none; `buffer_atomics`: Triton
     uses the atomic ones too. `has_tdm`: a data mover copies tiles through tensor descriptors, by Gluon's `tdm`.
-    `converts_loaded`: what threads load for `mma_v2` becomes its operand by a conversion, which was measured to be
-    quicker there than Triton's own way through shared memory; elsewhere it goes that way, which takes fewer registers.
     """
 
     name: str
@@ -42,7 +40,6 @@ class Target:
     buffers: str = ""
     buffer_atomics: bool = False
     has_tdm: bool = False
-    converts_loaded: bool = False
 
     @property
     def has_tma(self) -> bool:

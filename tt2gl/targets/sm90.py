@@ -12,5 +12,4 @@ TARGET = Target(
     shared_memory_bytes=227 * 1024,
     description="Hopper (H100, H200)",
     device=Device("NVIDIA H200", multiprocessors=132, memory_gib=140),
-    converts_loaded=True,
 )
