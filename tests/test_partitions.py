@@ -13,6 +13,7 @@ from tests.test_persistent import KERNEL
 from tests.test_persistent import launch as persistent
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options
+from tt2gl.pipelining.partitions import partitioned
 
 PERSISTENT = (
     KERNEL.replace("P):\n", "P, flatten=True, warp_specialize=True):\n")
@@ -128,6 +129,11 @@ def test_launches_that_do_not_ask_have_a_body_of_their_own(tmp_path: Path) -> No
     assert made.text.count("mma_phase = 0") == 1
     for given in (launch(), alone):
         equal(path, SINGLE, made.text, given, "sm100")
+
+
+def test_only_loops_of_ours_lose_what_they_ask_by() -> None:
+    text = "for i in range(4, warp_specialize=True):\n    pass\nfor i in tl.range(4, warp_specialize=True):\n    pass\n"
+    assert partitioned(text, []) == (text.replace("4, warp_specialize=True", "4", 1), frozenset())
 
 
 WHOLE = {

@@ -43,6 +43,7 @@ from tt2gl.pipelining.tma import Barriers, allocation
 from tt2gl.pipelining.trees import Replaced, bare, code, comment, edited, indented, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import PARTITIONED, RING_MARK, STORES_DONE, TMA_LOAD
+from tt2gl.syntax import is_name
 from tt2gl.visitors import Editor
 
 _WORKER_REGISTERS = 24
@@ -70,11 +71,14 @@ def partitioned(text: str, specs: Sequence[LoopRings]) -> tuple[str, frozenset[L
 
 
 class _Unasked(Editor):
-    """Takes the hint from every loop that still has it."""
+    """Takes the hint from every loop through Python's range that still has it; one of Triton's keeps its own."""
 
     def leave_For(self, original_node: cst.For, updated_node: cst.For) -> cst.For:
         """A loop without the hint."""
-        return without_hint(updated_node)
+        made = updated_node.iter
+        return (
+            without_hint(updated_node) if isinstance(made, cst.Call) and is_name(made.func, "range") else updated_node
+        )
 
 
 def without_hint(loop: cst.For) -> cst.For:
