@@ -69,6 +69,22 @@ def test_a_persistent_loop(tmp_path: Path) -> None:
     equal(path, PERSISTENT, made, launch(), "sm100")
 
 
+def test_only_what_says_where_tiles_are_is_done_again(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    text = PERSISTENT.replace("        acc = tl.zeros", "        at = 0\n        acc = tl.zeros")
+    text = text.replace("[i, k]", "[i, at]").replace("k]).T, acc)\n", "k]).T, acc)\n            at += BK\n")
+    stored = "        done += P\n        i, j = done // tiles * B, done % tiles * B\n        c.store"
+    text = text.replace("        c.store", stored).replace(
+        "    for tile in", "    done = tl.program_id(0) - P\n    for tile in"
+    )
+    made, codes = apart(path, text, launch())
+    assert codes == []
+    loads = made.split("@gluon.jit\ndef kernel")[3]
+    assert "at += BK" in loads
+    assert "done" not in loads
+    equal(path, text, made, launch(), "sm100")
+
+
 def test_a_loop_of_no_turns_leaves_zeros(tmp_path: Path) -> None:
     path, given = tmp_path / "kernel.py", launch(64)
     text = PERSISTENT.replace("range(0, K, BK)", "range(64, K, BK)")

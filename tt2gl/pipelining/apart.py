@@ -191,17 +191,30 @@ class _Question:
         static = is_static(header.step, constants(self.function), bound(self.function))
         return header if static and not changed & (reads(self.inner.iter) | {header.variable}) else None
 
-    def _slice(self, live: Names, skipped: set[ast.stmt]) -> tuple[set[ast.stmt], Names]:
-        """The statements of both loops that bind what is `live`, and all that is read for it."""
-        body = [] if self.outer is None else [each for each in self.outer.body if each is not self.inner]
-        rest = [each for each in [*body, *self.inner.body] if each not in skipped]
+    def _slice(self, wanted: Names, skipped: set[ast.stmt]) -> tuple[set[ast.stmt], Names]:
+        """The statements of both loops that bind what is `wanted` in the inner one, and all that is read for it."""
         taken: set[ast.stmt] = set()
-        while True:
-            more = {each for each in rest if each not in taken and writes(each) & live}
-            if not more:
-                return taken, live
+        while more := {each for each in self.inner.body if each not in {*skipped, *taken} and writes(each) & wanted}:
             taken |= more
-            live = live.union(*map(reads, more))
+            wanted = wanted.union(*map(reads, more))
+        if self.outer is None:
+            return taken, wanted
+        place, top = self.outer.body.index(self.inner), NONE
+        while True:
+            live = self._before(self.outer.body[place + 1 :], top, taken) | wanted
+            live = self._before(self.outer.body[:place], live, taken) - writes(self.outer.target)
+            if live <= top:
+                return taken, wanted | live.union(*map(reads, taken))
+            top |= live
+
+    @staticmethod
+    def _before(block: Sequence[ast.stmt], live: Names, taken: set[ast.stmt]) -> Names:
+        """The names that are read before a block for those that are read after it; what binds them is `taken`."""
+        for each in reversed(block):
+            if writes(each) & live:
+                taken.add(each)
+                live = (live if list(blocks(each)) else live - writes(each)) | reads(each)
+        return live
 
     def _plain(self, taken: set[ast.stmt]) -> bool:
         """Whether statements only compute numbers."""
