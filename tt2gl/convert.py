@@ -9,7 +9,7 @@ from pathlib import Path
 from tt2gl.analysis.facts import without_rings
 from tt2gl.decision import decide
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.file_plan import file_plan, forget_whole_loops, keep_unpipelined
+from tt2gl.file_plan import file_plan, keep_unpipelined, left_whole
 from tt2gl.formatting import fitted
 from tt2gl.kernel_state import Calls, Kernel, blame_originals
 from tt2gl.launches import Launch
@@ -143,7 +143,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             continue
         if not compiled or not _keep_failures(source, text, kernels, asked):
             for kernel in kernels:
-                forget_whole_loops(kernel, parted)
+                kernel.diagnostics += left_whole(kernel, parted)
             return text
 
 

@@ -11,7 +11,7 @@ from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.frames import SeveralProducts, Unsupported
 from tt2gl.analysis.naming import listed
 from tt2gl.diagnostics import Diagnostic, Severity
-from tt2gl.file_plan import keep_conflict, left_as_they_are, same_file
+from tt2gl.file_plan import keep_conflict, left_where_they_are, same_file
 from tt2gl.kernel_state import Kernel
 from tt2gl.launches import Launch
 from tt2gl.targets import Target
@@ -85,7 +85,7 @@ def _tell(kernel: Kernel, body: KernelAnalysis) -> None:
             message = f"No formula gives Triton's layout for the access to {served} under every launch{where}."
             hint = "Look at its width in `tt2gl verify`; a literal layout may serve some launches better."
             kernel.diagnostics.append(Diagnostic("TTG320", Severity.WARNING, *at, message, hint))
-    kernel.diagnostics += [told for told in left_as_they_are(kernel, body) if told not in kernel.diagnostics]
+    kernel.diagnostics += [told for told in left_where_they_are(kernel, body) if told not in kernel.diagnostics]
     for (file, _), place in body.unverified.items():
         at = (file if not same_file(file, kernel.function) else str(kernel.function.path), *place[:2])
         message = f"No launch reaches this code{where}: it is converted unverified, with tensors made in `AutoLayout`."

@@ -76,6 +76,9 @@ from tt2gl.targets import Target, mover
 from tt2gl.tensor_memory_layouts import LOADED_FOR_ROWS_SOURCE, LOADED_SOURCE, SCALES_SOURCE, TENSOR_MEMORY_SOURCE
 from tt2gl.variants import give_bodies
 
+_COST = "See with `tt2gl verify --run gpu` what it costs."
+"""The hint where Triton does more than the port."""
+
 
 def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rules: Collection[str]) -> FilePlan | None:
     """The file's plan; None where a kernel had to be kept, which changes the plans of others."""
@@ -280,29 +283,22 @@ def keep_unpipelined(kernels: Sequence[Kernel], error: NotPipelinedError) -> Non
         kernel.keep("TTG312", f"A loop of its loads cannot be pipelined: {error}.", hint, line, 0, file)
 
 
-def left_as_they_are(kernel: Kernel, analysis: KernelAnalysis) -> Iterator[Diagnostic]:
-    """Notes on what Triton does with loads and loops, and the port does not."""
-    own = [scene.facts.lowered.specialised for scene in analysis.scenes]
-    hint = "See with `tt2gl verify --run gpu` what it costs."
+def left_where_they_are(kernel: Kernel, analysis: KernelAnalysis) -> Iterator[Diagnostic]:
+    """Notes on loads that Triton does ahead, and the port does not."""
     for refusal in analysis.refused:
         message = f"Triton copies what is loaded here ahead of its use, and the port does not: {refusal.reason}."
         at = (_named(refusal.function[0], kernel), *refusal.position[:2])
-        yield Diagnostic("TTG331", Severity.NOTE, *at, message, hint)
-    for file, line, column in dict.fromkeys(loop for loops in own for loop in loops):
-        message = "Triton gives the copies, the products and the rest of this loop warps of their own; in the port all"
-        message += " warps do everything, with copies ahead."
-        yield Diagnostic("TTG332", Severity.NOTE, _named(file, kernel), line, column, message, hint)
+        yield Diagnostic("TTG331", Severity.NOTE, *at, message, _COST)
 
 
-def forget_whole_loops(kernel: Kernel, parted: Collection[tuple[str, int, int]]) -> None:
-    """Take back the notes on loops (file, line and column) whose parts have warps of their own after all."""
-    places = {(_named(path, kernel), line, column) for path, line, column in parted}
-    told = [
-        each
-        for each in kernel.diagnostics
-        if each.code != "TTG332" or (each.file, each.line, each.column) not in places
-    ]
-    kernel.diagnostics = told
+def left_whole(kernel: Kernel, parted: Collection[tuple[str, int, int]]) -> Iterator[Diagnostic]:
+    """Notes on loops whose parts Triton gives warps of their own, without those (`parted`) where the port does so."""
+    converted = kernel.facts.values() if kernel.variants is not None else ()
+    for loop in dict.fromkeys(loop for facts in converted for loop in facts.lowered.specialised):
+        if loop not in parted:
+            message = "Triton gives the copies, the products and the rest of this loop warps of their own; in the port"
+            message += " all warps do everything, with copies ahead."
+            yield Diagnostic("TTG332", Severity.NOTE, _named(loop[0], kernel), *loop[1:], message, _COST)
 
 
 def _named(path: str, kernel: Kernel) -> str:

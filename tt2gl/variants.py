@@ -85,25 +85,6 @@ def analysed(
 
     Raises `Unsupported`, `Conflict` and `Undecided`.
     """
-    try:
-        return _analysed(kernel, name, launches, facts, target, taken, witnesses)
-    except Undecided:
-        whole = [replace(each, lowered=replace(each.lowered, specialised=())) for each in facts]
-        if whole == [*facts]:
-            raise
-        # Where nothing says which launches have warps of their own for parts of a loop, none has.
-        return _analysed(kernel, name, launches, whole, target, taken, witnesses)
-
-
-def _analysed(
-    kernel: Slice,
-    name: str,
-    launches: Sequence[Launch],
-    facts: Sequence[LaunchFacts],
-    target: Target,
-    taken: Set[str],
-    witnesses: Witnesses,
-) -> Variants:
     groups = grouped(facts)
     most, made = len(groups) + _MOST_PARTS - 1, list[tuple[list[int], KernelAnalysis]]()
     while groups:
@@ -120,7 +101,14 @@ def _analysed(
             made.append((group, analysis))
     if len(made) == 1:
         return Variants((made[0][1],))
-    return _told_apart(made, name, launches, facts, taken, witnesses)
+    try:
+        return _told_apart(made, name, launches, facts, taken, witnesses)
+    except Undecided:
+        whole = [replace(each, lowered=replace(each.lowered, specialised=())) for each in facts]
+        if whole == [*facts]:
+            raise
+        # Where nothing says which launches have warps of their own for parts of a loop, none has.
+        return analysed(kernel, name, launches, whole, target, taken, witnesses)
 
 
 def _told_apart(

@@ -16,17 +16,15 @@ from tt2gl.pipelining.accumulators import Product, product_of, products_in, star
 from tt2gl.pipelining.counting import Header, header_of
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, inside, reads, writes
-from tt2gl.pipelining.loads import is_marker
+from tt2gl.pipelining.loads import is_marker, needs
 from tt2gl.pipelining.operands import viewed
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
-from tt2gl.pipelining.static import bound, called, constants, is_static
+from tt2gl.pipelining.slices import statements_before, statements_for
+from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import offsets_of
 from tt2gl.pipelining.trees import calls_in, code, indented, lines_of
 from tt2gl.plan import PARTITIONED, RING_MARK, Ring
-
-_OF_ALL_WARPS = {"load", "make_tensor_descriptor", "arange", "zeros", "full"}
-"""Functions whose results are tensors, or that one warp is not to call a second time."""
 
 
 @dataclass(frozen=True)
@@ -123,13 +121,16 @@ class _Question:
         operands = [viewed(side) for side in (product.a, product.b)]
         if not all(is_marker(side) or isinstance(side, ast.Name) and side.id in tiles for side in operands):
             return None
-        wanted = [f"{load.descriptor}, {load.offsets}" for each in loads.values() for load in each]
-        numbers = NONE.union(*(reads(ast.parse(source)) for source in wanted))
+        markers = {node: needs(node) for load in loads for node in ast.walk(load) if isinstance(node, ast.Call)}
+        own, top = statements_for(self.inner, {node: said for node, said in markers.items() if is_marker(node)})
         bounds = reads(self.inner.iter)
-        load_slice, live = self._slice(numbers | bounds, {*loads, product.statement})
-        product_slice, _ = self._slice(bounds, {*self.inner.body})
-        own = set(self.inner.body) - {*loads, product.statement}
-        if not own <= load_slice or live & {product.name, *tiles} or not self._plain(load_slice):
+        around, bounded = self._around(top | bounds), self._around(bounds)
+        if around is None or bounded is None:
+            return None
+        load_slice = own | around[0]
+        used = NONE.union(top, around[1], *map(reads, own))
+        rest = set(self.inner.body) - {*loads, product.statement}
+        if not rest <= own or used & {product.name, *tiles} or not self._plain(load_slice):
             return None
         if not self._done_with(product.name):
             return None
@@ -141,8 +142,8 @@ class _Question:
             self.inner_node,
             product,
             loads,
-            frozenset(load_slice),
-            frozenset(product_slice),
+            load_slice,
+            bounded[0],
             "step" if header.variable == "_" else header.variable,
             lower,
             f"{upper} > 0" if lower == "0" else f"{operand(lower)} < {upper}",
@@ -191,41 +192,18 @@ class _Question:
         static = is_static(header.step, constants(self.function), bound(self.function))
         return header if static and not changed & (reads(self.inner.iter) | {header.variable}) else None
 
-    def _slice(self, wanted: Names, skipped: set[ast.stmt]) -> tuple[set[ast.stmt], Names]:
-        """The statements of both loops that bind what is `wanted` in the inner one, and all that is read for it."""
-        taken: set[ast.stmt] = set()
-        while more := {each for each in self.inner.body if each not in {*skipped, *taken} and writes(each) & wanted}:
-            taken |= more
-            wanted = wanted.union(*map(reads, more))
+    def _around(self, needed: Names) -> tuple[frozenset[ast.stmt], Names] | None:
+        """The statements of the loop around that bind what its turn needs, and what they read; None if turns differ."""
         if self.outer is None:
-            return taken, wanted
-        place, top = self.outer.body.index(self.inner), NONE
-        while True:
-            live = self._before(self.outer.body[place + 1 :], top, taken) | wanted
-            live = self._before(self.outer.body[:place], live, taken) - writes(self.outer.target)
-            if live <= top:
-                return taken, wanted | live.union(*map(reads, taken))
-            top |= live
+            return frozenset(), NONE
+        taken, top = statements_before(self.outer.body[: self.outer.body.index(self.inner)], needed)
+        carried = top & NONE.union(*map(writes, self.outer.body))
+        return None if carried else (taken, NONE.union(*map(reads, taken)))
 
-    @staticmethod
-    def _before(block: Sequence[ast.stmt], live: Names, taken: set[ast.stmt]) -> Names:
-        """The names that are read before a block for those that are read after it; what binds them is `taken`."""
-        for each in reversed(block):
-            if writes(each) & live:
-                taken.add(each)
-                live = (live if list(blocks(each)) else live - writes(each)) | reads(each)
-        return live
-
-    def _plain(self, taken: set[ast.stmt]) -> bool:
+    def _plain(self, taken: frozenset[ast.stmt]) -> bool:
         """Whether statements only compute numbers."""
-        calls = [node for each in taken for node in ast.walk(each) if isinstance(node, ast.Call)]
-        return not any(
-            self.effects.trouble(call)
-            or called(call) in _OF_ALL_WARPS
-            or any(each.arg == "layout" for each in call.keywords)
-            or product_of(ast.Assign([ast.Name("_")], call)) is not None
-            for call in calls
-        )
+        keywords = [node.arg for each in taken for node in ast.walk(each) if isinstance(node, ast.keyword)]
+        return "layout" not in keywords and all(map(self.effects.only_computes, taken))
 
     def _done_with(self, total: str) -> bool:
         """Whether nothing that the loops bind is read after them, but the sum."""

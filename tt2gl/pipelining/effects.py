@@ -40,6 +40,11 @@ class Effects:
             return f"is computed by {name}, which may do more than compute"
         return ""
 
+    def only_computes(self, statement: ast.stmt) -> bool:
+        """Whether a statement can be made early and twice, and reads no memory either."""
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        return not any(self.trouble(call) or called(call) == "load" for call in calls)
+
     def _is_pure(self, name: str) -> bool:
         if name not in self._pure:
             helper = self.helpers.get(name)

@@ -26,6 +26,7 @@ A loop that is not of this kind stays one for all warps.
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,7 +41,20 @@ from tt2gl.pipelining.slots import Slots
 from tt2gl.pipelining.static import constants
 from tt2gl.pipelining.texts import WIDTH, call
 from tt2gl.pipelining.tma import Barriers, allocation
-from tt2gl.pipelining.trees import Replaced, bare, code, comment, edited, indented, leading, lines_of, statement, under
+from tt2gl.pipelining.trees import (
+    Replaced,
+    bare,
+    code,
+    comment,
+    comments,
+    edited,
+    indented,
+    leading,
+    lines_of,
+    parsed,
+    statement,
+    under,
+)
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import PARTITIONED, RING_MARK, STORES_DONE, TMA_LOAD
 from tt2gl.syntax import is_name
@@ -145,10 +159,10 @@ class _Writer:
                 for load in apart.loads.get(each, ()):
                     if load is apart.tiles[0]:
                         inner.append(statement(f"mbarrier.wait({self.free_bars}.index({here}), {self.slots.phase})"))
-                        inner.append(_parsed(call("mbarrier.expect", [bar, size], indent)))
+                        inner.append(parsed(call("mbarrier.expect", [bar, size], indent)))
                     copy = [load.descriptor, load.offsets, bar, f"{self.buffers[load.ring.name]}.index({here})"]
-                    notes = [] if each is apart.product.statement else _spoken(line)
-                    inner.append(under(_parsed(call(TMA_LOAD, copy, indent)), notes))
+                    notes = [] if each is apart.product.statement else comments(leading(line))
+                    inner.append(under(parsed(call(TMA_LOAD, copy, indent)), notes))
                 if each in apart.load_slice:
                     inner.append(line)
         loop = self._inner([*inner, *self.slots.advanced()])
@@ -166,7 +180,7 @@ class _Writer:
                     a, b = (code(edited(_expression(side), in_slots)) for side in (product.a, product.b))
                     target = product.name if apart.outer is not None else self.memory
                     said = f"tcgen05_mma({a}, {b}, {target}, use_acc={apart.variable} > {apart.first})"
-                    inner.append(under(statement(said), _spoken(line)))
+                    inner.append(under(statement(said), comments(leading(line))))
                     inner.append(statement(f"tcgen05_commit({self.free_bars}.index({here}))"))
                 elif each in apart.loads:
                     inner.append(cst.SimpleStatementLine([edited(small, in_slots)]))
@@ -203,7 +217,7 @@ class _Writer:
         """The sum comes to registers, if there was anything to add."""
         apart = self.apart
         product = apart.product
-        return _parsed(f"if {apart.runs}:\n    {product.name} = {memory}.load({product.registers})\n")
+        return parsed(f"if {apart.runs}:\n    {product.name} = {memory}.load({product.registers})\n")
 
     def _inner(self, lines: Lines) -> cst.BaseStatement:
         node = without_hint(self.apart.inner_node)
@@ -260,7 +274,7 @@ class _Writer:
             all_dims = f"[{self.sums}, {rows}, {columns}]"
             made.append(statement(f"{self.memory} = allocate_tensor_memory({dtype}, {all_dims}, {layout})"))
             made += self._pair(self.sum_bars, self.free_sums, self.sums)
-        made.append(_parsed(_partitions(names, given)))
+        made.append(parsed(_partitions(names, given)))
         made += self._each(self.depth.source, [self.tile_bars, self.free_bars], "mbarrier.invalidate({})")
         if apart.outer is not None:
             return [*made, *self._each(self.sums, [self.sum_bars, self.free_sums], "mbarrier.invalidate({})")]
@@ -292,13 +306,7 @@ class _Writer:
     def _function(self, name: str, says: str, arguments: Sequence[str], lines: Lines) -> cst.BaseStatement:
         fixed = constants(self.function) | {self.sums}
         parameters = [f"{each}: gl.constexpr" if each in fixed else each for each in arguments]
-        flat = ", ".join(parameters)
-        head = f"def {name}({flat}):"
-        if len(head) > WIDTH:
-            head = f"def {name}(\n    {flat}\n):"
-        if max(map(len, head.splitlines())) > WIDTH:
-            head = f"def {name}(\n" + "".join(f"    {each},\n" for each in parameters) + "):"
-        made = cst.parse_statement(f"@gluon.jit\n{head}\n    pass\n")
+        made = cst.parse_statement(f"@gluon.jit\ndef {name}({', '.join(parameters)}):\n    pass\n")
         assert isinstance(made, cst.FunctionDef)
         told = statement(f'"""{says}"""')
         gap = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
@@ -311,22 +319,13 @@ def _partitions(names: Sequence[str], given: Sequence[Sequence[str]]) -> str:
     for name, arguments in zip(names, given, strict=True):
         flat = f"        ({name}, ({', '.join(arguments)}{',' if len(arguments) == 1 else ''})),"
         if len(flat) > WIDTH:
-            inside = "".join(f"{line}\n" for line in _filled(arguments, " " * 16))
-            flat = f"        (\n            {name},\n            (\n{inside}            ),\n        ),"
+            own = " " * 16
+            inside = textwrap.fill(", ".join(arguments) + ",", WIDTH, initial_indent=own, subsequent_indent=own)
+            flat = f"        (\n            {name},\n            (\n{inside}\n            ),\n        ),"
         rows.append(flat)
     workers = len(names) - 1
     ends = f"    {[1] * workers},\n    {[_WORKER_REGISTERS] * workers},\n"
     return "gl.warp_specialize(\n    [\n" + "\n".join(rows) + "\n    ],\n" + ends + ")"
-
-
-def _filled(words: Sequence[str], indent: str) -> list[str]:
-    """Words with commas, as many on a line as it takes."""
-    lines = [indent]
-    for word in words:
-        if len(lines[-1]) + len(word) + 2 > WIDTH - 4 and lines[-1].strip():
-            lines.append(indent)
-        lines[-1] += f"{word}, "
-    return [line.rstrip() for line in lines]
 
 
 def _in_order(function: ast.FunctionDef, loop: ast.For) -> list[str]:
@@ -338,16 +337,6 @@ def _in_order(function: ast.FunctionDef, loop: ast.For) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _spoken(line: cst.BaseStatement) -> list[cst.EmptyLine]:
-    return [each for each in leading(line) if each.comment is not None]
-
-
 def _expression(node: ast.expr) -> cst.BaseExpression:
     """The same expression as LibCST has it."""
     return cst.parse_expression(ast.unparse(node))
-
-
-def _parsed(source: str) -> cst.BaseStatement:
-    made = cst.parse_statement(source)
-    assert isinstance(made, cst.BaseStatement)
-    return made

@@ -55,6 +55,13 @@ def statements_for(
     return frozenset(producer.taken), top
 
 
+def statements_before(block: Sequence[ast.stmt], live: Names) -> tuple[frozenset[ast.stmt], Names]:
+    """The statements of a block that bind what is read after it, and the names that those take from before it."""
+    producer = _Producer({}, frozenset())
+    top = producer.before(block, live)
+    return frozenset(producer.taken), top
+
+
 @dataclass(frozen=True)
 class Around:
     """What the loads of a loop need of the loop around theirs.
@@ -73,9 +80,7 @@ def slice_around(
 ) -> Around:
     """The slice of `inner`'s loads, of which `parts` is its own, in the body of the loop around it."""
     _, needed = statements_for(inner, loads)
-    producer = _Producer({}, frozenset())
-    top = producer.before(outer.body[: outer.body.index(inner)], needed - writes(inner.target))
-    taken = frozenset(producer.taken)
+    taken, top = statements_before(outer.body[: outer.body.index(inner)], needed - writes(inner.target))
     consumer = _Consumer(frozenset(loads) | (parts.taken - parts.kept), taken)
     consumer.around(outer, live_after)
     return Around(taken, taken - consumer.kept, top)

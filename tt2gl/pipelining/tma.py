@@ -35,7 +35,7 @@ from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.rings import Amount, LoopRings, NotPipelinedError
 from tt2gl.pipelining.slots import Slots
 from tt2gl.pipelining.texts import call
-from tt2gl.pipelining.trees import statement
+from tt2gl.pipelining.trees import parsed, statement
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import RING_MARK, TMA_LOAD, Ring
 
@@ -86,12 +86,12 @@ class Barriers:
     def expect(self, slot: str, exists: str, indent: int) -> cst.BaseStatement:
         """Say how much is to come into a slot, where the iteration `exists`."""
         size = " + ".join(f"{descriptor}.block_type.nbytes" for descriptor in self.descriptors.values())
-        return _line(call("mbarrier.expect", [self.at(slot), size, f"pred={exists}"], indent))
+        return parsed(call("mbarrier.expect", [self.at(slot), size, f"pred={exists}"], indent))
 
     def copy(self, ring: str, offsets: str, slot: str, buffer: str, exists: str, indent: int) -> cst.BaseStatement:
         """Copy one tile into a slot."""
         given = [self.descriptors[ring], offsets, self.at(slot), f"{buffer}.index({slot})", f"pred={exists}"]
-        return _line(call(TMA_LOAD, given, indent))
+        return parsed(call(TMA_LOAD, given, indent))
 
 
 def allocation(descriptor: str, depth: Amount) -> str:
@@ -172,9 +172,3 @@ def moved(descriptor: str, offsets: str, target: str, exists: str) -> list[str]:
 def of_ring(found: Sequence[Barriers], ring: Ring) -> Barriers | None:
     """The mbarriers of a ring of tiles; None for one of ordinary copies."""
     return next((each for each in found if ring.name in each.descriptors), None)
-
-
-def _line(source: str) -> cst.BaseStatement:
-    made = cst.parse_statement(source)
-    assert isinstance(made, cst.BaseStatement)
-    return made

@@ -148,6 +148,13 @@ def statement(source: str, *notes: str) -> cst.SimpleStatementLine:
     return made.with_changes(leading_lines=comment(*notes))
 
 
+def parsed(source: str) -> cst.BaseStatement:
+    """A statement of ours, of whatever kind."""
+    made = cst.parse_statement(source)
+    assert isinstance(made, cst.BaseStatement)
+    return made
+
+
 def comment(*notes: str) -> list[cst.EmptyLine]:
     """Comments of ours, one a line."""
     return [cst.EmptyLine(comment=cst.Comment(f"# {note}")) for note in notes]

@@ -42,7 +42,6 @@ from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import Names, inside, reads, writes
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.slices import Around, Slice, slice_around
-from tt2gl.pipelining.static import called
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.trees import Renamed, alone, bare, comment, comments, edited, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Lines
@@ -118,16 +117,9 @@ def needed_around(
     if any(variable in writes(each) for each in outer.body) or reads(inner.iter) & assigned:
         return None
     found = slice_around(outer, inner, loads, parts, live_after)
-    if found.top & assigned != {variable} or not all(_early(each, effects) for each in found.taken):
-        return None
-    return found if found.taken <= set(outer.body) else None
+    # They are done for a turn that there is not, too.
+    early = all(isinstance(each, ast.Assign | ast.AugAssign) and effects.only_computes(each) for each in found.taken)
+    return found if early and found.top & assigned == {variable} and found.taken <= set(outer.body) else None
 
 
 _LEAVES = (ast.Break, ast.Continue, ast.Return)
-
-
-def _early(each: ast.stmt, effects: Effects) -> bool:
-    """Whether a statement only computes, and may do so for a turn that there is not."""
-    calls = [node for node in ast.walk(each) if isinstance(node, ast.Call)]
-    computes = not any(effects.trouble(call) or called(call) == "load" for call in calls)
-    return computes and isinstance(each, ast.Assign | ast.AugAssign)
