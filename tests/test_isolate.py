@@ -76,9 +76,9 @@ def test_a_hang_is_killed_with_its_own_children(tmp_path: Path) -> None:
         process.wait()
 
     start = time.monotonic()
-    outcome = run_isolated(hang, timeout=0.5)
-    assert time.monotonic() - start < 5
-    assert (outcome.kind, outcome.error) == ("timeout", "took longer than 0.5 s")
+    outcome = run_isolated(hang, timeout=1.5)
+    assert time.monotonic() - start < 10
+    assert (outcome.kind, outcome.error) == ("timeout", "took longer than 1.5 s")
     assert _ended(int(note.read_text()))
 
 
@@ -103,8 +103,8 @@ def test_outcomes_are_in_the_order_of_the_arguments() -> None:
     def note(index: int, outcome: Outcome[float]) -> None:
         done.append(index)
 
-    outcomes = map_isolated(late, [(0.4,), (0.0,), (0.1,)], workers=3, on_done=note)
-    assert [outcome.value for outcome in outcomes] == [0.4, 0.0, 0.1]
+    outcomes = map_isolated(late, [(0.8,), (0.0,), (0.4,)], workers=3, on_done=note)
+    assert [outcome.value for outcome in outcomes] == [0.8, 0.0, 0.4]
     assert done == [1, 2, 0]
 
 

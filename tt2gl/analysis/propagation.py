@@ -13,13 +13,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from tt2gl.analysis.access_layouts import AccessLayouts
 from tt2gl.analysis.anchors import Anchors, in_ring, merges_pairs
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
 from tt2gl.analysis.graph import Definition, Node, Web, sources
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import IN_RING, Cut, Exchanged, Inferred, Operand, Root, Stored, Term, Turned, halved
+from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Stored, Term, Turned, halved
 from tt2gl.plan import ENTRY, HELPED
 
 _DEPTH = 50_000
@@ -32,6 +33,7 @@ class Propagation(Anchors):
         super().__init__(scene, index, classes, cores)
         self.decisions = Decisions()
         self.products = Products(self)
+        self.accesses = AccessLayouts(self)
         self._done: set[tuple[int, Term | None, Clone]] = set()
 
     def run(self) -> None:
@@ -99,7 +101,7 @@ class Propagation(Anchors):
             if in_ring(node) and web.definitions[0].node is not node:
                 return self._wanted(web.definitions[0].node)
         if node.kind == "store":
-            return self._store_term(node)
+            return self.accesses.written(node)
         if node.staged:
             return self.access_root(node)
         if in_ring(node):
@@ -122,23 +124,6 @@ class Propagation(Anchors):
                 return operand.natural
         return self._wanted(node.operands[0])
 
-    def _store_term(self, node: Node) -> Term:
-        """A small store is no anchor: it takes the layout of its value, then of its address.
-
-        A small atomic keeps its own: in a slice of a tile one thread would make many, one after the other (10 us
-        against 21 us for 32 rows on an H200).
-        """
-        if node.chain in self.classes.exchanged:
-            value = node.operands[1]
-            if isinstance(value.natural, Root) and self.cores.is_accumulator(value.natural):
-                return Exchanged(value.natural, value.dims_known)
-        if not node.anchored and node.kind == "store":
-            for operand in (*node.operands[1:2], node.operands[0]):
-                known = operand.natural if not isinstance(operand.natural, Inferred) else None
-                if known is not None and len(operand.shape) == len(node.shape):
-                    return known
-        return self.access_root(node)
-
     def resolve(self, node: Node, term: Term, clone: Clone) -> None:
         """Have an expression give its value in `term`, in the copy `clone` of its statement."""
         if (id(node), term, clone) in self._done:
@@ -157,32 +142,12 @@ class Propagation(Anchors):
                 self.resolve(node.operands[0], Cut(node.axis or 0, term), clone)
             case "descriptor":
                 self.decisions.creations[spot] = term
-            case "load" if node.tile:
-                ring = self.cores.rings.get(node.chain)
-                name, in_memory = (ring.name, ring.in_memory) if ring is not None else ("", False)
-                at_once, direct = self.cores.ends_at_once(ring), ring.direct if ring is not None else ""
-                want = RingWant(
-                    name, IN_RING, f"{node.tile}.dtype", in_memory, True, direct=direct, ends_at_once=at_once
-                )
-                self.decisions.tiles[spot] = node.function
-                self.decisions.staged[spot] = term, want
-                for rows in node.operands:
-                    self.settle(rows, clone)
-            case "store" if node.tile:
-                self.decisions.tiles[spot] = node.function
-                for operand in node.operands:
-                    self.settle(operand, clone)
+            case "load" | "store" if node.tile:
+                self.accesses.tile(node, term, spot)
             case "load" if node.staged:
-                self._operands(node, self.access_root(node), clone)
-                use = self.cores.rings[node.chain]
-                slot, dtype = self.cores.ring(node, self.graph), self.graph.element_type(node)
-                # Where it is masked out there is another value, by a mask in the layout of the access.
-                read = self.access_root(node) if node.replaced else term
-                filled = (use.registers, use.stored, use.direct, self.cores.ends_at_once(use))
-                self.decisions.staged[spot] = read, RingWant(use.name, slot, dtype, use.in_memory, False, *filled)
-                self._convert(node, read, term, spot)
+                self.accesses.staged(node, term, spot)
             case "dot":
-                self._convert(node, self.products.dot(node, spot), term, spot)
+                self.convert(node, self.products.dot(node, spot), term, spot)
             case "upcast":
                 self.products.upcast(node, term, clone)
                 self.decisions.converts[spot] = term
@@ -193,36 +158,15 @@ class Propagation(Anchors):
                     self.decisions.loads[spot] = term
             case "elementwise" | "load":
                 own = self._computed_in(node, term)
-                self._operands(node, own, clone)
-                self._convert(node, own, term, spot)
+                self.take(node, own, clone)
+                self.convert(node, own, term, spot)
                 if (held := self.cores.held(node)) is not None:
                     want = RingWant(held.name, IN_RING, "", in_memory=False, registers=True, held=True)
                     self.decisions.staged[spot] = IN_RING, want
             case "store" | "atomic":
-                own = self._store_term(node)
-                self._operands(node, own, clone)
-                for scalar, dtype in node.scalars:
-                    self.decisions.fills[spot, scalar] = ((*node.dims_known, dtype), own)
-                if node.kind == "atomic":
-                    node.natural = own
-                    self._convert(node, own, term, spot)
-                elif len(node.operands) > 1 and node.operands[1].bits != node.bits:
-                    fewer = 8 <= node.bits < node.operands[1].bits
-                    self.decisions.shortened[spot] = node.function if fewer else ""
-            case "reduce":
-                taken = self._operand_term(node)
-                self._operands(node, taken, clone)
-                if node.function:
-                    self.decisions.indexed[spot] = node.function
-                own_reduced = self.reduced(node, taken)
-                if own_reduced is not None:
-                    self._convert(node, own_reduced, term, spot)
-            case "scan":
-                taken = self._operand_term(node)
-                self._operands(node, taken, clone)
-                if node.function:
-                    self.decisions.indexed[spot] = node.function
-                self._convert(node, taken, term, spot)
+                self.accesses.write(node, term, spot)
+            case "reduce" | "scan":
+                self._fold(node, term, spot)
             case "join":
                 self._join(node, term, spot)
             case "split" if isinstance(node.natural, Inferred):
@@ -233,17 +177,31 @@ class Propagation(Anchors):
             case "opaque" if node.function == "interleave":
                 self._interleave(node, term, spot)
             case "opaque":
-                for operand in node.operands:
-                    if (turned := self._turned_back(node, operand, term)) is not None:
-                        self.resolve(operand, turned, clone)
-                    else:
-                        self.settle(operand, clone)
-                if node.function in HELPED:
-                    self.decisions.indexed[spot] = node.function
-                if not node.several and (node.natural != term or merges_pairs(node)):
-                    self.decisions.converts[spot] = term
+                self._reorder(node, term, spot)
             case "call" | "argument":
                 self._passed(node, term, spot)
+
+    def _fold(self, node: Node, term: Term, spot: Spot) -> None:
+        """A reduction or a scan: what it takes comes in one layout, which says that of what it gives."""
+        taken = self._operand_term(node)
+        self.take(node, taken, spot.clone)
+        if node.function:
+            self.decisions.indexed[spot] = node.function
+        own = taken if node.kind == "scan" else self.reduced(node, taken)
+        if own is not None:
+            self.convert(node, own, term, spot)
+
+    def _reorder(self, node: Node, term: Term, spot: Spot) -> None:
+        """What is reshaped or permuted comes in a layout of its own; Gluon infers the result's, which is converted."""
+        for operand in node.operands:
+            if (turned := self._turned_back(node, operand, term)) is not None:
+                self.resolve(operand, turned, spot.clone)
+            else:
+                self.settle(operand, spot.clone)
+        if node.function in HELPED:
+            self.decisions.indexed[spot] = node.function
+        if not node.several and (node.natural != term or merges_pairs(node)):
+            self.decisions.converts[spot] = term
 
     def _turned_back(self, node: Node, operand: Node, term: Term) -> Term | None:
         """The layout of what is transposed to a product's operand, where it was loaded for that; None elsewhere."""
@@ -274,9 +232,9 @@ class Propagation(Anchors):
         split_before = isinstance(halves, Cut) and halves.parent == own
         for operand in node.operands:
             self.resolve(operand, halves if split_before and halves else own.parent, spot.clone)  # type: ignore[union-attr]
-        self._convert(node, own, term, spot)
+        self.convert(node, own, term, spot)
 
-    def _operands(self, node: Node, term: Term, clone: Clone) -> None:
+    def take(self, node: Node, term: Term, clone: Clone) -> None:
         """Resolve operands at a node's layout; those of lower rank are expanded on the left first."""
         for operand in node.operands:
             wanted, missing = term, self._rank(node) - len(operand.shape)
@@ -309,7 +267,8 @@ class Propagation(Anchors):
             return whole
         return min(whole, sum(self._conversion(operand) for operand in node.operands))
 
-    def _convert(self, node: Node, own: Term, term: Term, spot: Spot) -> None:
+    def convert(self, node: Node, own: Term, term: Term, spot: Spot) -> None:
+        """Note that a value computed in the layout `own` is wanted in `term`."""
         if own == term:
             self.decisions.unconverted[spot] = term
         elif not node.several:
@@ -325,7 +284,7 @@ class Propagation(Anchors):
             self.resolve(value, term, None)
             return
         self.settle(value, None)
-        self._convert(node, value.natural, term, spot)
+        self.convert(node, value.natural, term, spot)
 
     def _read(self, node: Node, term: Term, spot: Spot) -> None:
         assert node.web is not None

@@ -1,0 +1,73 @@
+"""Accesses to global memory and the layouts of what they take and give: tiles, loads into rings, stores, atomics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tt2gl.analysis.decisions import RingWant, Spot
+from tt2gl.analysis.graph import Node
+from tt2gl.analysis.terms import IN_RING, Exchanged, Inferred, Root, Term
+
+if TYPE_CHECKING:
+    from tt2gl.analysis.propagation import Propagation
+
+
+class AccessLayouts:
+    """Decides how accesses take their operands, where layouts flow through the rest of the graph."""
+
+    def __init__(self, flow: Propagation) -> None:
+        self.flow = flow
+        self.cores, self.graph, self.decisions = flow.cores, flow.graph, flow.decisions
+
+    def tile(self, node: Node, term: Term, spot: Spot) -> None:
+        """A descriptor's tile goes between global and shared memory as a whole."""
+        self.decisions.tiles[spot] = node.function
+        if node.kind == "load":
+            ring = self.cores.rings.get(node.chain)
+            name, in_memory = (ring.name, ring.in_memory) if ring is not None else ("", False)
+            at_once, direct = self.cores.ends_at_once(ring), ring.direct if ring is not None else ""
+            want = RingWant(name, IN_RING, f"{node.tile}.dtype", in_memory, True, direct=direct, ends_at_once=at_once)
+            self.decisions.staged[spot] = term, want
+        for operand in node.operands:
+            self.flow.settle(operand, spot.clone)
+
+    def staged(self, node: Node, term: Term, spot: Spot) -> None:
+        """A load into a ring's slot, from where it is read in `term`."""
+        self.flow.take(node, self.flow.access_root(node), spot.clone)
+        use = self.cores.rings[node.chain]
+        slot, dtype = self.cores.ring(node, self.graph), self.graph.element_type(node)
+        # Where it is masked out there is another value, by a mask in the layout of the access.
+        read = self.flow.access_root(node) if node.replaced else term
+        filled = (use.registers, use.stored, use.direct, self.cores.ends_at_once(use))
+        self.decisions.staged[spot] = read, RingWant(use.name, slot, dtype, use.in_memory, False, *filled)
+        self.flow.convert(node, read, term, spot)
+
+    def write(self, node: Node, term: Term, spot: Spot) -> None:
+        """A store or an atomic, whose result is wanted in `term`."""
+        own = self.written(node)
+        self.flow.take(node, own, spot.clone)
+        for scalar, dtype in node.scalars:
+            self.decisions.fills[spot, scalar] = ((*node.dims_known, dtype), own)
+        if node.kind == "atomic":
+            node.natural = own
+            self.flow.convert(node, own, term, spot)
+        elif len(node.operands) > 1 and node.operands[1].bits != node.bits:
+            fewer = 8 <= node.bits < node.operands[1].bits
+            self.decisions.shortened[spot] = node.function if fewer else ""
+
+    def written(self, node: Node) -> Term:
+        """A small store is no anchor: it takes the layout of its value, then of its address.
+
+        A small atomic keeps its own: in a slice of a tile one thread would make many, one after the other (10 us
+        against 21 us for 32 rows on an H200).
+        """
+        if node.chain in self.flow.classes.exchanged:
+            value = node.operands[1]
+            if isinstance(value.natural, Root) and self.cores.is_accumulator(value.natural):
+                return Exchanged(value.natural, value.dims_known)
+        if not node.anchored and node.kind == "store":
+            for operand in (*node.operands[1:2], node.operands[0]):
+                known = operand.natural if not isinstance(operand.natural, Inferred) else None
+                if known is not None and len(operand.shape) == len(node.shape):
+                    return known
+        return self.flow.access_root(node)
