@@ -61,6 +61,16 @@ def test_conversions_between_equal_layouts_do_not_count() -> None:
     assert read_ttgir(PIPELINE).conversions == 1
 
 
+def test_conversions_between_two_names_of_a_layout_do_not_count() -> None:
+    lines = [
+        "#linear = #ttg.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[64]], block = []}>",
+        "#blocked = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [2], order = [0]}>",
+        "%1 = ttg.convert_layout %0 : tensor<128xi32, #linear> -> tensor<128xi32, #blocked> loc(#loc4)",
+    ]
+    assert read_ttgir("\n".join(lines)).conversions == 0
+    assert read_ttgir("\n".join(lines).replace("sizePerThread = [2]", "sizePerThread = [4]")).conversions == 1
+
+
 def test_places_are_the_authors() -> None:
     places = read_ttgir(PIPELINE, {"_a_kernel": "k.py"}).places
     assert list(places["ring.64x32xf16"]) == [Place("k.py", 20)]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tt2gl.results import Place
 from tt2gl.verify.assembly import Exact, innermost
+from tt2gl.verify.equal_layouts import Layouts
 
 _CONVERSION = re.compile(r"ttg\.convert_layout [^:\n]*: (tensor<.*?>) -> (tensor<.*?>)(?: loc\(|$)")
 # What AMD's compiler turns within threads, on its way to shared memory: its port converts.
@@ -38,7 +39,8 @@ _REFERENCE = re.compile(r"#loc\d*")
 class _Conversions:
     """Finds the layout conversions that can move data: one between equal layouts compiles to nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, ttgir: str) -> None:
+        self._layouts = Layouts(ttgir)
         self._stored: set[str] = set()
         self._reshaped: dict[str, str] = {}
 
@@ -46,7 +48,8 @@ class _Conversions:
         """Whether a line, given in order, is one; so is a read of what was put into shared memory for that."""
         if found := _CONVERSION.search(line):
             value = _CONVERTED.search(line)
-            return found[2] not in (found[1], self._reshaped.get(value[1]) if value is not None else None)
+            known = (found[1], self._reshaped.get(value[1]) if value is not None else None)
+            return found[2] not in known and not self._layouts.alike(found[1], found[2])
         if (found := _RESHAPED.search(line)) and found[2] == found[4]:
             self._reshaped[found[1]] = found[2] + found[3]
         if (found := _STORED.search(line)) or (found := _VIEW.search(line)) and found[2] in self._stored:
@@ -78,7 +81,7 @@ def read_ttgir(ttgir: str, files: Mapping[str, str] | None = None) -> LoweredTex
     by_loop: defaultdict[tuple[int, ...], Counter[str]] = defaultdict(Counter)
     rings: defaultdict[str, list[int]] = defaultdict(list)
     places: defaultdict[str, dict[Place, None]] = defaultdict(dict)
-    conversions, conversion = 0, _Conversions()
+    conversions, conversion = 0, _Conversions(ttgir)
     for line, loops in _lines_with_loops(ttgir):
         kind = ""
         if conversion.moves(line):

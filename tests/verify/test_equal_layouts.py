@@ -1,0 +1,48 @@
+"""Layouts that are the same under other names, and those that only look so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt2gl.verify.equal_layouts import Layouts
+
+BLOCKED = "#ttg.blocked<{sizePerThread = %s, threadsPerWarp = %s, warpsPerCTA = %s, order = %s}>"
+MODULE = f"""#rows = {BLOCKED % ([1, 4], [4, 8], [4, 1], [1, 0])}
+#wide = {BLOCKED % ([1, 8], [4, 8], [4, 1], [1, 0])}
+#columns = {BLOCKED % ([4, 1], [8, 4], [1, 4], [0, 1])}
+#pairs = #ttg.linear<{{register = [[1], [2]], lane = [[4], [8], [16], [0], [0]], warp = [[0], [0]], block = []}}>
+#turned = #ttg.linear<{{register = [[2], [1]], lane = [[4], [8], [16], [0], [0]], warp = [[0], [0]], block = []}}>
+#narrow = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 32, 16]}}>
+#broad = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}}>
+#plain = #ttg.nvidia_mma<{{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}}>
+"""
+
+
+def _rows_of(layout: str, dim: int = 0) -> str:
+    return f"#ttg.slice<{{dim = {dim}, parent = {layout}}}>"
+
+
+@pytest.mark.parametrize(
+    ("shape", "one", "other", "alike"),
+    [
+        ("32x", "#pairs", _rows_of("#rows"), True),
+        ("32x", "#pairs", "#turned", True),
+        ("32x", "#pairs", _rows_of("#wide"), False),
+        ("32x", _rows_of("#rows"), _rows_of("#columns", 1), True),
+        ("32x", _rows_of("#rows", 1), _rows_of("#columns", 1), False),
+        ("16x32x", "#rows", "#wide", False),
+        ("64x", _rows_of("#narrow", 1), _rows_of("#broad", 1), True),
+        ("64x", _rows_of("#narrow", 1), _rows_of("#plain", 1), True),
+        ("64x", _rows_of("#narrow"), _rows_of("#plain"), True),
+        ("64x64x", "#narrow", "#broad", True),
+        ("64x64x", "#narrow", "#rows", False),
+        ("64x", _rows_of("#narrow"), "#unknown", False),
+    ],
+)
+def test_layouts_are_known_by_where_elements_are(shape: str, one: str, other: str, alike: bool) -> None:
+    types = [f"tensor<{shape}f32, {layout}>" for layout in (one, other)]
+    assert Layouts(MODULE).alike(*types) is alike
+
+
+def test_tiles_of_other_extents_are_not_compared() -> None:
+    assert not Layouts(MODULE).alike("tensor<32xf32, #pairs>", "tensor<64xf32, #pairs>")
