@@ -326,6 +326,13 @@ def test_a_temporary_that_something_else_carries_gets_a_name_of_its_own() -> Non
     assert "    t = k * 2\n" in made
 
 
+def test_a_name_that_stands_for_two_things_in_an_iteration_gets_one_for_each() -> None:
+    made = written("for k in range(n):\n    p = b_ptr + k\n    use(p)\n    p = a_ptr + k\n    a = _tt2gl_ring_a(p)\n")
+    assert made.count("p_ahead = a_ptr + k\n") == 1
+    assert made.count("p_ahead = a_ptr + ahead\n") == 1
+    assert "    p = b_ptr + k\n" in made
+
+
 def test_branches_are_filtered() -> None:
     made = written(
         """\

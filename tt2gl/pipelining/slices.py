@@ -39,7 +39,9 @@ def slice_loop(loop: ast.For, loads: Mapping[ast.Call, Sequence[ast.expr]], live
     taken_names = NONE.union(*map(writes, taken))
     carried = top & taken_names
     needed = below | live_after
-    renamed = (carried & (kept_names | needed)) | (taken_names & needed)
+    # Given anew by a statement that stays, a name may be of another type there than the producer's.
+    others = NONE.union(*(writes(each) for each in consumer.kept - taken if not isinstance(each, ast.If)))
+    renamed = (carried & (kept_names | needed)) | (taken_names & (needed | others))
     return Slice(taken, frozenset(consumer.kept) - constants, constants, carried, renamed)
 
 
