@@ -10,6 +10,21 @@ import functools
 
 import libcst as cst
 
+# The parameters of Triton's accesses by pointers, in order.
+ACCESSES = {
+    "load": (
+        "pointer",
+        "mask",
+        "other",
+        "boundary_check",
+        "padding_option",
+        "cache_modifier",
+        "eviction_policy",
+        "volatile",
+    ),
+    "store": ("pointer", "value", "mask", "boundary_check", "cache_modifier", "eviction_policy"),
+}
+
 
 @functools.lru_cache(maxsize=64)
 def python_tree(text: str) -> ast.Module:

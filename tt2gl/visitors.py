@@ -46,6 +46,20 @@ class Reader(cst.CSTVisitor):
             leave(self, original_node)
 
 
+class VariableReader(Reader):
+    """A reader of variables, by its `visit_Name`: the names of attributes and of keyword arguments are none."""
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool | None:
+        """Visit what the attribute is of."""
+        node.value.visit(self)
+        return False
+
+    def visit_Arg(self, node: cst.Arg) -> bool | None:
+        """Visit the argument's value."""
+        node.value.visit(self)
+        return False
+
+
 class Editor(cst.CSTTransformer):
     """A visitor that edits; those with more to do at every node's end have an `on_leave` of their own."""
 

@@ -42,19 +42,10 @@ from tt2gl.analysis.pointer_variables import Variables, dtypes_asked, pointer_va
 from tt2gl.analysis.stated_ranges import constraints_of
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import BufferAccess, Position
+from tt2gl.syntax import ACCESSES
 
 _ARGUMENTS = {
-    "load": (
-        "pointer",
-        "mask",
-        "other",
-        "boundary_check",
-        "padding_option",
-        "cache_modifier",
-        "eviction_policy",
-        "volatile",
-    ),
-    "store": ("pointer", "value", "mask", "boundary_check", "cache_modifier", "eviction_policy"),
+    **ACCESSES,
     **dict.fromkeys(ATOMICS, ("pointer", "val", "mask", "sem", "scope")),
 }
 

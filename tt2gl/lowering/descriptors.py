@@ -40,7 +40,7 @@ from tt2gl.lowering.pointer_calls import Refused
 from tt2gl.lowering.signs import Signs
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
-from tt2gl.visitors import Reader
+from tt2gl.visitors import VariableReader
 
 _WIDTH = 120
 _AXES = {1: ("offs",), 2: ("rows", "cols")}
@@ -317,7 +317,7 @@ class _Function:
 
 
 @dataclass
-class _Uses(Reader):
+class _Uses(VariableReader):
     """The loads and stores of a statement, innermost first as they run, and the element types asked for."""
 
     owner: _Function
@@ -336,18 +336,13 @@ class _Uses(Reader):
         self.transfers.append(transfer)
         return False
 
-    def visit_Attribute(self, node: cst.Attribute) -> bool:
+    def visit_Attribute(self, node: cst.Attribute) -> bool | None:
         if isinstance(node.value, cst.Name) and node.value.value in self.owner.made and node.attr.value == "dtype":
             start, end = self.owner.spans.of(node)
             base = self.owner.made[node.value.value].base
             self.owner.found.append(Edit(start, end, f"{base}.dtype.element_ty"))
             return False
-        node.value.visit(self)
-        return False
-
-    def visit_Arg(self, node: cst.Arg) -> bool:
-        node.value.visit(self)
-        return False
+        return super().visit_Attribute(node)
 
     def visit_Name(self, node: cst.Name) -> None:
         if node.value in self.owner.made:

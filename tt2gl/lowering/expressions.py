@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from tt2gl.visitors import Reader
+from tt2gl.visitors import VariableReader
 
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float, cst.SimpleString)
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo, cst.Power)
@@ -83,22 +83,13 @@ def target_names(targets: Iterable[cst.BaseExpression]) -> frozenset[str]:
     return frozenset(names)
 
 
-class _Reads(Reader):
+class _Reads(VariableReader):
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.pure = True
 
     def visit_Name(self, node: cst.Name) -> None:
         self.names.add(node.value)
-
-    def visit_Attribute(self, node: cst.Attribute) -> bool:
-        # The name of an attribute is no variable.
-        node.value.visit(self)
-        return False
-
-    def visit_Arg(self, node: cst.Arg) -> bool:
-        node.value.visit(self)
-        return False
 
     def visit_Call(self, node: cst.Call) -> None:
         if called(node) not in _PURE:

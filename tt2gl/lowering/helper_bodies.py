@@ -10,7 +10,7 @@ import libcst as cst
 from tt2gl.lowering.expressions import called
 from tt2gl.lowering.returns import with_one_return
 from tt2gl.syntax import is_name, is_text
-from tt2gl.visitors import Editor, Reader
+from tt2gl.visitors import Editor, Reader, VariableReader
 
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.BaseNumber, cst.SimpleString, cst.Tuple, cst.List)
 _SUMS = (cst.Add, cst.Subtract)
@@ -234,7 +234,7 @@ class _Shape(cst.CSTVisitor):
         return not self.refused
 
 
-class _Names(Reader):
+class _Names(VariableReader):
     def __init__(self, *, only_loops: bool = False) -> None:
         self.names: dict[str, int] = {}
         self.only_loops, self.depth = only_loops, 0
@@ -242,14 +242,6 @@ class _Names(Reader):
     def visit_Name(self, node: cst.Name) -> None:
         if self.depth or not self.only_loops:
             self.names[node.value] = self.names.get(node.value, 0) + 1
-
-    def visit_Attribute(self, node: cst.Attribute) -> bool:
-        node.value.visit(self)
-        return False
-
-    def visit_Arg(self, node: cst.Arg) -> bool:
-        node.value.visit(self)
-        return False
 
     def visit_For(self, node: cst.For) -> None:
         self.depth += 1

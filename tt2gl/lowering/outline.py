@@ -21,7 +21,7 @@ from tt2gl.lowering.pointer_calls import (
     read_advance,
     read_make,
 )
-from tt2gl.visitors import Reader
+from tt2gl.visitors import Reader, VariableReader
 
 IsMake = Callable[[cst.Call], bool]
 
@@ -276,7 +276,7 @@ class _Reader:
 
 
 @dataclass
-class _Events(Reader):
+class _Events(VariableReader):
     """Loads and stores through block pointers, from left to right, and other uses of their variables."""
 
     reader: _Reader
@@ -339,18 +339,12 @@ class _Events(Reader):
             and isinstance(node.left, cst.Name)
         )
 
-    def visit_Attribute(self, node: cst.Attribute) -> bool:
+    def visit_Attribute(self, node: cst.Attribute) -> bool | None:
         # The element type of a tensor of pointers is spelled as that of a block pointer.
         match node:
             case cst.Attribute(cst.Attribute(cst.Name(), cst.Name("dtype")), cst.Name("element_ty")):
-                pass
-            case _:
-                node.value.visit(self)
-        return False
-
-    def visit_Arg(self, node: cst.Arg) -> bool:
-        node.value.visit(self)
-        return False
+                return False
+        return super().visit_Attribute(node)
 
     def visit_Name(self, node: cst.Name) -> None:
         if node.value in self.reader.pointers:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tt2gl.lowering.expressions import Expression, called, expression, literal
+from tt2gl.syntax import ACCESSES
 
 _MAKE = re.compile(r"(^|\.)(language|tl)(\.core)?\.make_block_ptr$")
 
@@ -80,17 +81,7 @@ class Access:
 _SIGNATURES = {
     "make_block_ptr": ("base", "shape", "strides", "offsets", "block_shape", "order"),
     "advance": ("base", "offsets"),
-    "load": (
-        "pointer",
-        "mask",
-        "other",
-        "boundary_check",
-        "padding_option",
-        "cache_modifier",
-        "eviction_policy",
-        "volatile",
-    ),
-    "store": ("pointer", "value", "mask", "boundary_check", "cache_modifier", "eviction_policy"),
+    **ACCESSES,
 }
 
 

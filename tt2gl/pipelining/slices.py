@@ -96,30 +96,39 @@ def is_constexpr(statement: ast.stmt) -> bool:
     return (note.attr if isinstance(note, ast.Attribute) else getattr(note, "id", "")) == "constexpr"
 
 
+class _Backwards:
+    """Goes through statements from the last to the first, with the names that are read after each."""
+
+    def around(self, loop: ast.For, after: Names = NONE) -> Names:
+        """All of the body, as often as any name is added: those that are read from before an iteration."""
+        live = after
+        while True:
+            # The loop binds its variable anew, whatever the body made of it.
+            top = self.before(loop.body, live) - writes(loop.target)
+            if top <= live:
+                return top
+            live |= top
+
+    def before(self, statements: Sequence[ast.stmt], live: Names) -> Names:
+        """The names that are read from before a block."""
+        for statement in reversed(statements):
+            live = self.through(statement, live)
+        return live
+
+    def through(self, statement: ast.stmt, live: Names) -> Names:
+        """The names that are read from before one statement."""
+        raise NotImplementedError
+
+
 @dataclass
-class _Producer:
+class _Producer(_Backwards):
     """Collects the statements that loads need."""
 
     loads: Mapping[ast.Call, Sequence[ast.expr]]
     skipped: frozenset[ast.AST]
     taken: set[ast.stmt] = field(default_factory=set)
 
-    def around(self, loop: ast.For) -> Names:
-        """All of the body, as often as anything is added: the names that the slice reads from before an iteration."""
-        live = NONE
-        while True:
-            # The loop binds its variable anew, whatever the body made of it.
-            top = self.before(loop.body, live) - writes(loop.target)
-            if top <= live:
-                return live
-            live |= top
-
-    def before(self, statements: Sequence[ast.stmt], live: Names) -> Names:
-        for statement in reversed(statements):
-            live = self._through(statement, live)
-        return live
-
-    def _through(self, statement: ast.stmt, live: Names) -> Names:
+    def through(self, statement: ast.stmt, live: Names) -> Names:
         if isinstance(statement, ast.If):
             found = self.before(statement.body, live) | self.before(statement.orelse, live)
             return found | reads(statement.test, self.skipped) if self.wanted(statement) else found
@@ -144,28 +153,14 @@ class _Producer:
 
 
 @dataclass
-class _Consumer:
+class _Consumer(_Backwards):
     """Collects what stays: all that was not taken, and of what was taken that which it reads."""
 
     loads: frozenset[ast.AST]
     taken: frozenset[ast.stmt]
     kept: set[ast.stmt] = field(default_factory=set)
 
-    def around(self, loop: ast.For, after: Names) -> Names:
-        """The names that what stays reads from before an iteration."""
-        live = after
-        while True:
-            top = self.before(loop.body, live) - writes(loop.target)
-            if top <= live:
-                return top
-            live |= top
-
-    def before(self, statements: Sequence[ast.stmt], live: Names) -> Names:
-        for statement in reversed(statements):
-            live = self._through(statement, live)
-        return live
-
-    def _through(self, statement: ast.stmt, live: Names) -> Names:
+    def through(self, statement: ast.stmt, live: Names) -> Names:
         if statement in self.taken and not writes(statement) & live:
             return live
         if isinstance(statement, ast.If):

@@ -27,7 +27,7 @@ import libcst as cst
 from tt2gl.plan import TCGEN05_MARK, Dot, Store
 from tt2gl.rewrite.build import MARK, bare, call, expression, statement
 from tt2gl.rewrite.creations import with_keywords
-from tt2gl.visitors import Reader
+from tt2gl.visitors import VariableReader
 
 _FUNCTIONS = {
     "fma": "gl.dot_fma",
@@ -173,17 +173,13 @@ def names_in(node: cst.CSTNode) -> list[str]:
     return names.found
 
 
-class _Names(Reader):
+class _Names(VariableReader):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
 
     def visit_Name(self, node: cst.Name) -> None:
         self.found.append(node.value)
-
-    def visit_Attribute(self, node: cst.Attribute) -> bool:
-        node.value.visit(self)
-        return False
 
     def visit_Call(self, node: cst.Call) -> bool:
         if isinstance(node.func, cst.Attribute) and not _is_module(node.func.value):
