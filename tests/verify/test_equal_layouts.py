@@ -7,6 +7,10 @@ import pytest
 from tt2gl.verify.equal_layouts import Layouts
 
 BLOCKED = "#ttg.blocked<{sizePerThread = %s, threadsPerWarp = %s, warpsPerCTA = %s, order = %s}>"
+OPERAND = (
+    "#ttg.linear<{register = [[8, 0], [0, 1], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], "
+    "warp = [[16, 0], [32, 0]], block = []}>"
+)
 MODULE = f"""#rows = {BLOCKED % ([1, 4], [4, 8], [4, 1], [1, 0])}
 #wide = {BLOCKED % ([1, 8], [4, 8], [4, 1], [1, 0])}
 #columns = {BLOCKED % ([4, 1], [8, 4], [1, 4], [0, 1])}
@@ -14,6 +18,7 @@ MODULE = f"""#rows = {BLOCKED % ([1, 4], [4, 8], [4, 1], [1, 0])}
 #turned = #ttg.linear<{{register = [[2], [1]], lane = [[4], [8], [16], [0], [0]], warp = [[0], [0]], block = []}}>
 #narrow = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 32, 16]}}>
 #broad = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}}>
+#operand = {OPERAND}
 #plain = #ttg.nvidia_mma<{{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}}>
 """
 
@@ -36,6 +41,10 @@ def _rows_of(layout: str, dim: int = 0) -> str:
         ("64x", _rows_of("#narrow"), _rows_of("#plain"), True),
         ("64x64x", "#narrow", "#broad", True),
         ("64x64x", "#narrow", "#rows", False),
+        ("64x16x", "#operand", "#ttg.dot_op<{opIdx = 0, parent = #narrow, kWidth = 2}>", True),
+        ("64x16x", "#operand", "#ttg.dot_op<{opIdx = 0, parent = #plain, kWidth = 2}>", True),
+        ("64x16x", "#operand", "#ttg.dot_op<{opIdx = 0, parent = #plain, kWidth = 4}>", False),
+        ("64x16x", "#operand", "#ttg.dot_op<{opIdx = 1, parent = #plain, kWidth = 2}>", False),
         ("64x", _rows_of("#narrow"), "#unknown", False),
     ],
 )

@@ -18,6 +18,7 @@ _ALIAS = re.compile(r"^(#\w+) = (#ttg\.\w+<\{.*\}>)$", re.MULTILINE)
 _TENSOR = re.compile(r"tensor<((?:\d+x)+)[^,]*, (#.*)>$")
 _LAYOUT = re.compile(r"#ttg\.(\w+)<\{(.*)\}>$")
 _SLICE = re.compile(r"dim = (\d+), parent = (.*)$")
+_PARENT = re.compile(r"parent = (#\w+)")
 _NUMBERS = re.compile(r"(\w+) = (\d+|\[[\[\]\d, ]*\])")
 
 Basis = tuple[int, ...]
@@ -55,7 +56,7 @@ class Layouts:
         kind, said = found.groups()
         if kind == "slice":
             return self._slice(said, shape)
-        parts = {name: ast.literal_eval(value) for name, value in _NUMBERS.findall(said)}
+        parts = _parts(said)
         if "CGALayout" in said or parts.get("block"):
             return None
         match kind:
@@ -66,9 +67,18 @@ class Layouts:
             case "linear":
                 registers, lanes, warps = ([tuple(basis) for basis in parts[n]] for n in ("register", "lane", "warp"))
                 return _Bases(frozenset(filter(any, registers)), tuple(lanes), tuple(warps))
+            case "dot_op" if len(shape) == 2:
+                return self._operand(parts, said, shape)
             case "nvidia_mma" if len(shape) == 2 == len(parts["warpsPerCTA"]):
                 return _product(parts, shape)
         return None
+
+    def _operand(self, parts: Mapping[str, Any], said: str, shape: Sequence[int]) -> _Bases | None:
+        found = _PARENT.search(said)
+        mma = _LAYOUT.match(self._named.get(found[1], "")) if found is not None else None
+        if mma is None or mma[1] != "nvidia_mma" or "CGALayout" in mma[2]:
+            return None
+        return _operand(_parts(mma[2]), shape, parts["opIdx"], parts["kWidth"])
 
     def _slice(self, said: str, shape: Sequence[int]) -> _Bases | None:
         found = _SLICE.match(said)
@@ -81,6 +91,11 @@ class Layouts:
             [basis[:dim] + basis[dim + 1 :] for basis in bases] for bases in (whole.registers, whole.lanes, whole.warps)
         )
         return _Bases(frozenset(filter(any, registers)), tuple(lanes), tuple(warps))
+
+
+def _parts(said: str) -> dict[str, Any]:
+    """What a layout says of itself in numbers."""
+    return {name: ast.literal_eval(value) for name, value in _NUMBERS.findall(said)}
 
 
 Tile = tuple[Sequence[int], Sequence[int]]
@@ -106,18 +121,47 @@ def _tiled(own: Tile, lanes: Tile, warps: Tile, shape: Sequence[int], first: Seq
 
 
 def _product(parts: Mapping[str, Any], shape: Sequence[int]) -> _Bases:
-    """The sum of a matrix product: pairs of columns in four lanes, eight rows, then a thread's others of its tile."""
+    """The sum of a matrix product: pairs of columns."""
     rows, columns = parts["instrShape"][:2]
-    hopper = parts["versionMajor"] == 3
-    done = [rows, columns]
-    tile = _tiled(([1, 2], [1, 0]), ([8, 4], [1, 0]), ([1, 1], [1, 0]), [8, 8])
-    others = {(8, 0)} | {(0, 8 << bit) for bit in range(int(math.log2(columns // 8)))}
-    warps = (parts["warpsPerCTA"], [0, 1] if hopper else [1, 0])
-    nothing = ([1, 1], [1, 0])
-    around = _tiled(nothing, nothing, warps, shape, done)
+    others = [(8, 0), *((0, 8 << bit) for bit in range(int(math.log2(columns // 8))))]
+    return _matrix(parts, shape, (1, 2), others, (rows, columns), shape)
+
+
+def _operand(parts: Mapping[str, Any], shape: Sequence[int], operand: int, width: int) -> _Bases:
+    """An operand of a matrix product, with `width` elements side by side along K; all warps along the other have it."""
+    others = [(8, 0), (0, 4 * width)] if operand == 0 else [(4 * width, 0)]
+    tile = (16, 8 * width) if operand == 0 else (8 * width, 8)
+    across = [1 if dim == 1 - operand else extent for dim, extent in enumerate(shape)]
+    return _matrix(parts, shape, (1 - operand, width), others, tile, across)
+
+
+def _matrix(
+    parts: Mapping[str, Any],
+    shape: Sequence[int],
+    side: tuple[int, int],
+    others: Sequence[Basis],
+    tile: Sequence[int],
+    across: Sequence[int],
+) -> _Bases:
+    """A tile for tensor cores: elements side by side (along which dimension, how many), four lanes, then eight.
+
+    `others`: what a thread has besides of an instruction's `tile`. Warps stand beside each other in `across`.
+    """
+    dim, width = side
 
     def within(basis: Basis) -> Basis:
         return tuple(step if step < extent else 0 for step, extent in zip(basis, shape, strict=True))
 
-    own = frozenset(filter(any, map(within, tile.registers | others))) | around.registers
-    return _Bases(own, tuple(map(within, tile.lanes)), around.warps)
+    def steps(along: int, first: int, end: int) -> list[Basis]:
+        bits = range(int(math.log2(end // first)))
+        return [within(tuple(first << bit if place == along else 0 for place in range(2))) for bit in bits]
+
+    own = [*steps(dim, 1, width), *map(within, others)]
+    lanes = [*steps(dim, width, 4 * width), *steps(1 - dim, 1, 8)]
+    order = [0, 1] if parts["versionMajor"] == 3 else [1, 0]
+    nothing = ([1, 1], order)
+    warps = _tiled(nothing, nothing, (parts["warpsPerCTA"], order), across, tile).warps
+    counts = [count if extent > 1 else 1 for count, extent in zip(parts["warpsPerCTA"], across, strict=True)]
+    covered = [extent * count for extent, count in zip(tile, counts, strict=True)]
+    again = _tiled(nothing, nothing, nothing, shape, covered).registers
+    return _Bases(frozenset(filter(any, own)) | again, tuple(lanes), warps)
