@@ -16,6 +16,7 @@ from tt2gl.launches import Launch
 from tt2gl.lowering.lowered_source import LoweredSource, lowered_source
 from tt2gl.observation import Asked, explore, from_hosts, inlined, observed
 from tt2gl.pipeline import NotPipelinedError, staged
+from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_instructions
@@ -137,6 +138,9 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             return source.text
         try:
             made, parted = staged(rewrite(source, plan), source, plan)
+            if "hoist" in rules:
+                names = {function.line: function.name for function in source.functions}
+                made = without_invariants(made, {each.name or names[each.line] for each in plan.functions})
             text = fitted(with_instructions(made), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)

@@ -73,8 +73,9 @@ def sum_partials_kernel(partial_ptr, out_ptr, M, N, BLOCK_M: gl.constexpr, BLOCK
     cols_tile = gl.program_id(0) * BLOCK_N + gl.arange(0, BLOCK_N, layout=row_layout)
     total = gl.zeros((BLOCK_M, BLOCK_N), dtype=gl.float32, layout=tile_layout)
     rows_range = gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, tile_layout))
+    cols_mask = cols[None, :] < N
     for i in range(0, M, BLOCK_M):
         rows = i + rows_range
-        mask = (rows[:, None] < M) & (cols[None, :] < N)
+        mask = (rows[:, None] < M) & cols_mask
         total += gl.load(partial_ptr + rows[:, None] * N + cols[None, :], mask=mask, other=0.0)
     gl.store(out_ptr + cols_tile, gl.convert_layout(gl.sum(total, axis=0), row_layout), mask=cols_tile < N)

@@ -1,0 +1,102 @@
+"""What loops compute alike on every turn stands before them; what may not move stays where it is."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tt2gl.pipelining.invariants import without_invariants
+
+HEAD = """
+def kernel(a_ptr, b_ptr, x, m, n, K, stride, BLOCK: gl.constexpr, FLAG: gl.constexpr):
+    rows = gl.arange(0, BLOCK, layout=outer)
+    cols = gl.arange(0, BLOCK, layout=inner)
+"""
+
+
+def moved(body: str) -> str:
+    """The text of a kernel's body after the rule."""
+    made = without_invariants(HEAD + textwrap.indent(textwrap.dedent(body).strip(), "    ") + "\n", {"kernel"})
+    return textwrap.dedent(made.removeprefix(HEAD)).strip()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("for k in range(0, K, BLOCK):\n    x += rows[:, None] * k", id="the loop counts"),
+        pytest.param("for k in range(0, K):\n    rows += 1\n    x += rows[:, None] * m", id="assigned in the loop"),
+        pytest.param("for k in range(0, K):\n    x += m * stride", id="scalars"),
+        pytest.param("for k in range(0, K):\n    x += 1 / BLOCK", id="a constant of the compilation"),
+        pytest.param("for k in range(0, K):\n    if FLAG:\n        x += b_ptr + rows[:, None] * m", id="a branch"),
+        pytest.param("for k in range(0, K):\n    x += rows[:, None] // m", id="may divide by zero"),
+        pytest.param("for k in range(0, K):\n    x += 1 / m if FLAG else 0", id="a branch of an expression"),
+        pytest.param("x += rows[:, None] * m\nfor k in range(0, K):\n    x += rows[:, None] * m", id="computed before"),
+        pytest.param("for k in gl.static_range(4):\n    x += rows[:, None] * m", id="unrolled"),
+        pytest.param("x += rows[:, None] * m", id="no loop"),
+    ],
+)
+def test_nothing_moves(body: str) -> None:
+    assert moved(body) == body
+
+
+def test_the_parts_of_an_address_and_a_mask_move() -> None:
+    made = moved(
+        """
+        # all of K
+        for k in range(0, K, BLOCK):
+            a = gl.load(
+                a_ptr + rows[:, None].to(gl.int64) * stride + (k + cols)[None, :],
+                mask=(rows[:, None] < m) & ((k + cols)[None, :] < K),
+            )
+            x += gl.where(rows[:, None] < m, a, 0)
+        """
+    )
+    assert (
+        made
+        == textwrap.dedent(
+            """
+        a_base = a_ptr + rows[:, None].to(gl.int64) * stride
+        rows_mask = rows[:, None] < m
+        # all of K
+        for k in range(0, K, BLOCK):
+            a = gl.load(
+                a_base + (k + cols)[None, :],
+                mask=rows_mask & ((k + cols)[None, :] < K),
+            )
+            x += gl.where(rows_mask, a, 0)
+        """
+        ).strip()
+    )
+
+
+def test_each_part_moves_as_far_as_it_can() -> None:
+    made = moved(
+        """
+        for i in range(0, m):
+            y = x * i
+            for j in range(0, n):
+                x += y[:, None] * stride + j * -(1 / n)
+        """
+    )
+    assert (
+        made
+        == textwrap.dedent(
+            """
+        n_factor = -(1 / n)
+        for i in range(0, m):
+            y = x * i
+            y_scaled = y[:, None] * stride
+            for j in range(0, n):
+                x += y_scaled + j * n_factor
+        """
+        ).strip()
+    )
+
+
+def test_only_the_functions_asked_for_change_and_names_are_new() -> None:
+    loop = "    for k in range(0, K):\n        x += rows[:, None] * m\n"
+    text = f"\ufeffdef other(é, rows, m, K, x):\n{loop}def kernel(é, rows, m, K, x, rows_scaled):\n{loop}"
+    new = "    rows_scaled_2 = rows[:, None] * m\n    for k in range(0, K):\n        x += rows_scaled_2\n"
+    first, second = text.split("def kernel")
+    assert without_invariants(text, {"kernel"}) == f"{first}def kernel{second.replace(loop, new)}"

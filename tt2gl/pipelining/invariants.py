@@ -1,0 +1,199 @@
+"""Rule `hoist`: what every turn of a loop computes alike is computed once, before the loop.
+
+    for k in range(0, K, BLOCK_K):                                                            # before
+        a = gl.load(a_ptr + offs_m[:, None] * stride_am + (k + offs_k)[None, :], mask=offs_m[:, None] < M)
+
+    a_base = a_ptr + offs_m[:, None] * stride_am                                              # after
+    offs_m_mask = offs_m[:, None] < M
+    for k in range(0, K, BLOCK_K):
+        a = gl.load(a_base + (k + offs_k)[None, :], mask=offs_m_mask)
+
+Triton's LICM pass moves such tiles, and divisions, out of loops; Gluon runs none. LLVM moves most of them later, not
+all (no division), and leaves ptxas another schedule: rows of a batched product were addressed through uniform
+registers, which took a third more instructions a turn, and a division in the loop of a norm had half of the next
+loads wait for it. Scalars but for divisions are left to LLVM, and so is what stands before the loop in the same
+words, as in a prologue: the compiler finds that by itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tt2gl.pipelining.flow import reads, writes
+from tt2gl.pipelining.loops import Fresh, names_of
+from tt2gl.pipelining.static import bound, called, constants, is_static
+
+_BYTE_ORDER_MARK = "\ufeff"
+_TOTAL = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor)
+"""Operators that may be carried out where a loop has no turn at all."""
+_MASKS = (ast.BitAnd, ast.BitOr, ast.BitXor)
+
+_Edit = tuple[int, int, str]
+"""The bytes from the first to the second become the text."""
+
+
+def without_invariants(text: str, functions: Collection[str]) -> str:
+    """The text with the invariants of the loops of these functions before them."""
+    bare = text.removeprefix(_BYTE_ORDER_MARK)
+    tree = ast.parse(bare)
+    edits: list[_Edit] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name in functions:
+            edits += _Function(bare, node, Fresh(names_of(node))).edits()
+    raw = bare.encode()
+    for start, end, said in sorted(edits, reverse=True):
+        raw = raw[:start] + said.encode() + raw[end:]
+    return text[: len(text) - len(bare)] + raw.decode()
+
+
+@dataclass(frozen=True)
+class _Around:
+    """A loop, and the source of the expressions that are computed before it."""
+
+    loop: ast.For | ast.While
+    known: frozenset[str]
+
+
+@dataclass
+class _Function:
+    """One function; `made`: by loop, names of what is computed before it, by their source."""
+
+    text: str
+    function: ast.FunctionDef
+    fresh: Fresh
+    made: dict[ast.stmt, dict[str, str]] = field(default_factory=dict)
+    uses: list[_Edit] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.raw = self.text.encode()
+        self.lines = [line.encode() for line in self.text.splitlines(keepends=True)]
+        self.starts = [0]
+        for line in self.lines:
+            self.starts.append(self.starts[-1] + len(line))
+        self.constexprs, self.variables = constants(self.function), bound(self.function)
+
+    def edits(self) -> list[_Edit]:
+        """The replaced expressions, and the statements before the loops."""
+        self._block(self.function.body, (), frozenset())
+        return [*self.uses, *(self._before(loop, steps) for loop, steps in self.made.items())]
+
+    def _block(self, block: Sequence[ast.stmt], around: tuple[_Around, ...], known: frozenset[str]) -> None:
+        """Go through a block, before which the expressions of `known` are computed."""
+        for statement in block:
+            match statement:
+                case ast.For() | ast.While() if not _is_unrolled(statement):
+                    self._block(statement.body, (*around, _Around(statement, known)), known)
+                    continue
+                case ast.If(body=body, orelse=orelse):
+                    # A branch that is not taken may name what is None: nothing of it moves past the branch.
+                    self._block(body, (), known)
+                    self._block(orelse, (), known)
+                    continue
+                case ast.Assign(value=value) | ast.AugAssign(value=value) | ast.Expr(value=value):
+                    self._expression(value, around)
+            known |= {ast.unparse(node) for node in ast.walk(statement) if isinstance(node, ast.expr)}
+
+    def _expression(self, node: ast.expr, around: tuple[_Around, ...]) -> None:
+        """Replace the largest parts of an expression that a loop has no part in."""
+        outermost = next((each for each in around if not reads(node) & writes(each.loop)), None)
+        if outermost is not None and self._is_worth_it(node) and ast.unparse(node) not in outermost.known:
+            start, end = self._place(node)
+            if re.search(rb"(^|[^\w)\]])\($", self.raw[:start][-2:]) and self.raw[end : end + 1] == b")":
+                # A name needs no parentheses of its own.
+                start, end = start - 1, end + 1
+            self.uses.append((start, end, self._name(outermost.loop, node)))
+            return
+        for child in _evaluated(node):
+            self._expression(child, around)
+
+    def _is_worth_it(self, node: ast.expr) -> bool:
+        """Whether an expression is arithmetic of tiles, or divides, and is no constant of the compilation."""
+        if not isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp) or not _is_arithmetic(node):
+            return False
+        inner = list(ast.walk(node))
+        costly = any(isinstance(each, ast.Subscript | ast.Div) for each in inner)
+        operations = [each for each in inner if isinstance(each, ast.BinOp | ast.Compare)]
+        return costly and any(not is_static(each, self.constexprs, self.variables) for each in operations)
+
+    def _name(self, loop: ast.stmt, node: ast.expr) -> str:
+        """The name of what is computed before a loop, one for each that differs."""
+        steps = self.made.setdefault(loop, {})
+        start, end = self._place(node)
+        segment = self.raw[start:end].decode()
+        source = ast.unparse(node) if "\n" in segment else segment
+        if source not in steps:
+            steps[source] = self.fresh(_label(node))
+        return steps[source]
+
+    def _place(self, node: ast.expr) -> tuple[int, int]:
+        last = self.starts[(node.end_lineno or node.lineno) - 1]
+        return self.starts[node.lineno - 1] + node.col_offset, last + (node.end_col_offset or 0)
+
+    def _before(self, loop: ast.stmt, steps: dict[str, str]) -> _Edit:
+        """The statements, above the loop and its own comments."""
+        at = loop.lineno - 1
+        indent = self.lines[at][: loop.col_offset].decode()
+        while self.lines[at - 1].lstrip().startswith(b"#"):
+            at -= 1
+        said = "".join(f"{indent}{name} = {source}\n" for source, name in steps.items())
+        return self.starts[at], self.starts[at], said
+
+
+def _is_unrolled(loop: ast.For | ast.While) -> bool:
+    return isinstance(loop, ast.For) and called(loop.iter) == "static_range"
+
+
+def _evaluated(node: ast.expr) -> Iterator[ast.expr]:
+    """The parts of an expression that are computed whenever it is."""
+    if isinstance(node, ast.IfExp | ast.BoolOp | ast.Lambda | ast.ListComp | ast.GeneratorExp):
+        return
+    if isinstance(node, ast.Call):
+        yield from (node.func, *node.args, *(keyword.value for keyword in node.keywords))
+        return
+    yield from (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+
+
+def _is_arithmetic(node: ast.expr) -> bool:
+    """Whether an expression only computes, and can do so where nobody needs the result."""
+    match node:
+        case ast.Name() | ast.Constant(value=int() | float()):
+            return True
+        case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=inner):
+            return _is_arithmetic(inner)
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _TOTAL):
+            return _is_arithmetic(left) and _is_arithmetic(right)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if not isinstance(
+            op, ast.Is | ast.IsNot | ast.In | ast.NotIn
+        ):
+            return _is_arithmetic(left) and _is_arithmetic(right)
+        case ast.Subscript(value=inner, slice=ast.Tuple(elts=places)) if all(map(_is_expansion, places)):
+            return _is_arithmetic(inner)
+        case ast.Call(func=ast.Attribute(value=inner, attr="to"), args=[ast.Attribute(value=ast.Name())], keywords=[]):
+            return _is_arithmetic(inner)
+    return False
+
+
+def _is_expansion(node: ast.expr) -> bool:
+    """`None` or `:` of a subscript."""
+    match node:
+        case ast.Constant(value=None) | ast.Slice(lower=None, upper=None, step=None):
+            return True
+    return False
+
+
+def _label(node: ast.expr) -> str:
+    """What an expression is called: after its first name, and what it is."""
+    first = min((each for each in ast.walk(node) if isinstance(each, ast.Name)), key=_position).id
+    if isinstance(node, ast.Compare) or isinstance(node, ast.BinOp) and isinstance(node.op, _MASKS):
+        return f"{first}_mask"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return f"{first.removesuffix('_ptr')}_base"
+    tiles = any(isinstance(each, ast.Subscript) for each in ast.walk(node))
+    return f"{first}_scaled" if tiles else f"{first}_factor"
+
+
+def _position(name: ast.Name) -> tuple[int, int]:
+    return name.lineno, name.col_offset
