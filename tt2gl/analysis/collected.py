@@ -251,8 +251,10 @@ def collect(
     for kind, named in (("read", decisions.reads), ("target", decisions.targets)):
         for spot, (name, term) in named.items():
             put(kind, spot, spot.site.position, term).variables[spot.site.position] = name
-    for spot, rank in decisions.expansions.items():
-        at(spot).ranks[spot.site.position] = rank
+    for spot, (missing, rank) in decisions.expansions.items():
+        function = put("rank", spot, spot.site.position, Root(f"{missing} dimensions"))
+        if missing:
+            function.ranks[spot.site.position] = missing, rank
     for spot, (term, ring) in decisions.staged.items():
         put("staged", spot, spot.site.position, term).rings[spot.site.position] = ring
         put("ring", spot, spot.site.position, ring.slot)

@@ -79,6 +79,7 @@ class Decisions:
     """What propagation decided for one launch, by place in the source.
 
     `unconverted`: the layouts of values that are as they are wanted, for a text that another launch has converted.
+    `expansions`: how many dimensions an operand gains, none among them, and how many it has.
     `given`: the parameters of helpers that come in shared memory; `ranges`: those that count from zero. `mentions`:
     variables of which only what is known without their layout is asked, each with one of its statements.
     """

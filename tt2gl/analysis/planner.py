@@ -10,17 +10,20 @@ from collections.abc import Sequence
 
 from tt2gl.amd_shared_layouts import TURNED_TILE
 from tt2gl.analysis.analysed import KernelAnalysis
-from tt2gl.analysis.collected import Body, Conflict, Function, Labels, Version, Wanted, collect
+from tt2gl.analysis.collected import Body, Conflict, Context, Function, Labels, Version, Wanted, collect
 from tt2gl.analysis.copies import copies_are_defined
 from tt2gl.analysis.decisions import DotWant
-from tt2gl.analysis.facts import Position
+from tt2gl.analysis.facts import ConstFact, Position, TensorFact
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import class_names, listed
 from tt2gl.analysis.passing import Passing
 from tt2gl.analysis.spelling import Spelling
-from tt2gl.analysis.terms import Stored, root_of
+from tt2gl.analysis.terms import Root, Stored, root_of
 from tt2gl.plan import ENTRY, Conversion, Dot, Edits, FunctionPlan, Ring, Store
 from tt2gl.stages import Declaration
+
+_NUMBER = Root("a number")
+"""What is wanted of an expression that has no layout, as it is a number where others have a tensor."""
 
 
 class Planner:
@@ -32,6 +35,8 @@ class Planner:
         self.functions: dict[Body, Function] = {key: Function() for key in self.kernels}
         for place, analysis in enumerate(analyses):
             analysis.names = class_names(analysis.classes, analysis.taken)
+            for function in analysis.bodies:
+                self.functions.setdefault(analysis.body(function), Function())
             for launch, decisions in enumerate(analysis.decisions):
                 collect(self.functions, place, launch, decisions, analysis.body)
             for scene in analysis.scenes:
@@ -48,8 +53,12 @@ class Planner:
         return [
             self._plan(key, function)
             for key, function in self.functions.items()
-            if key in self.kernels or function.edited or self.passing.parameters.get(key) or key in self.passing.staged
+            if key in self.kernels or self._differs(key, function)
         ]
+
+    def _differs(self, key: Body, function: Function) -> bool:
+        """Whether a helper's text does: one that has several bodies has them all, those as the author wrote it too."""
+        return bool(key[2] or function.edited or self.passing.parameters.get(key) or key in self.passing.staged)
 
     def _plan(self, key: Body, function: Function) -> FunctionPlan:
         labels = Labels(key, function, lambda wanted, position: self.spelling.told_apart(key, wanted, position))
@@ -149,15 +158,20 @@ class Planner:
                 if inside_of(position) and (name := labels.mentioned(*mentioned, function))
             }
             memory, lhs = spelled("memory"), spelled("lhs")
-            for kind in ("sum", "scaled", "imprecise"):
+            converts = spelled("convert")
+            for kind in ("sum", "scaled", "imprecise", "rank"):
                 for position, wanted in function.wanted(kind, statement, version).items():
                     if len(set(wanted.values())) > 1:
                         raise Conflict(key, position, [wanted])
+            tensors = {**function.wanted("convert", statement, version), **function.wanted("rank", statement, version)}
+            for position in (p for p in (*converts, *function.ranks) if p in tensors):
+                if numbers := self._numbers(key, position):
+                    raise Conflict(key, position, [{**tensors[position], **dict.fromkeys(numbers, _NUMBER)}])
             for position, wanted in function.brought_apart(statement, version):
                 raise Conflict(key, position, [wanted])
             return Edits(
                 creations={**out_of_reach, **spelled("creation")},
-                converts=spelled("convert"),
+                converts=converts,
                 expansions={p: rank for p, rank in function.ranks.items() if inside_of(p)},
                 indexed={p: what for p, what in function.indexed.items() if inside_of(p)},
                 fills={p: (function.dims[p], layout) for p, layout in spelled("fill").items()},
@@ -193,6 +207,18 @@ class Planner:
             set(analysis.unreached.get(key[:2], ())) for analysis in self.analyses if self._reaches(analysis, key)
         ]
         return dict.fromkeys(set.intersection(*places), "gl.AutoLayout()") if places else {}
+
+    def _numbers(self, key: Body, position: Position) -> list[Context]:
+        """The contexts in which an expression is a number of the compilation, and no tensor that has a layout."""
+        found: list[Context] = []
+        for place, analysis in enumerate(self.analyses):
+            for launch, scene in enumerate(analysis.scenes):
+                for name, function in scene.facts.functions.items():
+                    if analysis.body((function.path, function.line)) == key:
+                        fact = function.expressions.get(position)
+                        if isinstance(fact, ConstFact) or (isinstance(fact, TensorFact) and not fact.shape):
+                            found.append((place, launch, ((name, 0, 0),)))
+        return found
 
     @staticmethod
     def _reaches(analysis: KernelAnalysis, key: Body) -> bool:

@@ -241,8 +241,7 @@ class Propagation(Anchors):
             for axis in reversed(range(missing)):
                 # `x[None, None, :]` adds the first dimension first: the last added is the outermost slice.
                 wanted = Cut(axis, wanted)
-            if missing > 0:
-                self.decisions.expansions[Spot(operand.site, clone)] = (missing, len(operand.shape))
+            self.decisions.expansions[Spot(operand.site, clone)] = (max(missing, 0), len(operand.shape))
             self.resolve(operand, wanted, clone)
 
     @staticmethod
