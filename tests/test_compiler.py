@@ -1,4 +1,4 @@
-"""Modules as generic text: with all their attributes, and without the one that makes Triton print them so."""
+"""Generic text with all attributes, and without the one that makes Triton print it so; values of launches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tt2gl import compiler, isolate
 from tt2gl.ir.parser import parse_module
-from tt2gl.launches import Launch, Options
+from tt2gl.launches import DtypeValue, Launch, Options
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.source import read_source
@@ -109,3 +109,9 @@ def test_types_of_descriptors_say_their_layout_in_gluon() -> None:
     assert made.startswith("tensordesc<fp16[128, 64],NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16")
     assert compiler.with_tile_layout(made) == made
     assert compiler.with_tile_layout("*fp16") == "*fp16"
+
+
+def test_a_dtype_by_the_name_that_signatures_give_it() -> None:
+    names = ["i32", "u8", "i1", "fp16", "fp8e4nv", "int64"]
+    dtypes = [str(compiler.constexpr_value(DtypeValue(name), None)) for name in names]
+    assert dtypes == ["int32", "uint8", "int1", "fp16", "fp8e4nv", "int64"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tt2gl.guesses import guessed_launches
+from tt2gl.launches import DtypeValue
 from tt2gl.source import read_source
 
 HEADER = """\
@@ -67,3 +68,29 @@ def test_a_flag_is_turned(tmp_path: Path) -> None:
     source = read_source(tmp_path / "kernel.py", text)
     (launch, *_), _ = guessed_launches(source, source.kernel("kernel"), "sm90", None)
     assert launch.constexprs["PACKED"] is True
+
+
+def test_a_dtype_is_changed(tmp_path: Path) -> None:
+    text = HEADER.replace("BLOCK: tl", "KIND: tl.constexpr, BLOCK: tl") + (
+        "    x = tl.load(a_ptr + at).to(KIND)\n    tl.store(o_ptr + at, x >> 3)\n"
+    )
+    source = read_source(tmp_path / "kernel.py", text)
+    (launch, *_), _ = guessed_launches(source, source.kernel("kernel"), "sm90", None)
+    assert launch.constexprs["KIND"] == DtypeValue("i32")
+
+
+def test_a_size_is_changed(tmp_path: Path) -> None:
+    text = HEADER.replace("BLOCK: tl", "ROWS: tl.constexpr, BLOCK: tl") + (
+        "    rows = tl.arange(0, ROWS // 2)\n    tl.store(o_ptr + at, tl.load(a_ptr + at) + rows[:, None])\n"
+    )
+    source = read_source(tmp_path / "kernel.py", text)
+    (launch, *_), notes = guessed_launches(source, source.kernel("kernel"), "sm90", None)
+    assert launch.constexprs["ROWS"] == 2 * launch.constexprs["BLOCK"]
+    assert f"ROWS={launch.constexprs['ROWS']}" in notes[0].message
+
+
+def test_a_descriptor_that_nothing_else_fits_stays(tmp_path: Path) -> None:
+    text = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef kernel(x):\n    x.load([0, 0]).wrong()\n"
+    source = read_source(tmp_path / "kernel.py", text)
+    (launch, *_), _ = guessed_launches(source, source.kernel("kernel"), "sm90", None)
+    assert launch.signature == {"x": "tensordesc<fp16[64, 64]>"}

@@ -34,7 +34,8 @@ def constexpr_value(value: Any, fn: Any) -> Any:
     import triton.language as tl
 
     if isinstance(value, DtypeValue):
-        return tl.dtype(value.name)
+        # Triton's signatures shorten the names of integers (`i32`), its dtypes do not.
+        return tl.dtype(re.sub(r"^(u?)i?(?=\d)", r"\1int", value.name))
     if isinstance(value, JitValue):
         return fn.__globals__.get(passed_name(value.reference))
     if isinstance(value, tuple):

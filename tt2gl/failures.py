@@ -22,16 +22,30 @@ def explain(error: BaseException, kernel: Slice, printed: str = "") -> str:
     Where the exception only says that something failed, MLIR has `printed` the reason. The modules of a slice keep the
     lines and columns of the author's files.
     """
-    chain = [error]
-    while (inner := chain[-1].__cause__) is not None:
-        chain.append(inner)
-    places = [place for place in (_place(link, kernel) for link in chain) if place]
+    chain = _chain(error)
+    places = _places(chain, kernel)
     said = next((line for line in map(_message, reversed(chain)) if line), type(error).__name__)
     fault = printed_fault(printed) if said in _SAYS_NOTHING else None
     if fault is None:
         return f"{places[-1]}: {said}" if places else said
     place = places[-1] if places else _author_line(fault.file, fault.line, kernel)
     return f"{place}: {fault.message}" if place else fault.message
+
+
+def progress(error: BaseException, kernel: Slice) -> tuple[int, ...]:
+    """How far a compilation came: the line in the kernel, then that in the helper called there, and so on inwards."""
+    return tuple(int(place.split(":")[-2]) for place in _places(_chain(error), kernel))
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    chain = [error]
+    while (inner := chain[-1].__cause__) is not None:
+        chain.append(inner)
+    return chain
+
+
+def _places(chain: list[BaseException], kernel: Slice) -> list[str]:
+    return [place for place in (_place(link, kernel) for link in chain) if place]
 
 
 # Messages of exceptions that stand for a diagnostic on stderr.

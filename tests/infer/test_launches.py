@@ -297,3 +297,37 @@ def test_products_of_integers_are_of_bytes() -> None:
 def test_a_dtype_by_another_name() -> None:
     body = "to = KIND; i = tl.arange(0, 32); a = tl.load(x + i); tl.store(x + i, a.to(to))"
     assert guess("x, KIND: tl.constexpr", body).constexprs == {"KIND": DtypeValue("fp32")}
+
+
+LOADS = "i = tl.arange(0, 32); p = i[:, None] * 32 + i[None, :]; a = tl.load(x + p); b = tl.load(y + p); "
+
+
+def operands(parameters: str, body: str) -> list[str]:
+    launch = guess(parameters, LOADS + body)
+    return [launch.signature[name] for name in ("x", "y")]
+
+
+def test_an_operand_is_what_another_is_cast_to() -> None:
+    first = "c = tl.exp(a * 1.0).to(tl.bfloat16); "
+    assert operands("x, y, o", first + "tl.store(o + p, tl.dot(c, b))") == ["*bf16", "*bf16"]
+    beside = first + "tl.store(o + p, tl.dot(a, tl.trans(b)) + tl.dot(c, b))"
+    assert operands("x, y, o", beside) == ["*bf16", "*bf16"]
+    assert operands("x, y, o", "to = tl.float16; tl.store(o + p, tl.dot(tl.exp(a).to(to), b))") == ["*fp16", "*fp16"]
+
+
+def test_an_operand_beside_a_computed_one_is_float32() -> None:
+    assert operands("x, y, o", "tl.store(o + p, tl.dot(a, b) + tl.dot(tl.exp(a * 1.0), b))") == ["*fp32", "*fp32"]
+    assert operands("x, y, o", "tl.store(o + p, tl.dot(tl.where(p < 9, a, 0.0), b))") == ["*fp16", "*fp16"]
+
+
+def test_operands_are_followed_into_helpers() -> None:
+    text = "@triton.jit\ndef times(c, q, o):\n    tl.store(o, tl.dot(c.to(tl.bfloat16), tl.load(q)) + tl.dot(c, c))\n\n"
+    body = "\n    ".join(LOADS.split("; ")) + "times(a, y + p, o + p)\n"
+    (launch,) = inferred(text + f"@triton.jit\ndef kernel(x, y, o):\n    {body}")
+    assert [launch.signature[name] for name in ("x", "y", "o")] == ["*bf16", "*bf16", "*fp32"]
+
+
+def test_the_last_stride_of_a_descriptor_is_one() -> None:
+    made = "d = tl.make_tensor_descriptor(x, [m, n], strides=[s, u], block_shape=[64, 64]); tl.store(x, d.load([0, 0]))"
+    launch = guess("x, m, n, s, u", made)
+    assert (launch.signature["s"], launch.constexprs) == ("i32", {"u": 1})

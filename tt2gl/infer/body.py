@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.evidence import Facts, Value
+from tt2gl.infer.kernel import DTYPES
 
 _WHOLE = (ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
 
@@ -132,6 +133,8 @@ class Body:
                 return self._value(value)
             case ast.Attribute(value=value, attr=attribute):
                 inner = self._value(value)
+                if attribute in DTYPES:
+                    return Value(made=attribute)
                 return inner if attribute in ("T", "value") else Value()
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 result = Value()
@@ -153,7 +156,7 @@ class Body:
             for one, other in ((left, right), (right, left)):
                 if other.kind == "float" and len(one.origins) == 1:
                     self._mark(one.bases, "float")
-            return replace(result, raw=frozenset())
+            return replace(result, raw=frozenset(), made=_promoted(left, right))
         for one, other in ((left, right), (right, left)):
             self._mark(one.bases, "number")
             if not isinstance(op, ast.Div):
@@ -165,7 +168,7 @@ class Body:
             elif isinstance(op, ast.Mult) and other.kind == "int":
                 self._mark(one.bases, "stride")
         kind = "float" if isinstance(op, ast.Div) else result.kind
-        return Value((), result.origins, result.loaded, kind)
+        return Value((), result.origins, result.loaded, kind, made=_promoted(left, right))
 
     def _whole(self, op: ast.operator, left: Value, right: Value) -> Value:
         """`//`, `%`, shifts and bitwise operations; of two conditions `&` and `|` say nothing."""
@@ -230,6 +233,13 @@ class Body:
     def _mark(self, names: Iterable[str], fact: str) -> None:
         for name in names:
             setattr(self.facts[name], fact, True)
+
+
+def _promoted(left: Value, right: Value) -> str:
+    """The dtype that an operation of two values has, where casts say so: a number by itself changes none."""
+    if "float32" in (left.made, right.made):
+        return "float32"
+    return (left | right).made if left.loaded and right.loaded else left.made or right.made
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+SOME_DTYPE = "?"
+"""The dtype of something else, which a value was cast to."""
+
 
 @dataclass
 class Facts:
@@ -13,6 +16,8 @@ class Facts:
     offset: bool = False
     size: bool = False
     stride: bool = False
+    unit: bool = False
+    """The stride of a descriptor's last dimension, which Triton wants to be a constant 1."""
     multiplied: bool = False
     number: bool = False
     float: bool = False
@@ -63,7 +68,8 @@ class Facts:
 class Value:
     """What an expression is made of. `bases`: parameters added up, so that one may be an address.
 
-    `raw`: of what is loaded, that which nothing was done to but to cast it to integers and to take bits.
+    `raw`: of what is loaded, that which nothing was done to but to cast it to integers and to take bits. `made`: the
+    dtype that it was cast to; of a dtype, its own name.
     """
 
     bases: tuple[str, ...] = ()
@@ -71,6 +77,7 @@ class Value:
     loaded: frozenset[str] = frozenset()
     kind: str = ""
     raw: frozenset[str] = frozenset()
+    made: str = ""
 
     def __or__(self, other: Value) -> Value:
         kinds = {self.kind, other.kind}
@@ -81,4 +88,5 @@ class Value:
             self.loaded | other.loaded,
             kind,
             self.raw | other.raw,
+            self.made if self.made == other.made else "",
         )

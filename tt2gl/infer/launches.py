@@ -19,21 +19,24 @@ from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import DtypeValue, JitValue, Launch, Options
 from tt2gl.source import SourceFile
 
+Choice = str | bool | int | DtypeValue
+"""What is guessed of a parameter: its type, or as a constexpr whether, how much or which dtype."""
+
 
 class Inferred(NamedTuple):
-    """Launches of a kernel, notes on what was guessed, and the types and flags among that, by parameter."""
+    """Launches of a kernel, notes on what was guessed, and what that was in the first, by parameter."""
 
     launches: tuple[Launch, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
-    types: Mapping[str, str | bool] = {}
+    choices: Mapping[str, Choice] = {}
 
 
 def infer_launches(
-    source: SourceFile, fn: JitFunction, *, limit: int = 4, types: Mapping[str, str | bool] | None = None
+    source: SourceFile, fn: JitFunction, *, limit: int = 4, choices: Mapping[str, Choice] | None = None
 ) -> Inferred:
     """At most `limit` launches of a kernel, from its file alone.
 
-    `types` are for parameters whose type is a guess, and for flags that are.
+    `choices` are for parameters whose type is a guess, and for constexprs that are.
     """
     evaluator, module = open_module(source.path, source.text, "sm90", None)
     node = next((found for found in module.definitions(fn.name) if found.lineno == fn.line), None)
@@ -44,41 +47,35 @@ def infer_launches(
     known = list(combine(list(calls(kernel, source)), list(configs(kernel))))
     launches: list[Launch] = []
     notes: dict[str, None] = {}
-    guessed_types: dict[str, str | bool] = {}
+    chosen: dict[str, Choice] = {}
     for flags in (False, True):
         for item in known:
             if len(launches) >= limit:
                 break
-            launch, guessed, flagged = _launch(kernel, usage, item, flags, types or {})
+            launch, guessed, flagged = _launch(kernel, usage, item, flags, choices or {})
             if flags and not flagged:
                 continue
             if not launches:
-                flagged_as = {name: value for name, value in launch.constexprs.items() if type(value) is bool}
-                guessed_types.update(
-                    (name, value) for name, value in flagged_as.items() if f"{name}={value}" in guessed
-                )
+                chosen.update((name, choice) for name, choice in guessed.items() if isinstance(choice, Choice))
             if launch not in launches:
                 launches.append(launch)
-            notes.update(dict.fromkeys(guessed))
-            guessed_types.update(
-                (name, kind) for name, kind in launch.signature.items() if f"{name}: {kind}" in guessed
-            )
+            notes.update((_note(name, choice, launch), None) for name, choice in guessed.items())
     diagnostics: tuple[Diagnostic, ...] = ()
     if notes:
         message = f"The launch of {fn.name} is partly guessed: {', '.join(notes)}."
         hint = "Give real ones with --launches (see docs/launches.md)."
         diagnostics = (Diagnostic("TTG210", Severity.NOTE, str(fn.path), fn.line, fn.column, message, hint),)
-    return Inferred(tuple(launches), diagnostics, guessed_types)
+    return Inferred(tuple(launches), diagnostics, chosen)
 
 
 def _launch(
-    kernel: Kernel, usage: Usage, known: Known, flags: bool, types: Mapping[str, str | bool]
-) -> tuple[Launch, list[str], bool]:
+    kernel: Kernel, usage: Usage, known: Known, flags: bool, choices: Mapping[str, Choice]
+) -> tuple[Launch, dict[str, Any], bool]:
     """One launch, what of it was guessed, and whether a flag was set because of `flags`."""
     signature: dict[str, str] = {}
     constexprs: dict[str, Any] = {}
     divisible: list[str] = []
-    guessed: list[str] = []
+    guessed: dict[str, Any] = {}
     flagged = False
     for parameter in kernel.fn.parameters:
         name, facts = parameter.name, usage.evidence(parameter.name)
@@ -89,19 +86,22 @@ def _launch(
             signature[name] = "constexpr"
             if value is MISSING:
                 value, flag = guess_constexpr(kernel, usage, name, flags)
-                if type(value) is bool and name in types:
-                    value, flag = types[name], False
+                if name in choices:
+                    value, flag = choices[name], False
                 flagged |= flag
-                guessed.append(f"{name}={_shown(value)}")
+                guessed[name] = value
             constexprs[name] = value
             continue
         if value is None and not facts.address:
             signature[name], constexprs[name] = "constexpr", None
             continue
+        if value is MISSING and facts.unit:
+            signature[name], constexprs[name] = "constexpr", 1
+            guessed[name] = 1
+            continue
         kind, sure = guess_type(kernel, usage, parameter, known.dtypes.get(name), value)
         if not sure:
-            kind = str(types.get(name, kind))
-            guessed.append(f"{name}: {kind}")
+            guessed[name] = kind = str(choices.get(name, kind))
         signature[name] = kind
         if is_divisible(name, kind, facts, value):
             divisible.append(name)
@@ -118,6 +118,10 @@ def _launch(
         origin="guessed" if guessed else "found",
     )
     return launch, guessed, flagged
+
+
+def _note(name: str, choice: Any, launch: Launch) -> str:
+    return f"{name}={_shown(choice)}" if name in launch.constexprs else f"{name}: {choice}"
 
 
 def _shown(value: Any) -> str:

@@ -29,7 +29,7 @@ VALUES: tuple[tuple[str, Any], ...] = (
     (r"HEAD_?DIM|DMODEL|D_?HEAD|HEAD_SIZE", 64),
     (r"GROUP_SIZE_?M|GROUP_M$", 8),
     (r"GROUP_?SIZE", 64),
-    (r"NUM_?STAGES", 2),
+    (r"NUM_?STAGES|FACTOR$", 2),
     (r"NUM_?WARPS", 4),
     (r"NUM_?CTAS|SPLIT_?K|NUM_?SPLITS|KV_?SPLITS", 1),
     (r"NUM_?SMS|NUM_?PROGRAMS", 132),

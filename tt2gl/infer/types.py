@@ -69,8 +69,9 @@ def _element(name: str, usage: Usage) -> str:
         return "i32"
     if OFFSET_NAME.search(name) and re.search("cu_?seq|seq_?len|block_table|indptr", name, re.I):
         return "i32"
-    if (facts.dot or facts.rank) and not usage.plain_dot:
-        return "bf16" if "bfloat16" in usage.casts and "float16" not in usage.casts else "fp16"
+    if facts.dot or facts.rank:
+        usual = "bf16" if "bfloat16" in usage.casts and "float16" not in usage.casts else "fp16"
+        return usage.operands.get(name) or usual
     return "fp32"
 
 

@@ -7,12 +7,16 @@ compared with an index, what multiplies a float. Helpers are followed with the a
 from __future__ import annotations
 
 import ast
+import functools
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.body import Body
-from tt2gl.infer.evidence import Value
+from tt2gl.infer.evidence import SOME_DTYPE, Value
+from tt2gl.infer.products import Product, operand_types, side
 
 _ACCESSES = {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_and",
              "atomic_or", "atomic_xor", "buffer_load", "buffer_store", "async_copy_global_to_shared"}  # fmt: skip
@@ -49,7 +53,7 @@ class Usage(Body):
         self.helpers = helpers
         self.seen = {**(seen or {}), node: self}
         self.casts: set[str] = set()
-        self.plain_dot = False
+        self.products: list[Product] = []
         self._makes_ranges = False
         self._accesses: list[Value] = []
         for _ in range(2):  # a loop's body reads what its end assigns
@@ -65,7 +69,7 @@ class Usage(Body):
         if helper is not None:
             return self._helper(helper, node)
         keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-        if receiver is not None and isinstance(receiver, ast.Name) and receiver.id in self.facts:
+        if isinstance(receiver, ast.Name) and receiver.id in self.facts and name != "to":
             return self._method(node, receiver.id, name)
         if name in _ACCESSES and (node.args or "pointer" in keywords):
             return self._access(node, name, keywords)
@@ -75,6 +79,9 @@ class Usage(Body):
         for value in [*values, *named.values()]:
             total |= value
         if name in ("make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"):
+            strides = keywords.get("strides") or next(iter(node.args[2:3]), None)
+            if name != "make_block_ptr" and isinstance(strides, ast.List | ast.Tuple) and strides.elts:
+                self._mark(self._value(strides.elts[-1]).bases, "unit")
             return self._block(values, named)
         if name in _RANGES or name in ("arange", "cdiv"):
             self._mark(total.bases, "tile" if name == "arange" else "size")
@@ -90,10 +97,11 @@ class Usage(Body):
                 self._mark(self._value(shape).bases, "tile")
             if name in ("reshape", "view", "broadcast_to") and values:
                 return values[0]
+            total = replace(total, made=named["dtype"].made or SOME_DTYPE if "dtype" in named else "")
         for key in ("dtype", "out_dtype"):
             self._mark(named[key].bases if key in named else (), "dtype")
         if name == "dot":
-            self._dot(node.args[:2], values[:2], keywords.get("out_dtype"))
+            self._dot(values[:2], keywords.get("out_dtype"))
             for argument in keywords.values():
                 self._word(keywords, argument)
             return Value(kind="float")
@@ -103,7 +111,8 @@ class Usage(Body):
             for loaded in values[0].loaded:
                 self.facts[loaded].mask = True
             self._alternatives(values[1], values[2])
-            return values[1] | values[2]
+            given = [value for value, arm in zip(values[1:], node.args[1:], strict=True) if not _is_number(arm)]
+            return functools.reduce(operator.or_, given, Value())
         if name in _INT_CALLS:
             return Value(kind="int")
         if name in _FLOAT_CALLS:
@@ -117,9 +126,7 @@ class Usage(Body):
 
     def _method(self, node: ast.Call, owner: str, name: str) -> Value:
         for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
-            value = self._value(argument)
-            if name == "to":
-                self._mark(value.bases, "dtype")
+            self._value(argument)
         if name in ("load", "store", "gather", "scatter", "atomic_add") and node.args:
             indices = node.args[0]
             self.facts[owner].rank = len(indices.elts) if isinstance(indices, ast.List | ast.Tuple) else 2
@@ -154,21 +161,19 @@ class Usage(Body):
                 self._mark(parts[key].bases, fact)
         return base
 
-    def _dot(self, operands: list[ast.expr], values: list[Value], made: ast.expr | None) -> None:
-        for operand, value in zip(operands, values, strict=False):
-            for name in value.loaded:
+    def _dot(self, values: list[Value], made: ast.expr | None) -> None:
+        for value in values:
+            for name in value.loaded or value.bases:
                 self.facts[name].dot = True
                 self.facts[name].narrow |= isinstance(made, ast.Attribute) and made.attr == "int32"
-            direct = value.loaded and not value.kind
-            cast = any(isinstance(inner, ast.Attribute) and inner.attr == "to" for inner in ast.walk(operand))
-            if not direct and not cast:
-                self.plain_dot = True
+        self.products.append(functools.reduce(operator.or_, map(side, values), Product(frozenset())))
 
     def _cast(self, node: ast.Call, receiver: ast.expr | None, values: list[Value]) -> Value:
         plain = isinstance(node.func, ast.Attribute) and node.func.attr == "to"
         value = self._value(receiver) if plain and receiver is not None else values[0] if values else Value()
         target = node.args[0 if plain else 1] if len(node.args) > (0 if plain else 1) else None
         kind = value.kind
+        made = (self._value(target).made if isinstance(target, ast.Name | ast.Attribute) else "") or SOME_DTYPE
         if isinstance(target, ast.Name):
             self._mark(self._value(target).bases, "dtype")
         if isinstance(target, ast.Call) and "pointer_type" in ast.dump(target.func):
@@ -180,13 +185,13 @@ class Usage(Body):
             if size and any(word.arg == "bitcast" and _is_true(word.value) for word in node.keywords):
                 for name in value.loaded if not value.kind else ():
                     self.facts[name].bits = int(size.group())
-                return Value(kind="int" if "int" in target.attr else "float")
+                return Value(kind="int" if "int" in target.attr else "float", made=made)
             if target.attr.startswith(("int", "uint")):
                 kind = "int"
                 # Casting what was loaded to an integer says nothing of a float's pointer; to int64, mostly of an index.
             elif "float" in target.attr:
                 self._mark(value.bases, "number")
-        return Value(value.bases, value.origins, value.loaded, kind, value.raw if kind == "int" else frozenset())
+        return Value(value.bases, value.origins, value.loaded, kind, value.raw if kind == "int" else frozenset(), made)
 
     def _helper(self, helper: ast.FunctionDef, node: ast.Call) -> Value:
         parameters = [arg.arg for arg in all_arguments(helper.args)]
@@ -217,11 +222,12 @@ class Usage(Body):
                 elif len(value.bases) == 1 and len(value.origins) == 1:
                     self.facts[value.bases[0]].merge(found)
                 for base in value.loaded if not value.kind else value.raw:
+                    self.facts[base].dot |= found.dot
                     self.facts[base].whole |= found.whole
                     self.facts[base].packed |= found.packed or found.whole
                     self.facts[base].wide |= found.wide
             self.casts |= usage.casts
-            self.plain_dot |= usage.plain_dot
+            self.products += [self._passed(product, usage, values) for product in usage.products]
             if usage._makes_ranges:  # else it spreads what it is given, whatever the shape
                 self.rank = max(self.rank, usage.rank)
         loaded = frozenset[str]().union(*(value.loaded for value in values.values()))
@@ -230,7 +236,21 @@ class Usage(Body):
         bases = dict.fromkeys(base for value in made_of for base in value.bases)
         return Value(tuple(bases), frozenset[str]().union(*(value.origins for value in made_of)), loaded)
 
+    def _passed(self, product: Product, helper: Usage, values: Mapping[str, Value]) -> Product:
+        """A helper's product as its caller's."""
+        passed = Product(frozenset(), product.made, product.plain)
+        for name in sorted(product.names & values.keys()):
+            value = values[name]
+            address = helper.facts[name].address
+            passed |= Product(frozenset(self._base(value))) if address else side(value)
+        return passed
+
     # ---------------------------------------------------------------------------------------------- result
+
+    @functools.cached_property
+    def operands(self) -> Mapping[str, str]:
+        """The dtypes that products ask of what is read through parameters."""
+        return operand_types(self.products)
 
     def _base(self, address: Value) -> tuple[str, ...]:
         """Of the parameters added up in an address, the one that is the pointer."""
@@ -256,6 +276,10 @@ class Usage(Body):
 
     def _addressed(self, names: Iterable[str]) -> bool:
         return any(self.facts[name].address for name in names)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and _is_number(node.operand))
 
 
 def _is_true(node: ast.expr) -> bool:
