@@ -151,7 +151,8 @@ class Edits:
     read in. `shortened`: a store of values with more bits than their places in memory, by the dtype of these.
     `stores`: a value that a dot takes from shared memory. `dots`: a product, by the expression that it stands
     for (a call, or a sum).
-    `buffers`: accesses by buffer operations. `sides`: the side of a sum that stays where the other is a scalar pointer.
+    `buffers`: accesses by buffer operations. `rebased`: where pointers are made of offsets again, and of which scalar
+    pointer. `sides`: the side of a sum that stays where the other is a scalar pointer.
     `narrowed`: the dtype of terms of offsets that have more bits. `begun`: a sum to a scalar pointer in place, of which
     the other side is all of the offset, by the name that this gets.
     """
@@ -173,6 +174,7 @@ class Edits:
     targets: Mapping[Position, str] = field(default_factory=dict)
     arguments: Mapping[Position, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     buffers: Mapping[Position, BufferAccess] = field(default_factory=dict)
+    rebased: Mapping[Position, str] = field(default_factory=dict)
     sides: Mapping[Position, str] = field(default_factory=dict)
     narrowed: Mapping[Position, str] = field(default_factory=dict)
     begun: Mapping[Position, str] = field(default_factory=dict)

@@ -62,10 +62,17 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             "ptrs = x_ptr + cols * n\nx = tl.load(ptrs)", None, "no launch says how large", id="no size, a variable"
         ),
         pytest.param(
-            "ptrs = x_ptr + cols * n\nx = tl.load(ptrs)\nx += tl.load(ptrs, volatile=True)",
+            "ptrs = x_ptr + cols * n\nx = tl.load(ptrs)\nx += tl.sum(ptrs.to(tl.int64)) % 2",
             4096,
             "`ptrs` is not an offset from one scalar pointer throughout",
-            id="not all accesses",
+            id="not only in addresses",
+        ),
+        pytest.param(
+            "base = x_ptr + row\nptrs = base + cols\nx = tl.zeros([BLOCK], tl.float32)\n"
+            "for k in range(n):\n    x += tl.load(ptrs)\n    base += stride\n    ptrs = base + cols",
+            4096,
+            "`ptrs` is not an offset from one scalar pointer throughout",
+            id="a scalar pointer that moves under it",
         ),
         pytest.param("x = tl.load(x_ptr + cols * n)", ENOUGH + 1, "has 2147483648 bytes under", id="too large"),
         pytest.param("x_ptr += row * n\nx = tl.load(x_ptr + cols - n)", 4096, "`n` may be positive", id="negative"),
@@ -177,6 +184,37 @@ for k in range(0, n, BLOCK):
             "ptrs = x_ptr + row * stride + cols\nx = tl.load(ptrs).to(ptrs.dtype.element_ty)",
             ["x = gl.amd.cdna3.buffer_load(x_ptr, offsets).to(x_ptr.dtype.element_ty)"],
             id="a variable asked for its dtype",
+        ),
+        pytest.param(
+            "if n > 3:\n    x_ptr += row * stride\nptrs = x_ptr + cols\nx = tl.load(ptrs)",
+            ["offsets = cols", "x = gl.amd.cdna3.buffer_load(x_ptr, offsets)"],
+            id="a pointer that a branch has moved",
+        ),
+        pytest.param(
+            "x_ptr = x_ptr + row * stride\nx_ptr = x_ptr + cols\nx = tl.load(x_ptr)",
+            ["x_offsets = cols", "x = gl.amd.cdna3.buffer_load(x_ptr, x_offsets)"],
+            id="a parameter that is moved and becomes a tensor",
+        ),
+        pytest.param(
+            """
+x = tl.zeros([BLOCK], tl.float32)
+for k in range(n):
+    base = x_ptr + k * stride
+    ptrs = base + cols
+    x += tl.load(ptrs)
+""",
+            ["offsets = cols", "x += gl.amd.cdna3.buffer_load(base, offsets)"],
+            id="a pointer of one iteration",
+        ),
+        pytest.param(
+            "p = i_ptr + row\nk = tl.load(p)\np = x_ptr + cols\nx = tl.load(p + k)",
+            ["p_offsets = cols", "k = gl.load(p)"],
+            id="a name that has been a scalar pointer",
+        ),
+        pytest.param(
+            "ptrs = x_ptr + cols * n\nx = tl.load(ptrs)\nif stride is None:\n    x += tl.load(ptrs + n, volatile=True)",
+            ["x = gl.amd.cdna3.buffer_load(x_ptr, offsets)", "x += gl.load((x_ptr + offsets) + n, volatile=True)"],
+            id="where no launch comes",
         ),
         pytest.param(
             "x_ptr += row // n * stride + row % n\nx = tl.load(x_ptr + cols * stride)",

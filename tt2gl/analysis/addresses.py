@@ -171,6 +171,18 @@ def makes_tensor(body: Body, statement: ast.AST) -> bool:
     return False
 
 
+def is_other(body: Body, statement: ast.AST) -> bool:
+    """Whether a statement is known to give its name something other than a tensor of pointers."""
+    match statement:
+        case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
+            kinds = pointer_kinds(body, value)
+        case ast.AugAssign(target=target):
+            kinds = pointer_kinds(body, target)
+        case _:
+            return False
+    return bool(kinds) and "tensor" not in kinds
+
+
 def begins_tensor(body: Body, statement: ast.AST) -> bool:
     """Whether a statement adds a tensor to its name in place, which is a scalar pointer before."""
     if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
@@ -180,7 +192,34 @@ def begins_tensor(body: Body, statement: ast.AST) -> bool:
         return False
     making = [each.statement for each in body.definitions.get(name, ()) if makes_tensor(body, each.statement)]
     first = min(making, key=lambda made: getattr(made, "lineno", 0), default=None)
-    return first is statement and (name in body.arguments or len(making) < len(body.definitions[name]))
+    return first is statement and (_is_given_scalar(body, name) or len(making) < len(body.definitions[name]))
+
+
+def _is_given_scalar(body: Body, name: str) -> bool:
+    """Whether a parameter is a scalar pointer, as all of a kernel's are."""
+    given = [(caller, body.argument_of(name, call)) for caller, call in body.callers if name in body.arguments]
+    return name in body.arguments and all(
+        node is not None and pointer_kinds(caller, node) == {"scalar"} for caller, node in given
+    )
+
+
+def tensor_terms(body: Body, name: str) -> list[tuple[Term, ...]]:
+    """What the definitions add that make tensors of a scalar pointer's name; none where one goes on from a tensor."""
+    found: list[tuple[Term, ...]] = []
+    for definition in body.definitions.get(name, ()):
+        match definition.statement:
+            case statement if not makes_tensor(body, statement):
+                pass
+            case ast.AugAssign(op=ast.Add(), value=value) as begun if begins_tensor(body, begun):
+                found.append((Term(value),))
+            case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                made = address(body, value)
+                if made is None or made.is_variable or not isinstance(made.start, ast.Name):
+                    return []
+                found.append(made.terms)
+            case _:
+                return []
+    return found
 
 
 def scalar_definitions(body: Body, name: str) -> list[Definition]:
@@ -188,10 +227,32 @@ def scalar_definitions(body: Body, name: str) -> list[Definition]:
     return [each for each in body.definitions.get(name, ()) if not makes_tensor(body, each.statement)]
 
 
-def stays_the_same(body: Body, name: str, since: int) -> bool:
-    """Whether a scalar pointer has one value from a line on: it is assigned at the top of its function, before that."""
-    top = set(map(id, body.tree.body))
-    return all(
-        id(definition.statement) in top and (getattr(definition.statement, "end_lineno", 0) or 0) < since
-        for definition in scalar_definitions(body, name)
+def stays_the_same(body: Body, name: str, since: int, variable: str) -> bool:
+    """Whether a scalar pointer has one value for all that a variable holds, which is given its first at a line.
+
+    It is assigned before that; in a loop, where the variable is of one iteration only.
+    """
+    for definition in scalar_definitions(body, name):
+        first, last = _lines(definition.statement)
+        if last >= since:
+            return False
+        for loop in ast.walk(body.tree):
+            if isinstance(loop, ast.For | ast.While):
+                begin, end = _lines(loop)
+                if begin <= first and last <= end and since <= end and not _is_inside(body, variable, begin, end):
+                    return False
+    return True
+
+
+def _is_inside(body: Body, variable: str, begin: int, end: int) -> bool:
+    """Whether a variable of pointers stands between two lines only; one that is carried by a loop there does not."""
+    return variable not in body.arguments and all(
+        begin <= node.lineno <= end or pointer_kinds(body, node) == {"scalar"}
+        for node in ast.walk(body.tree)
+        if isinstance(node, ast.Name) and node.id == variable
     )
+
+
+def _lines(node: ast.AST) -> tuple[int, int]:
+    first = getattr(node, "lineno", 0)
+    return first, getattr(node, "end_lineno", None) or first

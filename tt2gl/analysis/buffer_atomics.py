@@ -1,10 +1,11 @@
-"""Rule `buffer_ops`: which atomics are by buffer operations."""
+"""Rule `buffer_ops`: what accesses take, and which atomics are by buffer operations."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
 from tt2gl.plan import ATOMIC_ADD, SIGNED_ATOMIC_ADD
+from tt2gl.syntax import ACCESSES
 
 ATOMICS: Mapping[str, frozenset[str]] = {
     "atomic_add": frozenset({"fp32", "fp64", "uint32", "uint64"}),
@@ -18,6 +19,12 @@ ATOMICS: Mapping[str, frozenset[str]] = {
 
 Halves are added in pairs alone, which masks and alignment may take apart: of those Gluon does not ask.
 """
+
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    **ACCESSES,
+    **dict.fromkeys(ATOMICS, ("pointer", "val", "mask", "sem", "scope")),
+}
+"""The parameters of accesses by their places."""
 
 _SIGNED = frozenset({"int32", "int64"})
 """The integers that are added as unsigned ones, by a function of the converted file's own."""

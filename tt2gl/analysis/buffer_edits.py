@@ -27,7 +27,8 @@ class Refused:
 class Found:
     """What becomes of a function's accesses.
 
-    `bases`: reads of a variable that become ones of its scalar pointer. `tensors`, `counts`: parameters, of kernels,
+    `bases`: reads of a variable that become ones of its scalar pointer; `rebased`: those that become a sum of that and
+    the offsets again. `tensors`, `counts`: parameters, of kernels,
     that are assumed to end below 2 GiB, and not to be negative. `passed`: the scalar pointers that a call gives beside
     offsets, by the helper's names; `paired`: the parameters that are such offsets, by the names of their pointers.
     """
@@ -38,6 +39,7 @@ class Found:
     reads: dict[Position, str] = field(default_factory=dict)
     targets: dict[Position, str] = field(default_factory=dict)
     bases: dict[Position, str] = field(default_factory=dict)
+    rebased: dict[Position, str] = field(default_factory=dict)
     begun: dict[Position, str] = field(default_factory=dict)
     passed: dict[Position, dict[str, str]] = field(default_factory=dict)
     paired: dict[str, str] = field(default_factory=dict)
@@ -67,6 +69,7 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
                 **{at: labels.offset(edits.targets.get(at, name)) for at, name in found.targets.items()},
             },
             buffers=found.accesses,
+            rebased=found.rebased,
             sides=found.sides,
             narrowed=found.narrowed,
             begun={at: labels.offset(name) for at, name in found.begun.items()},

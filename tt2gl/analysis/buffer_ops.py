@@ -29,25 +29,20 @@ from tt2gl.analysis.addresses import (
     origin,
     pointer_kinds,
     scalar_parts,
+    tensor_terms,
 )
-from tt2gl.analysis.buffer_atomics import ATOMICS, atomic_function
+from tt2gl.analysis.buffer_atomics import ARGUMENTS, ATOMICS, atomic_function
 from tt2gl.analysis.buffer_edits import Found, Refused
 from tt2gl.analysis.buffer_sizes import BUFFER_BYTES, Sizes
 from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
-from tt2gl.analysis.intervals import Interval
+from tt2gl.analysis.intervals import Interval, union_of
 from tt2gl.analysis.naming import listed
 from tt2gl.analysis.offset_ranges import Body, Reader
 from tt2gl.analysis.pointer_arguments import passed_pairs, scalar_of
-from tt2gl.analysis.pointer_variables import Variables, dtypes_asked, pointer_variables
+from tt2gl.analysis.pointer_variables import Variables, dtypes_asked, pointer_variables, reads_of
 from tt2gl.analysis.stated_ranges import constraints_of
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import BufferAccess, Position
-from tt2gl.syntax import ACCESSES
-
-_ARGUMENTS = {
-    **ACCESSES,
-    **dict.fromkeys(ATOMICS, ("pointer", "val", "mask", "sem", "scope")),
-}
 
 
 @dataclass(frozen=True)
@@ -76,6 +71,7 @@ class BufferOps:
         self.has_atomics, self.staged = has_atomics, staged
         self.found = Found()
         self.sites: list[_Site] = []
+        self.unlike: list[_Site] = []
         self.candidates: Variables = {}
 
     def decide(self) -> Found:
@@ -90,11 +86,19 @@ class BufferOps:
                 self.found.refused.append(Refused(position_of(site.call), proof))
             else:
                 self._accept(site, proof, variables)
+        self._keep_pointers(variables)
         self.body.carried = {name: base for name, (base, _) in variables.items()}
         for name, (base, values) in variables.items():
             self._carry(name, base, values)
         self._pass_on()
         return self.found
+
+    def _keep_pointers(self, variables: Variables) -> None:
+        """Note where pointers are made of a variable's offsets again: for what is by no buffer whatever its offsets."""
+        for site in self.unlike:
+            start = site.address.start
+            if isinstance(start, ast.Name) and start.id in variables:
+                self.found.rebased[position_of(start)] = variables[start.id][0]
 
     def _pass_on(self) -> None:
         """Give helpers the scalar pointers of the offsets that they take."""
@@ -108,7 +112,7 @@ class BufferOps:
     def _read(self, call: ast.Call) -> None:
         """Note an access to global memory by a tensor of pointers, or why it cannot be by a buffer."""
         kind = self.body.callee(call.func)
-        names = _ARGUMENTS.get(kind)
+        names = ARGUMENTS.get(kind)
         if names is None or any(isinstance(argument, ast.Starred) for argument in call.args):
             return
         given = dict(zip(names, call.args, strict=False))
@@ -122,8 +126,8 @@ class BufferOps:
             why = f"`{ast.unparse(pointer)}` does not start from a scalar pointer"
         if why or parts is None:
             self.found.refused.append(Refused(position_of(call), why))
-        else:
-            self.sites.append(_Site(call, kind, pointer, given, parts))
+        if parts is not None and (not why or parts.is_variable):
+            (self.unlike if why else self.sites).append(_Site(call, kind, pointer, given, parts))
 
     def _unlike_any_buffer(self, kind: str, given: Mapping[str, ast.expr]) -> str:
         """What an access does that no buffer operation does; empty if nothing."""
@@ -158,7 +162,7 @@ class BufferOps:
 
     def _variables(self) -> Variables:
         """The variables of pointers that can hold offsets: those all of whose accesses are proven."""
-        addresses = [site.address for site in self.sites]
+        addresses = [site.address for site in (*self.sites, *self.unlike)]
         names: set[str] | None = None
         while True:
             known = pointer_variables(self.body, addresses, names)
@@ -170,7 +174,8 @@ class BufferOps:
 
     def _accessible(self, name: str, variables: Variables) -> bool:
         """Whether all accesses by a variable are proven."""
-        own = [site for site in self.sites if isinstance(site.address.start, ast.Name) and site.address.is_variable]
+        every = (*self.sites, *self.unlike)
+        own = [site for site in every if isinstance(site.address.start, ast.Name) and site.address.is_variable]
         return all(
             not isinstance(self._proven(site, variables), str)
             for site in own
@@ -261,14 +266,13 @@ class BufferOps:
     def _sum(self, site: _Site, reader: Reader) -> Interval:
         """What is added to the scalar pointer of an access."""
         start = site.address.start
-        if site.address.is_variable:
-            # A name that is a scalar pointer first and then a tensor has no interval of its own.
-            same = (id(self.body), ast.unparse(start)) in reader.known
-            return Interval() if same else reader.value(site.pointer)
-        made = Interval(0, 0)
-        for term in site.address.terms:
-            made = made.plus(_signed(term, reader))
-        return made
+        if not site.address.is_variable:
+            return _total(site.address.terms, reader)
+        if (id(self.body), ast.unparse(start)) not in reader.known:
+            return reader.value(site.pointer)
+        # A name that is a scalar pointer first and then a tensor has no interval of its own.
+        made = [_total(terms, reader) for terms in tensor_terms(self.body, ast.unparse(start))]
+        return union_of(made).plus(_total(site.address.terms, reader)) if made else Interval()
 
     def _worst(self, site: _Site, reader: Reader, base: ast.expr | None = None) -> str:
         """The term of an offset that breaks the proof, in words."""
@@ -355,7 +359,7 @@ class BufferOps:
             found.paired[name] = base
         for definition in body.definitions.get(name, ()):
             match definition.statement:
-                case ast.AugAssign(target=target, value=value) as summed:
+                case ast.AugAssign(target=target, value=value) as summed if makes_tensor(body, summed):
                     self._narrow([Term(value)])
                     if begins_tensor(body, summed):
                         found.begun[position_of(summed)] = name
@@ -364,13 +368,23 @@ class BufferOps:
                 case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) as made_of:
                     if makes_tensor(body, made_of):
                         found.targets[position_of(target)] = name
-        for node in ast.walk(body.tree):
-            named = isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-            if named and isinstance(node, ast.Name) and pointer_kinds(body, node) == {"tensor"}:
+        for node, what in reads_of(body, name):
+            if what != "scalar":
                 found.reads[position_of(node)] = name
+            if what == "unreached":
+                found.rebased[position_of(node)] = base
         for asked in dtypes_asked(body, name):
             found.reads.pop(position_of(asked), None)
+            found.rebased.pop(position_of(asked), None)
             found.bases[position_of(asked)] = base
+
+
+def _total(terms: Sequence[Term], reader: Reader) -> Interval:
+    """What terms add up to."""
+    made = Interval(0, 0)
+    for term in terms:
+        made = made.plus(_signed(term, reader))
+    return made
 
 
 def _signed(term: Term, reader: Reader) -> Interval:

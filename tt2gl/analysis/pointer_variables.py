@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tt2gl.analysis.addresses import (
     Address,
     address,
     begins_tensor,
+    is_other,
     makes_tensor,
     pointer_kinds,
     scalar_parts,
@@ -58,7 +59,8 @@ def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[a
     for definition in body.definitions.get(name, ()):
         match definition.statement:
             case statement if not makes_tensor(body, statement):
-                starts.add(name)  # the scalar pointer that it is made of, or another use of the name
+                if not is_other(body, statement):
+                    starts.add(name)  # the scalar pointer that it is made of, for all that is known
             case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
                 values.append(value)
                 lines.append(value.lineno)
@@ -75,7 +77,7 @@ def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[a
             return None
         starts |= start
     base = starts.pop() if len(starts) == 1 else None
-    return (base, values) if base is not None and lines and stays_the_same(body, base, min(lines)) else None
+    return (base, values) if base is not None and lines and stays_the_same(body, base, min(lines), name) else None
 
 
 def _start(body: Body, value: ast.expr, name: str, names: Collection[str]) -> set[str] | None:
@@ -105,17 +107,35 @@ def dtypes_asked(body: Body, name: str) -> list[ast.Name]:
 
 
 def _only_in_addresses(body: Body, name: str, known: Variables, accesses: Iterable[Address]) -> bool:
-    """Whether a variable is read in addresses only: of accesses, and of variables that can hold offsets."""
+    """Whether a variable is read in addresses only: of accesses, and of variables that can hold offsets.
+
+    Or where no launch comes, and the pointers are made of it again.
+    """
     values = [value for _, made in known.values() for value in made]
     starts = [*accesses, *filter(None, (address(body, value) for value in values))]
     starts += filter(None, (address(body, argument) for _, _, _, argument in passed_pairs(body)))
     expected = {id(made.start) for made in starts if made.is_variable}
     expected |= {id(node) for node in dtypes_asked(body, name)}
-    return all(
-        id(node) in expected or pointer_kinds(body, node) == {"scalar"}
-        for node in ast.walk(body.tree)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-    )
+    return all(id(node) in expected or what in ("scalar", "unreached") for node, what in reads_of(body, name))
 
 
-__all__ = ["Variables", "dtypes_asked", "pointer_variables"]
+def reads_of(body: Body, name: str) -> list[tuple[ast.Name, Literal["tensor", "scalar", "unreached", "unknown"]]]:
+    """The reads of a variable, by what it is there; `unreached`: a tensor, where no launch comes."""
+    statements = [each.statement for each in body.definitions.get(name, ())]
+    making = [statement for statement in statements if makes_tensor(body, statement)]
+    first = min((getattr(statement, "lineno", 0) for statement in making), default=0)
+    always = len(making) == len(statements) and (name in body.pairs or name not in body.arguments)
+    found: list[tuple[ast.Name, Literal["tensor", "scalar", "unreached", "unknown"]]] = []
+    for node in ast.walk(body.tree):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            match pointer_kinds(body, node):
+                case kinds if kinds == {"tensor"}:
+                    found.append((node, "tensor"))
+                case kinds if kinds == {"scalar"} or not kinds and not always and node.lineno < first:
+                    found.append((node, "scalar"))
+                case kinds:
+                    found.append((node, "unknown" if kinds or not always else "unreached"))
+    return found
+
+
+__all__ = ["Variables", "dtypes_asked", "pointer_variables", "reads_of"]

@@ -52,6 +52,13 @@ def one_side(node: cst.BaseExpression, stays: str) -> cst.BaseExpression:
     return kept if kept.lpar or not node.lpar else kept.with_changes(lpar=node.lpar, rpar=node.rpar)
 
 
+def on_base(offsets: cst.BaseExpression, base: str) -> cst.BaseExpression:
+    """Pointers, of a scalar one and offsets."""
+    return cst.BinaryOperation(
+        cst.Name(base), cst.Add(), bare(offsets), lpar=[cst.LeftParen()], rpar=[cst.RightParen()]
+    )
+
+
 def narrowed(node: cst.BaseExpression, dtype: str) -> cst.BaseExpression:
     """A term of an offset in as many bits as that has."""
     return cast(node, dtype, isinstance(node, _RUN_TIME))

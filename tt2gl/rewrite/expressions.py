@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import libcst as cst
 
 from tt2gl.plan import HELPED, RING_MARK, Dot, Edits, Position, Upcast
-from tt2gl.rewrite.buffer_ops import by_buffer, in_ring, narrowed, one_side
+from tt2gl.rewrite.buffer_ops import by_buffer, in_ring, narrowed, on_base, one_side
 from tt2gl.rewrite.build import MARK, claimed, through
 from tt2gl.rewrite.conversions import converted, shortened
 from tt2gl.rewrite.creations import with_keywords, with_layout
@@ -96,6 +96,8 @@ class Expressions(Editor):
             name = edits.reads.get(at) or edits.targets.get(at) or self.renamed.get(original.value)
             if name is not None:
                 node = cst.Name(name, lpar=original.lpar, rpar=original.rpar)
+            if at in edits.rebased:
+                node = on_base(node, edits.rebased[at])
         if isinstance(original, (cst.Name, cst.Attribute)):
             node = rewrite_name(node, set(self.qualify(original)), edits.mover)
         if isinstance(original, cst.Call):
