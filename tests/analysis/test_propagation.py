@@ -625,3 +625,27 @@ tl.store(y_ptr + rows, x)
 
     def test_values_that_nothing_stores(self, vectors: Port) -> None:
         assert "layout=" in vectors("tl.device_assert(offs < n)\nm = tl.max(offs, 0)\ntl.store(y_ptr, m)")
+
+
+class TestWidenedRows:
+    """A row that becomes wider than it is loaded, and is spread over a tile."""
+
+    ROW = """
+w = tl.load(y_ptr + cols)
+w = w + 1.0 * N
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+tl.store(x_ptr + rows[:, None] * N + cols[None, :], x * w[None, :])
+"""
+
+    def test_one_that_is_not_wider_is_converted_as_it_is(self, tiles: Port) -> None:
+        made = tiles(self.ROW, "x_ptr=*fp32 y_ptr=*fp32 M=i32 N=i32", BN=256)
+        assert re.search(r"gl\.convert_layout\(w, gl\.SliceLayout\(0, \w+\)\)\[None, :\]", made)
+
+    def test_one_that_is_stored_as_well_is_converted_as_it_is(self, tiles: Port) -> None:
+        made = tiles(self.ROW + "tl.store(y_ptr + cols, w)", "x_ptr=*fp32 y_ptr=*fp16 M=i32 N=i32", BN=256)
+        assert re.search(r"gl\.convert_layout\(w, gl\.SliceLayout\(0, \w+\)\)\[None, :\]", made)
+
+    def test_one_that_is_spread_alone_is_converted_before(self, tiles: Port) -> None:
+        made = tiles(self.ROW, "x_ptr=*fp32 y_ptr=*fp16 M=i32 N=i32", BN=256)
+        assert re.search(r"w = gl\.convert_layout\(w, gl\.SliceLayout\(0, \w+\)\) \+ ", made)
+        assert conversions(made) == 1

@@ -85,6 +85,35 @@ class Anchors:
             _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
             web.natural = natural
 
+    def forget_widened(self) -> None:
+        """Give up the layouts of names that are wider than what they are made of, and wanted in slices of others only.
+
+        What they are made of is converted instead: a row of bytes before it becomes floats, and not after.
+        """
+        reads: dict[int, list[Node]] = {}
+        expanded = {id(node.operands[0]) for node in self.graph.nodes if node.kind == "expand" and node.natural is None}
+        for node in self.graph.nodes:
+            if node.kind == "read" and node.web is not None:
+                reads.setdefault(id(node.web.find()), []).append(node)
+        for web in self.webs():
+            made, readers = web.made_once(), reads.get(id(web), [])
+            if made is None or not isinstance(web.natural, Root) or made.node.kind != "elementwise":
+                continue
+            wider = self.conversion(made.node) < made.node.elements * made.node.bits
+            if wider and readers and all(id(reader) in expanded for reader in readers):
+                for node in (made.node, *readers):
+                    node.natural = None
+                web.natural = None
+
+    def conversion(self, node: Node) -> int:
+        """The bits that are converted to have a value in another layout than its own, in the cheapest way."""
+        if node.natural is None:
+            return 0
+        whole = node.elements * node.bits
+        if node.kind != "elementwise" or node.several:
+            return whole
+        return min(whole, sum(self.conversion(operand) for operand in node.operands))
+
     def _prospect(self, node: Node, above: frozenset[int] = frozenset()) -> Term | None:
         """The layout that a value has, or will have by those of its operands that have one; `above`: what asks."""
         if node.natural is not None or id(node) in above:

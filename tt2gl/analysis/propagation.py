@@ -40,6 +40,7 @@ class Propagation(Anchors):
         """Decide the layouts of all that is used."""
         self.mark_cheap()
         self.find_naturals()
+        self.forget_widened()
         for step in self.graph.steps:
             if isinstance(step, Node):
                 self.settle(step, None)
@@ -253,18 +254,9 @@ class Propagation(Anchors):
 
         Then that is converted instead: a tile of bytes before it becomes floats, and not after.
         """
-        if node.natural is None or node.several or self._conversion(node) < node.elements * node.bits:
+        if node.natural is None or node.several or self.conversion(node) < node.elements * node.bits:
             return term
         return node.natural
-
-    def _conversion(self, node: Node) -> int:
-        """The bits that are converted to have a value in another layout than its own, in the cheapest way."""
-        if node.natural is None:
-            return 0
-        whole = node.elements * node.bits
-        if node.kind != "elementwise" or node.several:
-            return whole
-        return min(whole, sum(self._conversion(operand) for operand in node.operands))
 
     def convert(self, node: Node, own: Term, term: Term, spot: Spot) -> None:
         """Note that a value computed in the layout `own` is wanted in `term`."""
