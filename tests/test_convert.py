@@ -38,7 +38,7 @@ def sort_rows(a_ptr, c_ptr, BLOCK: tl.constexpr):
     \"\"\"A tile with sorted rows: no rule for that.\"\"\"
     r = tl.arange(0, BLOCK)
     a = tl.load(a_ptr + r[:, None] * BLOCK + r[None, :])
-    tl.store(c_ptr + r[:, None] * BLOCK + r[None, :], tl.bitonic_merge(a))
+    tl.store(c_ptr + r[:, None] * BLOCK + r[None, :], tl.standard.sort_impl(a))
 """
 
 ADD_TYPES = {"x_ptr": "*fp16", "y_ptr": "*fp16", "n": "i32"}
@@ -125,7 +125,7 @@ class TestKept:
         ("body", "code"),
         [
             pytest.param(
-                "a = tl.zeros((32,), tl.float32)\n    tl.store(p, tl.sum(tl.bitonic_merge(a)))", "TTG301", id="a sort"
+                "a = tl.zeros((32,), tl.float32)\n    tl.store(p, tl.max(tl.standard.sort_impl(a)))", "TTG301", id="it"
             ),
             pytest.param("tl.store(p, undefined)", "TTG401", id="does not compile"),
             pytest.param(
@@ -353,12 +353,12 @@ class TestPlaces:
     @pytest.mark.parametrize(
         "reason",
         [
-            pytest.param("tl.bitonic_merge(a)", id="a gap"),
+            pytest.param("tl.standard.sort_impl(a)", id="a gap"),
             pytest.param("undefined", id="a kernel that does not compile"),
         ],
     )
     def test_no_path_of_this_machine_gets_into_the_text(self, file: File, tmp_path: Path, reason: str) -> None:
-        path = file(HEADER + ADD + SORT.replace("tl.bitonic_merge(a)", reason))
+        path = file(HEADER + ADD + SORT.replace("tl.standard.sort_impl(a)", reason))
         made = [convert(p, target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH]) for p in (path, path.absolute())]
         assert made[0].text == made[1].text
         assert "# tt2gl: kept" in made[0].text

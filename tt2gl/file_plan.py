@@ -59,7 +59,7 @@ from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
 from tt2gl.rewrite.host_parts import HOST_PARTS_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
-from tt2gl.rewrite.sorts import SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
+from tt2gl.rewrite.sorts import MERGED_ROWS_SOURCE, SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
 from tt2gl.rewrite.tiles import (
     ATOMIC_TILE_SOURCES,
     GATHER_TILE_SOURCE,
@@ -235,6 +235,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "load_tile": (LOAD_TILE_SOURCES[mover(target)],),
         "upcast": (UPCAST_SOURCE,),
         "flipped": (HALVINGS_SOURCE, FLIPPED_SOURCE),
+        "merged_rows": (*SORTING_SOURCES, MERGED_ROWS_SOURCE),
         "sorted_rows": (*SORTING_SOURCES, SORTED_ROWS_SOURCE),
         "top_of_rows": (*SORTING_SOURCES, TOP_OF_ROWS_SOURCE),
         "turned": (TURNED_SOURCE,),

@@ -102,7 +102,7 @@ import triton.language as tl
 @triton.jit
 def merge_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
-    tl.store(out_ptr + offsets, tl.bitonic_merge(tl.load(x_ptr + offsets)))
+    tl.store(out_ptr + offsets, tl.standard.sort_impl(tl.load(x_ptr + offsets)))
 """
 
 MEETING = """\
@@ -124,7 +124,7 @@ def test_why_a_kernel_stays(tmp_path: Path) -> None:
     (tmp_path / "sort.py").write_text(SORT)
     (kept,) = explain(tmp_path / "sort.py", target="sm90").choices
     assert (kept.kind, kept.line) == ("kept", 8)
-    assert kept.why.startswith("TTG301 It uses `tl.bitonic_merge`.")
+    assert kept.why.startswith("TTG301 It uses `tl.standard.sort_impl`.")
 
 
 def test_where_two_layouts_meet(tmp_path: Path) -> None:

@@ -34,12 +34,12 @@ def block_of_gluon(pid, BLOCK: gl.constexpr, layout: gl.constexpr):
     return pid * BLOCK + gl.arange(0, BLOCK, layout=layout)
 
 
-# tt2gl: kept as Triton (TTG301). It uses `tl.bitonic_merge`.
+# tt2gl: kept as Triton (TTG301). It uses `tl.standard.sort_impl`.
 @triton.jit
 def merge_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     offsets = block_of(tl.program_id(0), BLOCK)
     x = tl.load(x_ptr + offsets, mask=offsets < n, other=float("inf"))
-    tl.store(y_ptr + offsets, tl.bitonic_merge(x), mask=offsets < n)
+    tl.store(y_ptr + offsets, tl.standard.sort_impl(x), mask=offsets < n)
 
 
 @gluon.jit

@@ -46,6 +46,13 @@ def test_a_layout_is_added(code: Code, before: str, after: str) -> None:
     assert code(with_layout(cst.parse_expression(before), "layout")) == after
 
 
+@pytest.mark.parametrize(("mover", "option"), [("tma", ", padding_option='nan'"), ("tdm", "")])
+def test_what_stands_where_gluon_has_the_layout_gets_its_name(code: Code, mover: str, option: str) -> None:
+    before = "gl.make_tensor_descriptor(p, [M, N], [N, 1], [16, 16], 'nan')"
+    after = f"{mover}.make_tensor_descriptor(p, [M, N], [N, 1], [16, 16]{option}, layout=layout)"
+    assert code(with_layout(cst.parse_expression(before), "layout", mover)) == after
+
+
 def test_arguments_on_lines_of_their_own_stay_so(code: Code) -> None:
     before = "gl.full(\n    [8],\n    1.0,\n    gl.float32,\n)"
     after = "gl.full(\n    [8],\n    1.0,\n    gl.float32,\n    layout=layout,\n)"
@@ -70,5 +77,5 @@ def test_columns_count_bytes(body: Body) -> None:
 
 def test_a_descriptor_by_an_imported_name_is_made_by_gluon(code: Code) -> None:
     """A package may have Triton's function under a name of its own module, which knows no layout."""
-    made = with_layout(cst.parse_expression("make_tensor_descriptor(p, [n], [1], [8])"), "layout")
+    made = with_layout(cst.parse_expression("gl.make_tensor_descriptor(p, [n], [1], [8])"), "layout")
     assert code(made).replace("_tt2gl_", "") == "tma.make_tensor_descriptor(p, [n], [1], [8], layout=layout)"

@@ -63,6 +63,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
     "sorts": [
         {"indexed": {"tl.sort(scores, descending=True)": "sort"}},
         {"indexed": {"tl.topk(scores, 8)": "topk"}},
+        {"indexed": {"tl.bitonic_merge(best)": "bitonic_merge"}},
     ],
 }
 """The edits of each example that is a statement."""

@@ -24,6 +24,8 @@ def sorting_kernel(x_ptr, y_ptr, best_ptr, row_ptr, ROWS: tl.constexpr, COLS: tl
     lowest = tl.min(x, 0)
     tl.store(row_ptr + cols, tl.sort(lowest, 0))
     tl.store(row_ptr + COLS + firsts, tl.topk(lowest, K, dim=0))
+    highest = tl.max(tl.bitonic_merge(x, descending=True), 0)
+    tl.store(row_ptr + COLS + K + cols, tl.bitonic_merge(highest, 0))
 """
 
 
@@ -31,7 +33,7 @@ def sorting_kernel(x_ptr, y_ptr, best_ptr, row_ptr, ROWS: tl.constexpr, COLS: tl
 def test_rows_are_sorted_as_triton_sorts_them(tmp_path: Path, dtype: str, name: str, k: int) -> None:
     path = tmp_path / "kernels.py"
     path.write_text(KERNEL)
-    sizes = {"x_ptr": 8 * 32, "y_ptr": 8 * 32, "best_ptr": 8 * k, "row_ptr": 32 + k}
+    sizes = {"x_ptr": 8 * 32, "y_ptr": 8 * 32, "best_ptr": 8 * k, "row_ptr": 64 + k}
     args = {pointer: TensorArg(name, (size,), (1,)) for pointer, size in sizes.items()}
     extents = {"ROWS": 8, "COLS": 32, "K": k}
     types = dict.fromkeys(sizes, f"*{dtype}") | dict.fromkeys(extents, "constexpr")

@@ -31,7 +31,7 @@ REDUCTION_OPTIONS: dict[str, dict[str, int]] = {
 }
 """Where an option of a reduction stands among its arguments, the value's own place being 0."""
 
-SCAN = {"cumsum", "cumprod", "associative_scan", "flip", "sort"}
+SCAN = {"cumsum", "cumprod", "associative_scan", "bitonic_merge", "flip", "sort"}
 """The result has the operand's layout, whose elements meet along a dimension."""
 
 ATOMIC = {

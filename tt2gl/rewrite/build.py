@@ -13,7 +13,7 @@ MARK = "_tt2gl_"
 ADDED = (
     "gluon", "gl", "coalesced", "paired", "widened", "max_with_index", "min_with_index",
     "_first_max", "_first_min", "_any_max", "_any_min", "flipped", "halvings",
-    "along", "is_second", "exchanged", "merged", "sorted_rows", "top_of_rows",
+    "along", "is_second", "exchanged", "merged", "sorted_rows", "merged_rows", "top_of_rows",
     "mma_v2", "warpgroup_mma", "fence_async_shared",
     "mbarrier", "tdm", "tma", "tma_load", "tma_store", "load_tile", "store_tile", "store_again_tile",
     "with_tile_layouts", "fits_buffers",

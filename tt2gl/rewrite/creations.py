@@ -11,7 +11,9 @@ from collections.abc import Iterable
 import libcst as cst
 
 from tt2gl.rewrite.build import expression
-from tt2gl.syntax import is_name
+
+_PADDING = 4
+"""Where `padding_option` stands among the arguments of a descriptor's creation."""
 
 
 def with_layout(call: cst.BaseExpression, layout: str, mover: str = "tma") -> cst.BaseExpression:
@@ -20,11 +22,26 @@ def with_layout(call: cst.BaseExpression, layout: str, mover: str = "tma") -> cs
     A descriptor's may be Triton's function under a name that the file imports: what is told a layout is Gluon's. AMD's
     data mover has zeros outside, and is not told so.
     """
-    if isinstance(call, cst.Call) and is_name(call.func, "make_tensor_descriptor"):
-        call = call.with_changes(func=expression(f"{mover}.make_tensor_descriptor"))
-    if isinstance(call, cst.Call) and is_name(call.func, "tdm.make_tensor_descriptor"):
-        call = without_keyword(call, "padding_option")
+    if isinstance(call, cst.Call) and _name(call) == "make_tensor_descriptor":
+        call = _padded_by_name(call.with_changes(func=expression(f"{mover}.make_tensor_descriptor")))
+        if mover == "tdm":
+            call = without_keyword(call, "padding_option")
     return with_keywords(call, [("layout", layout)])
+
+
+def _name(call: cst.Call) -> str:
+    """The last part of the name of what is called; empty where that has none."""
+    part = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    return part.value if isinstance(part, cst.Name) else ""
+
+
+def _padded_by_name(call: cst.Call) -> cst.Call:
+    """The creation of a descriptor whose `padding_option` has its name: in its place Gluon has the layout."""
+    args = list(call.args)
+    if len(args) > _PADDING and args[_PADDING].keyword is None:
+        equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+        args[_PADDING] = args[_PADDING].with_changes(keyword=cst.Name("padding_option"), equal=equal)
+    return call.with_changes(args=args)
 
 
 def without_keyword(call: cst.Call, keyword: str) -> cst.Call:

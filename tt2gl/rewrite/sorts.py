@@ -7,6 +7,9 @@ Triton's own make ranges, which in Gluon need a layout.
 
     best = tl.topk(scores, 8)                          # before
     best = top_of_rows(scores, 8)                      # after
+
+    best = tl.bitonic_merge(best)                      # before
+    best = merged_rows(best)                           # after
 """
 
 from __future__ import annotations
@@ -81,5 +84,14 @@ def top_of_rows(x, k: gl.constexpr, dim: gl.constexpr = None, descending: gl.con
     return value.reshape(x.shape[:-1] + [k])
 '''
 
+MERGED_ROWS_SOURCE = '''@gluon.jit
+def merged_rows(x, dim: gl.constexpr = None, descending: gl.constexpr = False):
+    """Sorted along the last dimension, in the layout of `x`, where one half rises and the other falls."""
+    gl.static_assert(dim is None or dim == len(x.shape) - 1, "only the last dimension is sorted")
+    rank: gl.constexpr = halvings(x.numel)
+    value = merged(x.reshape([2] * rank if rank else [1]), halvings(x.shape[-1]), True, descending)
+    return gl.convert_layout(value.reshape(x.shape), x.type.layout)
+'''
+
 SORTING_SOURCES = (HALVINGS_SOURCE, ALONG_SOURCE, IS_SECOND_SOURCE, EXCHANGED_SOURCE, MERGED_SOURCE)
-"""What both helpers call, in the order of their needs."""
+"""What these helpers call, in the order of their needs."""
