@@ -14,7 +14,7 @@ from tt2gl.formatting import fitted
 from tt2gl.kernel_state import Calls, Kernel, blame_originals
 from tt2gl.launches import Launch
 from tt2gl.lowering.lowered_source import LoweredSource, lowered_source
-from tt2gl.observation import Asked, explore, from_hosts, inlined, observed
+from tt2gl.observation import Asked, explore, from_hosts, inlined, look_at_alignment, observed
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.results import Conversion
@@ -92,6 +92,7 @@ def _converted(
             kernel.facts = {index: without_rings(seen) for index, seen in kernel.facts.items()}
     source, author = known.work, known.source
     explore(kernels, asked)
+    look_at_alignment(kernels, asked)
     taken = {function.name for function in source.functions}
     for kernel in kernels:
         decide(kernel, asked.target, taken)

@@ -46,6 +46,7 @@ from tt2gl.plan import (
     HOST_TILES,
     SIGNED_ATOMIC_ADD,
     STORE_AGAIN,
+    Dispatch,
     Edits,
     FilePlan,
     FunctionPlan,
@@ -122,8 +123,16 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         tuple(comments),
         _layout_helpers(functions, target),
         frozenset(originals),
-        tuple(dispatch for dispatch in dispatches if dispatch is not None),
+        tuple(_with_flags(dispatch, functions) for dispatch in dispatches if dispatch is not None),
     )
+
+
+def _with_flags(dispatch: Dispatch, functions: Sequence[FunctionPlan]) -> Dispatch:
+    """A kernel that has several bodies with the flags that those ask for."""
+    bodies = [plan for plan in functions if plan.line == dispatch.line and plan.is_kernel]
+    flags = {flag: names for plan in bodies for flag, names in plan.flags.items()}
+    passed = {plan.name: (*dispatch.passed.get(plan.name, ()), *plan.flags) for plan in bodies}
+    return replace(dispatch, flags={**dispatch.flags, **flags}, passed=passed)
 
 
 def _functions(source: SourceFile, kernels: Sequence[Kernel]) -> list[FunctionPlan] | None:

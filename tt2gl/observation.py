@@ -6,11 +6,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tt2gl.analysis.alternatives import LessAligned, less_aligned, with_aligning
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.groups import alike, grouped, misaligned, traits
 from tt2gl.analysis.helper_loads import calls_in_between, calls_of
-from tt2gl.analysis.kernel import observe_job, parsed
+from tt2gl.analysis.kernel import observe_accesses_job, observe_job, parsed
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.guesses import guessed_launches, likely_launches
 from tt2gl.isolate import map_isolated, preload
@@ -118,6 +119,23 @@ def explore(kernels: Sequence[Kernel], asked: Asked) -> None:
             kernel.witnesses.append((launch, outcome.value))
         elif outcome.value is not None and all(alike(traits(outcome.value), traits(one)) for one in facts):
             kernel.turned.append((launch, outcome.value))
+
+
+def look_at_alignment(kernels: Sequence[Kernel], asked: Asked) -> None:
+    """Which arguments have to be aligned for the accesses of kernels of which some launches have narrower ones."""
+    jobs: list[tuple[Kernel, LessAligned]] = []
+    for kernel in kernels:
+        if kernel.kept is None and kernel.slice is not None:
+            known = {index: kernel.launches[index] for index in kernel.facts}
+            jobs += [(kernel, less) for less in less_aligned(known, kernel.facts)]
+    arguments = [(kernel.slice, less.launch, asked.target.name) for kernel, less in jobs]
+    outcomes = map_isolated(observe_accesses_job, arguments, timeout=asked.timeout, family=_family)
+    for kernel in kernels:
+        own = [(less, out.value) for (each, less), out in zip(jobs, outcomes, strict=True) if each is kernel]
+        if own:
+            kernel.facts = with_aligning(
+                kernel.facts, [(less, accesses) for less, accesses in own if accesses is not None]
+            )
 
 
 def _find_launches(kernel: Kernel, source: SourceFile, asked: Asked) -> None:

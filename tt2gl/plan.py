@@ -272,7 +272,8 @@ class FunctionPlan:
     parts of, with their ranks. `notes`: what the function assumes of its arguments, told on its top; `guard`: what of
     it a launch is checked for. `pairs`: parameters that are offsets now, by the names of those and of the scalar
     pointers that come beside them. `partitioned`: where the loops start whose copies, products and rest have warps of
-    their own.
+    their own. `flags`: constexpr parameters that its layouts ask, which hold where all of some arguments, by name, are
+    multiples of 16.
     """
 
     path: str
@@ -297,6 +298,7 @@ class FunctionPlan:
     guard: Guard | None = None
     pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     partitioned: frozenset[tuple[int, int]] = frozenset()
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def layouts(self) -> Iterator[str]:
         """Every layout that the function's text spells, and every helper that it calls."""

@@ -128,3 +128,20 @@ def test_flags_are_taken_from_the_arguments() -> None:
     assert made.count(f"@triton.heuristics({given})\n@gluon.jit\n") == 1
     assert "ALIGNED: gl.constexpr" in made[made.index("def kernel(") :]
     assert "ALIGNED" not in made[: made.index("# what it is for")]
+
+
+def test_flags_that_layouts_ask_are_the_kernels_or_passed_on() -> None:
+    source = read_source("f.py", KERNEL)
+    line = source.kernel("kernel").line
+    flags = {"ALIGNED_n": ("n",)}
+    alone = rewrite(source, FilePlan((FunctionPlan("f.py", line, True, flags=flags),), ()))
+    given = '{"ALIGNED_n": lambda args: all(args[name] % 16 == 0 for name in ("n",))}'
+    assert alone.count(f"@triton.heuristics({given})\n@gluon.jit\n") == 1
+    assert alone.count("ALIGNED_n: gl.constexpr") == 1
+    body = FunctionPlan("f.py", line, True, name="kernel_wgmma", flags=flags)
+    choice = Choice("BLOCK >= 64", "kernel_wgmma", "kernel_wgmma")
+    dispatch = Dispatch(line, choice, {"kernel_wgmma": ("ALIGNED_n",)}, flags)
+    several = rewrite(source, FilePlan((body,), (), dispatches=(dispatch,)))
+    assert several.count("@triton.heuristics(") == 1
+    assert several.count("ALIGNED_n: gl.constexpr") == 2
+    assert "kernel_wgmma(x_ptr, n, BLOCK, FLAG=FLAG, ALIGNED_n=ALIGNED_n)" in several

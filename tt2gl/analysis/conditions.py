@@ -98,7 +98,7 @@ class _Search:
 
     def __init__(self, cases: Sequence[Case], flags: dict[str, tuple[str, ...]]) -> None:
         self.cases, self.flags = cases, flags
-        self.first = [*_rules(cases), *_flags(cases)]
+        self.first = [*_rules(cases), *flag_tests(cases)]
         self.last = [*_alignments(cases), *_thresholds(cases)]
         self.dtypes = list(_dtypes(cases))
 
@@ -161,7 +161,7 @@ def _dots(case: Case) -> list[DotFact]:
     return list(case.facts.lowered.dots.values())
 
 
-def _flags(cases: Sequence[Case]) -> Iterator[_Test]:
+def flag_tests(cases: Sequence[Case]) -> Iterator[_Test]:
     """Truth, presence and words."""
     launches = [case.launch for case in cases]
     for name in _names(cases):

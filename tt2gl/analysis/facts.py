@@ -214,7 +214,8 @@ class Lowered:
 class LaunchFacts:
     """All facts of one launch. `entry` names the kernel's own entry in `functions`.
 
-    `mover`: what copies tiles through tensor descriptors on the target; empty where nothing does.
+    `mover`: what copies tiles through tensor descriptors on the target; empty where nothing does. `aligning`: the
+    arguments without whose alignment an access is narrower, where launches of the kernel differ in that.
     """
 
     entry: str
@@ -222,6 +223,7 @@ class LaunchFacts:
     accesses: dict[CallChain, Access]
     lowered: Lowered = field(default_factory=Lowered)
     mover: Mover = ""
+    aligning: dict[CallChain, tuple[str, ...]] = field(default_factory=dict)
 
 
 def without_rings(facts: LaunchFacts) -> LaunchFacts:

@@ -86,6 +86,17 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path, *, dire
     return LaunchFacts(watcher.entry, watcher.functions, accesses, lowered, mover(get_target(target)))
 
 
+def observe_accesses(kernel: Slice, launch: Launch, target: str, directory: Path) -> dict[CallChain, Access]:
+    """The accesses of `kernel` under `launch` alone."""
+    fn = load_slice(kernel, directory)
+    backend, gpu = backend_for(get_target(target))
+    options = options_for(backend, launch, num_stages=1)
+    files = {module.name: str(module.path) for module in kernel.modules}
+    with _Watcher(files):
+        module = build_ir(source_for(fn, launch), backend, gpu, options)
+    return _coalesced_accesses(module, backend, options, gpu, files)
+
+
 def _as_compiled(kernel: Slice, directory: Path) -> Any:
     """The kernel with products that lowering has turned as Triton turns them itself; None where it has none."""
     modules = tuple(replace(module, text=unturned(module.text)) for module in kernel.modules)

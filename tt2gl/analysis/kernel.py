@@ -9,8 +9,8 @@ from pathlib import Path
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.builder import Builder
 from tt2gl.analysis.coverage import first_unreached, unreached_creations
-from tt2gl.analysis.facts import LaunchFacts
-from tt2gl.analysis.frontend import observe
+from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
+from tt2gl.analysis.frontend import observe, observe_accesses
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.propagation import propagated
 from tt2gl.analysis.repeated_stores import mark_repeated
@@ -32,6 +32,14 @@ def observe_job(kernel: Slice, launch: Launch, target: str, direct_to_lds: bool)
             return observe(kernel, launch, target, Path(directory), direct_to_lds=direct_to_lds)
         except Exception as error:
             raise CompileError(explain(error, kernel)) from error
+
+
+def observe_accesses_job(kernel: Slice, launch: Launch, target: str) -> dict[CallChain, Access]:
+    """The accesses of one launch; for a child process."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="facts-") as directory:
+        return observe_accesses(kernel, launch, target, Path(directory))
 
 
 def parsed(kernel: Slice) -> dict[str, ast.Module]:

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from tt2gl.analysis.alternatives import Way, alternative
 from tt2gl.analysis.amd_dots import EXCHANGED
+from tt2gl.analysis.conditions import Case
 from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.formulas import Tile, Width
@@ -76,7 +78,10 @@ class _Candidate:
 
 
 class Classes:
-    """The layout classes of a kernel, found once for all its launches."""
+    """The layout classes of a kernel, found once for all its launches.
+
+    `flags`: what they ask of a launch, each with the arguments that are multiples of 16 where it holds.
+    """
 
     def __init__(self, scenes: Sequence[Scene], staged: Collection[CallChain]) -> None:
         self.scenes, self.staged = scenes, staged
@@ -84,6 +89,7 @@ class Classes:
         self.by_chain: dict[CallChain, LayoutClass] = {}
         self.anchored: set[CallChain] = set()
         self.exchanged: set[CallChain] = set()
+        self.flags: dict[str, tuple[str, ...]] = {}
         for candidate in self._candidates():
             if 2 * len(candidate.products) > len(candidate.shapes):
                 # Stored as it comes from a product, or nearly, it takes that's layout.
@@ -213,35 +219,48 @@ class Classes:
         aligned = {index: len(self.scenes[index].launch.divisible_by_16) for index in layouts}
         first = [index for index in layouts if aligned[index] == max(aligned.values())]
         order = layouts[first[0]].order if first else tuple(reversed(range(len(candidate.dims))))
-        tried: list[tuple[tuple[int, int], str]] = []
-        for name, build, said in self._builders(candidate):
+        tried: list[Way] = []
+        for made in self._ways(candidate, layouts, order):
+            tried.append(made)
+            if len(made.exact) == len(layouts):
+                return made.source, True
+        literal = set(layouts.values())
+        if len(literal) == 1 and all(dim.isdigit() for dim in candidate.dims):
+            return next(iter(literal)).source(), True
+        best = max(tried, key=lambda way: (len(way.exact & set(first)), len(way.exact)))
+        others = dict.fromkeys(layout.order for layout in layouts.values() if layout.order != order)
+        tried += [way for other in others for way in self._ways(candidate, layouts, other)]
+        cases = {index: Case(self.scenes[index].launch, self.scenes[index].facts, "") for index in layouts}
+        aligning = next((seen.facts.aligning for seen in self.scenes if seen.facts.aligning), {})
+        two = alternative([way for way in tried if way.exact], cases, aligning.get(candidate.chain, ()))
+        if two is None:
+            return best.source, False
+        self.flags |= dict([two.flag] if two.flag is not None else [])
+        return two.source, True
+
+    def _ways(self, candidate: _Candidate, layouts: Mapping[int, Blocked], order: tuple[int, ...]) -> Iterator[Way]:
+        """Formulas of an access with its dimensions in an order, each with the launches that it gives `layouts`."""
+        for name, build, width, said in self._builders(candidate):
             exact: set[int] = set()
             for index, layout in layouts.items():
                 scene = self.scenes[index]
                 shape, warps = candidate.shapes[index], scene.launch.options.num_warps
                 exact |= {index} if build(scene.launch, shape, order, warps, scene.lanes) == layout else set()
-            source = f"{name}([{', '.join(candidate.dims)}], {list(order)}, {said}"
-            tried.append(((len(exact & set(first)), len(exact)), source))
-            if len(exact) == len(layouts):
-                return source, True
-        literal = set(layouts.values())
-        if len(literal) == 1 and all(dim.isdigit() for dim in candidate.dims):
-            return next(iter(literal)).source(), True
-        return max(tried, key=lambda entry: entry[0])[1], False
+            yield Way(f"{name}([{', '.join(candidate.dims)}], {list(order)}, ", width, said, frozenset(exact))
 
-    def _builders(self, candidate: _Candidate) -> Iterator[tuple[str, Callable[..., Blocked], str]]:
-        """Ways to make a blocked layout: a helper, what it gives, and its last arguments as source."""
+    def _builders(self, candidate: _Candidate) -> Iterator[tuple[str, Callable[..., Blocked], str, str]]:
+        """Ways to make a blocked layout: a helper, what it gives, and its last arguments as source, the width apart."""
         widths = self._widths(candidate)
         for text, bits in widths:
-            yield "coalesced", _built(coalesced, bits), f"{text}, gl.num_warps())"
+            yield "coalesced", _built(coalesced, bits), text, ", gl.num_warps())"
         if len(candidate.dims) != 2:
             return
         for text, bits in widths:
-            yield "coalesced_blocks", _built(coalesced_blocks, bits), f"{text}, gl.num_warps())"
+            yield "coalesced_blocks", _built(coalesced_blocks, bits), text, ", gl.num_warps())"
         if any(candidate.chain in scene.facts.lowered.turned for scene in self.scenes):
             for (text, bits), (column_text, column) in product(widths, widths):
-                said = f"{text}, gl.num_warps(), column_bits={column_text})"
-                yield "coalesced_blocks", _built(coalesced_blocks, bits, column), said
+                said = f", gl.num_warps(), column_bits={column_text})"
+                yield "coalesced_blocks", _built(coalesced_blocks, bits, column), text, said
 
     def _widths(self, candidate: _Candidate) -> list[tuple[str, Any]]:
         """Ways to say how wide an element is: by the access's own pointer, another's, or as a number."""

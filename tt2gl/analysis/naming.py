@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING
 
-from tt2gl.analysis.memory import Classes, LayoutClass
+if TYPE_CHECKING:
+    from tt2gl.analysis.memory import Classes, LayoutClass
 
 
 def class_names(classes: Classes, taken: Set[str]) -> dict[str, str]:

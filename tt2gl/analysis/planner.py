@@ -6,6 +6,7 @@ one text for all its callers: each distinct layout that its callers want becomes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tt2gl.amd_shared_layouts import TURNED_TILE
@@ -80,6 +81,7 @@ class Planner:
                 if step not in made:
                     made.append(step)
         everywhere, copies = self._edits(key, function, labels)
+        declarations = self._declarations(key, function)
         return FunctionPlan(
             path=key[0],
             line=key[1],
@@ -89,7 +91,7 @@ class Planner:
             host_tiles=self._host_tiles(key),
             host_parts=self.kernels[key].scenes[0].launch.parted if key in self.kernels else (),
             parameters=(*sorted(self.passing.borrowed.get(key, ())), *self.passing.parameters.get(key, {})),
-            declarations=self._declarations(key, function),
+            declarations=declarations,
             edits=everywhere,
             copies=copies,
             conversions={statement: tuple(steps) for statement, steps in conversions.items()},
@@ -98,7 +100,14 @@ class Planner:
             wide=frozenset(n for analysis in self.analyses for n in analysis.wide.get(key[:2], ())),
             flattened=self._flattened(key[:2]),
             partitioned=self._partitioned(key),
+            flags=self._flags(key, declarations),
         )
+
+    def _flags(self, key: Body, declarations: Sequence[Declaration]) -> dict[str, tuple[str, ...]]:
+        """What a kernel's layouts ask of a launch."""
+        flags = self.kernels[key].classes.flags if key in self.kernels else {}
+        said = {name for each in declarations for name in re.findall(r"\w+", each.source)}
+        return {flag: names for flag, names in flags.items() if flag in said}
 
     def _flattened(self, key: FunctionKey) -> frozenset[str]:
         """The variables of a function's loops that every launch flattens."""

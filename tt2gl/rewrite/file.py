@@ -21,7 +21,7 @@ from tt2gl.rewrite.imports import IMPORTED, is_guarded, top_level_index, with_gl
 from tt2gl.rewrite.names import aliases
 from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.repeated_stores import with_lasting_tiles
-from tt2gl.rewrite.signatures import with_flags, with_signature
+from tt2gl.rewrite.signatures import with_flags, with_parameters, with_signature
 from tt2gl.rewrite.statements import FunctionBody
 from tt2gl.rewrite.tiles import with_tile_layouts
 from tt2gl.source import SourceFile
@@ -139,6 +139,9 @@ class _FileEditor(Editor):
             made, is_jit = as_body(made, is_jit), [True]
             # The kernel knows its launch, and passes on what its bodies ask for; it is checked for all of them.
             plan = replace(plan, stages=plan.stages and replace(plan.stages, asked=False, default=None), guard=None)
+            made = with_parameters(made, list(plan.flags))
+        else:
+            made, is_jit = with_flags(made, plan.flags, is_jit)
         if plan.guard is not None:
             made, is_jit = with_guard(made, plan.guard, is_jit)
         made = with_signature(made, plan, is_jit)
