@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tt2gl.analysis.facts import DotFact, DotOperandFact, Instruction, RingFact
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.uses import RingUse
+from tt2gl.analysis.uses import DotUse, RingUse
+from tt2gl.formulas import Written
 from tt2gl.ir.attributes import DialectAttr
 from tt2gl.shared_memory import depth
 from tt2gl.stages import CHAINED, LOOKED_UP, Fewer, Stages
@@ -120,3 +121,24 @@ def test_four_stages_that_two_products_split() -> None:
     assert [each.source for each in stages.declared] == ["2 if NUM_STAGES == 4 else NUM_STAGES"]
     crowded = replace(stages, fewer=Fewer("fewer", 2))
     assert [each.source for each in crowded.declared][1:] == ["2 if stages > 2 else stages"]
+
+
+@pytest.mark.parametrize(("second", "named"), [("rows", "acc_layout"), ("columns", "qk_layout")])
+def test_a_sum_that_has_the_layout_of_the_next_of_its_chain_is_written_as_that(
+    second: str, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No formula of the first product's tile gives its layouts; `second`: that of the next under a second launch."""
+    monkeypatch.setattr("tt2gl.analysis.tensor_cores.named_dims", lambda node, scenes, shapes: (node.chain,))
+    made: Any = TensorCores.__new__(TensorCores)
+    made.scenes, made._accumulators, made._loaded = (), set(), set()
+    made.dots = {}
+    for name, layouts in (("qk", ("columns", "rows")), ("acc", ("columns", second))):
+        facts = {
+            index: DotFact("mma_v2", DialectAttr(layout, ()), OPERAND, OPERAND, False, None)
+            for index, layout in enumerate(layouts)
+        }
+        made.dots[name] = DotUse(cast(Any, SimpleNamespace(chain=name)), name, facts)
+    made.formulas = SimpleNamespace(written=lambda dims, *_, **__: Written("source", (), dims == ("acc",)))
+    made.classes = SimpleNamespace(named=lambda dims, layouts, source, exact, label: label)
+    made._inner = lambda node: None
+    assert TensorCores.accumulator(made, made.dots["qk"].node).name == named

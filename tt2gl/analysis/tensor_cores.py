@@ -18,6 +18,7 @@ from tt2gl.analysis.memory import Classes, Scene, named_dims
 from tt2gl.analysis.naming import stem, unused
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.analysis.uses import DotUse, RingUse, either, fact_of, names_in, stages_of
+from tt2gl.formulas import Written
 from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.stages import Stages
 from tt2gl.tensor_memory_layouts import packed_rows
@@ -135,15 +136,28 @@ class TensorCores:
     def accumulator(self, node: Node) -> Root:
         """The layout of a dot's result."""
         use = self.dots[node.chain]
-        layouts = {index: fact.accumulator for index, fact in use.facts.items()}
-        dims = named_dims(node, self.scenes, use.shapes)
+        dims, layouts, said = self._sum(use)
+        if not said.exact:
+            # Triton may have given a product the layout of the next of its chain, which says what this tile does not.
+            alike = (
+                other
+                for other in self.dots.values()
+                if all(i in other.facts and other.facts[i].accumulator == each for i, each in layouts.items())
+            )
+            use = next((other for other in alike if self._sum(other)[2].exact), use)
+            dims, layouts, said = self._sum(use)
         label = "mma_layout" if len(self.dots) == 1 else f"{use.name}_layout"
-        said = self.formulas.written(dims, use.shapes, layouts, inner=self._inner(node))
         name = self.classes.named(dims, layouts, said.source, said.exact, label)
         self._accumulators.add(name)
         if all(fact.memory is not None for fact in use.facts.values()):
             self._loaded.add(name)
         return Root(name)
+
+    def _sum(self, use: DotUse) -> tuple[tuple[str, ...], Layouts, Written]:
+        """The extents of a dot's result, its layout under each launch, and how that is written."""
+        layouts = {index: fact.accumulator for index, fact in use.facts.items()}
+        dims = named_dims(use.node, self.scenes, use.shapes)
+        return dims, layouts, self.formulas.written(dims, use.shapes, layouts, inner=self._inner(use.node))
 
     def k_width(self, node: Node, operand: int) -> str:
         """How many elements along K a thread has side by side, as source."""
