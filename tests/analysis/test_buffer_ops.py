@@ -217,6 +217,11 @@ for k in range(n):
             id="where no launch comes",
         ),
         pytest.param(
+            "row = row.to(tl.int64)\nx = tl.load(x_ptr + row * n + cols)\ntl.store(x_ptr + n + row[None], tl.sum(x, 0)[None])",
+            ["n + gl.full([1], row, gl.int64, x_layout_2).to(gl.int32),"],
+            id="a number as a tensor of one element",
+        ),
+        pytest.param(
             "x_ptr += row // n * stride + row % n\nx = tl.load(x_ptr + cols * stride)",
             [
                 "# buffer operations, as under the launches: less than 2 GiB from x_ptr on; n and stride not negative",

@@ -117,6 +117,7 @@ class Expressions(Editor):
         if at in edits.fills:
             extents, layout = edits.fills[at]
             node = filled(node, extents, layout)
+            node = narrowed(node, edits.narrowed[at]) if at in edits.narrowed else node
         if at in edits.expansions:
             missing, rank = edits.expansions[at]
             node = expanded(node, missing, rank)
@@ -136,7 +137,8 @@ class Expressions(Editor):
             self.bases[at] = node
         if at in edits.sides and isinstance(original, cst.BinaryOperation):
             node = one_side(node, edits.sides[at])
-        return narrowed(node, edits.narrowed[at]) if at in edits.narrowed else node
+        is_narrowed = at in edits.narrowed and at not in edits.fills
+        return narrowed(node, edits.narrowed[at]) if is_narrowed else node
 
     def _in_memory(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
         """Apply what has to do with shared memory and products."""
