@@ -68,6 +68,13 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             id="not only in addresses",
         ),
         pytest.param(
+            "ptrs, k = x_ptr + cols, 0\nx = tl.zeros([BLOCK], tl.float32)\n"
+            "for k in range(n):\n    x += tl.load(ptrs)\n    ptrs += 8",
+            4096,
+            "`ptrs` is not an offset from one scalar pointer throughout",
+            id="one of several at once",
+        ),
+        pytest.param(
             "base = x_ptr + row\nptrs = base + cols\nx = tl.zeros([BLOCK], tl.float32)\n"
             "for k in range(n):\n    x += tl.load(ptrs)\n    base += stride\n    ptrs = base + cols",
             4096,
@@ -217,7 +224,8 @@ for k in range(n):
             id="where no launch comes",
         ),
         pytest.param(
-            "row = row.to(tl.int64)\nx = tl.load(x_ptr + row * n + cols)\ntl.store(x_ptr + n + row[None], tl.sum(x, 0)[None])",
+            "row = row.to(tl.int64)\nx = tl.load(x_ptr + row * n + cols)\n"
+            "tl.store(x_ptr + n + row[None], tl.sum(x, 0)[None])",
             ["n + gl.full([1], row, gl.int64, x_layout_2).to(gl.int32),"],
             id="a number as a tensor of one element",
         ),

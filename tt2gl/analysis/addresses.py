@@ -190,9 +190,10 @@ def begins_tensor(body: Body, statement: ast.AST) -> bool:
     name = statement.target.id
     if name in body.pairs:
         return False
-    making = [each.statement for each in body.definitions.get(name, ()) if makes_tensor(body, each.statement)]
-    first = min(making, key=lambda made: getattr(made, "lineno", 0), default=None)
-    return first is statement and (_is_given_scalar(body, name) or len(making) < len(body.definitions[name]))
+    made = [each.statement for each in body.definitions.get(name, ())]
+    making = [each for each in made if makes_tensor(body, each)]
+    first = min(making, key=lambda each: getattr(each, "lineno", 0), default=None)
+    return first is statement and (_is_given_scalar(body, name) or any(is_other(body, each) for each in made))
 
 
 def _is_given_scalar(body: Body, name: str) -> bool:

@@ -59,6 +59,8 @@ def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[a
     for definition in body.definitions.get(name, ()):
         match definition.statement:
             case statement if not makes_tensor(body, statement):
+                if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign) or _is_unpacked(statement):
+                    return None
                 if not is_other(body, statement):
                     starts.add(name)  # the scalar pointer that it is made of, for all that is known
             case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
@@ -78,6 +80,11 @@ def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[a
         starts |= start
     base = starts.pop() if len(starts) == 1 else None
     return (base, values) if base is not None and lines and stays_the_same(body, base, min(lines), name) else None
+
+
+def _is_unpacked(statement: ast.stmt) -> bool:
+    """Whether a statement gives its names the parts of a value, of which nothing is known by themselves."""
+    return isinstance(statement, ast.Assign) and not all(isinstance(each, ast.Name) for each in statement.targets)
 
 
 def _start(body: Body, value: ast.expr, name: str, names: Collection[str]) -> set[str] | None:
