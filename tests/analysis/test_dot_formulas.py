@@ -31,6 +31,20 @@ def test_a_width_that_differs_is_what_fills_a_register(launch: Callable[..., Lau
     assert formulas.k_width({0: 2, 1: 4}, ("K", {0: 64, 1: 64})) == "32 // a.dtype.element_ty.primitive_bitwidth"
 
 
+def test_launches_of_elements_of_two_widths_have_a_formula_each(launch: Callable[..., Launch]) -> None:
+    dots = {(("k.py", 1, 0),): SimpleNamespace(instruction="mfma")}
+    facts = SimpleNamespace(lowered=SimpleNamespace(dots=dots))
+    launches = [launch(f"a=*{dtype}", K=32) for dtype in ("fp16", "fp32")]
+    formulas = Formulas([cast(Scene, SimpleNamespace(launch=one, facts=facts, lanes=64)) for one in launches])
+    plain = DialectAttr("ttg.swizzled_shared", (("vec", 1), ("perPhase", 1), ("maxPhase", 1), ("order", (1, 0))))
+    found = formulas.written(("64", "K"), dict.fromkeys((0, 1), (64, 32)), {0: SWIZZLED, 1: plain})
+    assert found.exact
+    bits = "a.dtype.element_ty.primitive_bitwidth"
+    swizzled = f"banked_layout([64, K], [1, 0], {bits}, 8)"
+    assert found.source == f"{swizzled} if {bits} == 16 else gl.SwizzledSharedLayout(1, 1, 1, [1, 0])"
+    assert formulas.k_width({0: 8, 1: 1}, ("K", {0: 64, 1: 64})) == f"8 if {bits} == 16 else 1"
+
+
 def test_tiles_that_mfma_reads_are_swizzled_by_its_banks(launch: Callable[..., Launch]) -> None:
     dots = {(("k.py", 1, 0),): SimpleNamespace(instruction="mfma")}
     facts = SimpleNamespace(lowered=SimpleNamespace(dots=dots))

@@ -62,7 +62,9 @@ def test_renaming_changes_the_root_alone(term: Term, expected: Term) -> None:
     assert renamed(term, {"a": "b"}) == expected
 
 
-@pytest.mark.parametrize(("width", "half"), [("4", "2"), ("32 // bits", "32 // bits // 2")])
+@pytest.mark.parametrize(
+    ("width", "half"), [("4", "2"), ("32 // bits", "32 // bits // 2"), ("8 if n else 1", "(8 if n else 1) // 2")]
+)
 def test_bytes_of_two_elements(width: str, half: str) -> None:
     assert packed(Operand(0, Root("a"), width)) == Operand(0, Root("a"), half)
 

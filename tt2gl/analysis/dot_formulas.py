@@ -61,6 +61,45 @@ class Formulas:
 
         `inner`: the extent that a product adds up along. Raises NoFormulaError for a layout of another kind.
         """
+        made, missing = None, None
+        try:
+            made = self._alike(dims, shapes, layouts, pointer, inner)
+        except NoFormulaError as error:
+            missing = error
+        if made is not None and made.exact:
+            return made
+        apart = self._by_width(dims, shapes, layouts, pointer, inner)
+        if apart is None and missing is not None:
+            raise missing
+        found = apart or made
+        assert found is not None
+        return found
+
+    def _by_width(
+        self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts, pointer: str | None, inner: Extent | None
+    ) -> Written | None:
+        """A formula for launches of elements of one width, and one for those of another; None where that is none."""
+        at = sorted(layouts)
+        for width in self._bits(at):
+            if len(set(width.values)) != 2:
+                continue
+            first, _ = dict.fromkeys(width.values)
+            parts: list[Written] = []
+            for one in (True, False):
+                own = {i: layouts[i] for i, bits in zip(at, width.values, strict=True) if (bits == first) == one}
+                try:
+                    parts.append(self._alike(dims, shapes, own, pointer, inner))
+                except NoFormulaError:
+                    break
+            if len(parts) == 2 and all(part.exact for part in parts):
+                source = f"{parts[0].source} if {width.source} == {first} else {parts[1].source}"
+                return Written(source, tuple(dict.fromkeys((*parts[0].helpers, *parts[1].helpers))), True)
+        return None
+
+    def _alike(
+        self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts, pointer: str | None, inner: Extent | None
+    ) -> Written:
+        """Source of `layouts` as layouts of one kind, by one formula."""
         layouts = dict(sorted(layouts.items()))
         at = list(layouts)
         tile = Tile(dims, tuple(shapes[index] for index in at))
@@ -101,13 +140,21 @@ class Formulas:
         raise NoFormulaError(every[0].name)
 
     def k_width(self, widths: Mapping[int, int], inner: Extent) -> str:
-        """A `k_width` under each launch as source: a number, what fills a register, or no more than the product has."""
+        """A `k_width` under each launch as source: a number, what fills a register, or no more than the product has.
+
+        Or one number for elements of one width, and another for those of another.
+        """
         at, values = sorted(widths), set(widths.values())
         if len(values) == 1:
             return str(values.pop())
         for width in self._bits(at):
             if all(32 // bits == widths[index] for bits, index in zip(width.values, at, strict=True)):
                 return width.under(32)
+        for width in self._bits(at):
+            known = dict(zip(width.values, (widths[index] for index in at), strict=True))
+            if len(known) == 2 and all(known[bits] == widths[i] for bits, i in zip(width.values, at, strict=True)):
+                (bits, one), (_, other) = known.items()
+                return f"{one} if {width.source} == {bits} else {other}"
         text, extents = inner
         if all(min(max(values), extents[index] // 4) == widths[index] for index in at):
             return f"min({max(values)}, {text} // 4)"

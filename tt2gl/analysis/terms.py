@@ -106,7 +106,8 @@ Term = Root | Cut | Pair | Widened | Operand | Turned | Exchanged | Stored | Inf
 
 def packed(term: Operand) -> Operand:
     """The layout of bytes with two elements each that unpack to a dot's operand."""
-    width = str(int(term.k_width) // 2) if term.k_width.isdigit() else f"{term.k_width} // 2"
+    whole = f"({term.k_width})" if " if " in term.k_width else term.k_width
+    width = str(int(whole) // 2) if whole.isdigit() else f"{whole} // 2"
     return replace(term, k_width=width)
 
 
