@@ -309,10 +309,10 @@ def operands(parameters: str, body: str) -> list[str]:
 
 def test_an_operand_is_what_another_is_cast_to() -> None:
     first = "c = tl.exp(a * 1.0).to(tl.bfloat16); "
-    assert operands("x, y, o", first + "tl.store(o + p, tl.dot(c, b))") == ["*bf16", "*bf16"]
+    assert operands("x, y, o", first + "tl.store(o + p, tl.dot(c, b))") == ["*fp32", "*bf16"]
     beside = first + "tl.store(o + p, tl.dot(a, tl.trans(b)) + tl.dot(c, b))"
     assert operands("x, y, o", beside) == ["*bf16", "*bf16"]
-    assert operands("x, y, o", "to = tl.float16; tl.store(o + p, tl.dot(tl.exp(a).to(to), b))") == ["*fp16", "*fp16"]
+    assert operands("x, y, o", "to = tl.float16; tl.store(o + p, tl.dot(tl.exp(a).to(to), b))") == ["*fp32", "*fp16"]
 
 
 def test_an_operand_beside_a_computed_one_is_float32() -> None:

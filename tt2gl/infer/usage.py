@@ -163,6 +163,8 @@ class Usage(Body):
 
     def _dot(self, values: list[Value], made: ast.expr | None) -> None:
         for value in values:
+            if value.kind == "float":  # of what is computed, much is no operand: rows' maxima, biases
+                continue
             for name in value.loaded or value.bases:
                 self.facts[name].dot = True
                 self.facts[name].narrow |= isinstance(made, ast.Attribute) and made.attr == "int32"
