@@ -331,3 +331,24 @@ def test_the_last_stride_of_a_descriptor_is_one() -> None:
     made = "d = tl.make_tensor_descriptor(x, [m, n], strides=[s, u], block_shape=[64, 64]); tl.store(x, d.load([0, 0]))"
     launch = guess("x, m, n, s, u", made)
     assert (launch.signature["s"], launch.constexprs) == ("i32", {"u": 1})
+
+
+def test_a_stride_is_one_where_every_range_is_multiplied() -> None:
+    rows = "i = tl.arange(0, 32); p = x + tl.program_id(0) * stride_b + i[:, None] * stride_m"
+    strided = guess("x, stride_b, stride_m, stride_k", f"{rows} + (i % 8)[None, :] * stride_k; tl.store(p, 1.0)")
+    assert strided.constexprs == {"stride_k": 1}
+    assert strided.divisible_by_16 == ("x", "stride_b", "stride_m")
+    assert guess("x, stride_b, stride_m", f"{rows} + i[None, :]; tl.store(p, 1.0)").constexprs == {}
+    shared = f"{rows} + i[None, :]; tl.store(p, tl.load(y + i * stride_m))"
+    assert guess("x, y, stride_b, stride_m", shared).constexprs == {}
+
+
+def test_a_block_has_a_stride_of_one_by_its_order() -> None:
+    made = "p = tl.make_block_ptr(x, (m, n), (s, u), (0, 0), (64, 64), {}); tl.store(p, tl.load(p))"
+    assert guess("x, m, n, s, u", made.format("(1, 0)")).constexprs == {"u": 1}
+    assert guess("x, m, n, s, u", made.format("order=(0, 1)")).constexprs == {"s": 1}
+
+
+def test_what_multiplies_loaded_values_is_no_stride() -> None:
+    launch = guess("x, o, factor, n", "i = tl.arange(0, 64); tl.store(o + i, tl.load(x + i, mask=i < n) * factor)")
+    assert (launch.signature["factor"], launch.divisible_by_16) == ("fp32", ("x", "o", "n"))

@@ -168,7 +168,17 @@ class Body:
             elif isinstance(op, ast.Mult) and other.kind == "int":
                 self._mark(one.bases, "stride")
         kind = "float" if isinstance(op, ast.Div) else result.kind
-        return Value((), result.origins, result.loaded, kind, made=_promoted(left, right))
+        scales = frozenset(
+            name
+            for one, other in ((left, right), (right, left))
+            if isinstance(op, ast.Mult) and one.ranged and not other.ranged
+            for name in other.bases
+        )
+        if not result.loaded:  # what is loaded may be no index
+            self._mark(scales, "stride")
+        ranged = result.ranged and not scales
+        made = _promoted(left, right)
+        return Value((), result.origins, result.loaded, kind, made=made, ranged=ranged, scales=scales)
 
     def _whole(self, op: ast.operator, left: Value, right: Value) -> Value:
         """`//`, `%`, shifts and bitwise operations; of two conditions `&` and `|` say nothing."""
@@ -186,7 +196,8 @@ class Body:
                 self._mark(value.bases, "multiplied")
         kinds = [kind for kind in (left.kind, right.kind) if kind not in ("int", "wide")]
         total = left | right
-        return Value((), total.origins, total.loaded, "int" if not kinds else kinds[0], total.raw)
+        kind = "int" if not kinds else kinds[0]
+        return Value((), total.origins, total.loaded, kind, total.raw, ranged=total.ranged)
 
     def _compare(self, node: ast.Compare) -> Value:
         operands = [node.left, *node.comparators]
@@ -213,7 +224,7 @@ class Body:
                     self._compared(value, opposite, element, op)
             case ast.Attribute(attr=attribute) if attribute.startswith(("float", "bfloat", "int", "fp8")):
                 self._mark(value.bases, "dtype")
-            case _ if opposite.kind == "int" and len(value.origins) == 1:
+            case _ if (opposite.kind == "int" or opposite.ranged) and len(value.origins) == 1:
                 self._mark(value.bases, "size")
             case _ if opposite.kind == "float":
                 self._mark(value.bases, "float")

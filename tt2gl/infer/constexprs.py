@@ -8,9 +8,11 @@ from typing import Any
 
 from tt2gl.host.values import Function
 from tt2gl.infer.kernel import Kernel, launch_value
-from tt2gl.infer.names import FLAG_NAME, FLOAT_NAME, SIZE_NAME, VALUES, named_dtype
+from tt2gl.infer.names import FLAG_NAME, FLOAT_NAME, SIZE_NAME, STRIDE_NAME, VALUES, named_dtype
 from tt2gl.infer.usage import Usage
 from tt2gl.launches import DtypeValue
+
+_OUTER_STRIDE = 1024
 
 
 def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool) -> tuple[Any, bool]:
@@ -40,6 +42,8 @@ def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool) -> tup
         return _tile(kernel, usage, name), False
     if facts.integers and not facts.integer and not facts.number:
         return facts.integers[0], False
+    if STRIDE_NAME.search(name):
+        return 1 if facts.unit else _OUTER_STRIDE, False
     if facts.offset or facts.size or facts.stride or facts.number:
         return 64 if SIZE_NAME.search(name) else 16, False
     return (flags, flags) if facts.none or not facts.integers else (facts.integers[0], False)

@@ -17,7 +17,7 @@ class Facts:
     size: bool = False
     stride: bool = False
     unit: bool = False
-    """The stride of a descriptor's last dimension, which Triton wants to be a constant 1."""
+    """The stride of a tensor's last dimension, 1 where that lies as usual; of a descriptor's, always."""
     multiplied: bool = False
     number: bool = False
     float: bool = False
@@ -69,7 +69,8 @@ class Value:
     """What an expression is made of. `bases`: parameters added up, so that one may be an address.
 
     `raw`: of what is loaded, that which nothing was done to but to cast it to integers and to take bits. `made`: the
-    dtype that it was cast to; of a dtype, its own name.
+    dtype that it was cast to; of a dtype, its own name. `ranged`: it has an index range that nothing multiplies;
+    `scales`: the parameters that multiply others.
     """
 
     bases: tuple[str, ...] = ()
@@ -78,6 +79,8 @@ class Value:
     kind: str = ""
     raw: frozenset[str] = frozenset()
     made: str = ""
+    ranged: bool = False
+    scales: frozenset[str] = frozenset()
 
     def __or__(self, other: Value) -> Value:
         kinds = {self.kind, other.kind}
@@ -89,4 +92,6 @@ class Value:
             kind,
             self.raw | other.raw,
             self.made if self.made == other.made else "",
+            self.ranged or other.ranged,
+            self.scales | other.scales,
         )

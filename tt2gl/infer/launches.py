@@ -56,13 +56,20 @@ def infer_launches(
             if flags and not flagged:
                 continue
             if not launches:
-                chosen.update((name, choice) for name, choice in guessed.items() if isinstance(choice, Choice))
+                numbers = {parameter.name for parameter in fn.parameters if parameter.is_constexpr}
+                chosen.update(
+                    (name, choice)
+                    for name, choice in guessed.items()
+                    if isinstance(choice, str | DtypeValue) or (isinstance(choice, int) and name in numbers)
+                )
             if launch not in launches:
                 launches.append(launch)
             notes.update((_note(name, choice, launch), None) for name, choice in guessed.items())
     diagnostics: tuple[Diagnostic, ...] = ()
     if notes:
-        message = f"The launch of {fn.name} is partly guessed: {', '.join(notes)}."
+        aligned = [name for name in launches[0].divisible_by_16 if not launches[0].signature[name].startswith("*")]
+        multiples = f"; multiples of 16: {', '.join(aligned)}" if aligned else ""
+        message = f"The launch of {fn.name} is partly guessed: {', '.join(notes)}{multiples}."
         hint = "Give real ones with --launches (see docs/launches.md)."
         diagnostics = (Diagnostic("TTG210", Severity.NOTE, str(fn.path), fn.line, fn.column, message, hint),)
     return Inferred(tuple(launches), diagnostics, chosen)

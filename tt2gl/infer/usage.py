@@ -16,6 +16,7 @@ from dataclasses import replace
 from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.body import Body
 from tt2gl.infer.evidence import SOME_DTYPE, Value
+from tt2gl.infer.names import STRIDE_NAME
 from tt2gl.infer.products import Product, operand_types, side
 
 _ACCESSES = {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_and",
@@ -26,6 +27,7 @@ _FLOAT_CALLS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sigmo
 _INT_CALLS = {"program_id", "num_programs", "arange", "cdiv", "argmax", "argmin", "randint", "len"}
 _SHAPED = {"zeros": 0, "full": 0, "ones": 0, "reshape": 1, "view": 1, "broadcast_to": 1}
 _WORDS = {"eviction_policy": "", "cache_modifier": "", "sem": "relaxed", "scope": "gpu", "input_precision": "ieee"}
+_BLOCK_PARTS = ("base", "shape", "strides", "offsets", "block_shape", "order")
 _RANGES = {"range", "static_range"}
 _THROUGH = {
     "multiple_of",
@@ -79,9 +81,8 @@ class Usage(Body):
         for value in [*values, *named.values()]:
             total |= value
         if name in ("make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"):
-            strides = keywords.get("strides") or next(iter(node.args[2:3]), None)
-            if name != "make_block_ptr" and isinstance(strides, ast.List | ast.Tuple) and strides.elts:
-                self._mark(self._value(strides.elts[-1]).bases, "unit")
+            parts = dict(zip(_BLOCK_PARTS, node.args, strict=False)) | keywords
+            self._unit_stride(parts.get("strides"), parts.get("order"))
             return self._block(values, named)
         if name in _RANGES or name in ("arange", "cdiv"):
             self._mark(total.bases, "tile" if name == "arange" else "size")
@@ -90,7 +91,7 @@ class Usage(Body):
             self._mark(total.origins, "number")
             for loaded in total.loaded:
                 self.facts[loaded].index = True
-            return Value((), total.origins, frozenset(), "int")
+            return Value((), total.origins, frozenset(), "int", ranged=name == "arange")
         if name in _SHAPED:
             shape = keywords.get("shape") or (node.args[_SHAPED[name]] if len(node.args) > _SHAPED[name] else None)
             if shape is not None:
@@ -122,7 +123,7 @@ class Usage(Body):
             return values[0]
         if receiver is not None:
             total = self._value(receiver) | total
-        return Value((), total.origins, total.loaded, total.kind)
+        return Value((), total.origins, total.loaded, total.kind, ranged=total.ranged)
 
     def _method(self, node: ast.Call, owner: str, name: str) -> Value:
         for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
@@ -143,7 +144,8 @@ class Usage(Body):
                 for loaded in value.loaded:
                     self.facts[loaded].mask = True
         through = frozenset(self._base(address))
-        return Value((), frozenset(), through, "", through)
+        ranged = address.ranged or bool(address.scales)
+        return Value((), frozenset(), through, "", through, ranged=ranged)
 
     def _word(self, keywords: Mapping[str, ast.expr], argument: ast.expr) -> None:
         """An option that is a word (`eviction_policy=POLICY`): the word for none, or what every target knows."""
@@ -152,14 +154,26 @@ class Usage(Body):
                 self.facts[argument.id].strings.append(word)
 
     def _block(self, values: list[Value], named: Mapping[str, Value]) -> Value:
-        order = ("base", "shape", "strides", "offsets", "block_shape")
-        parts = {**dict(zip(order, values, strict=False)), **named}
+        parts = {**dict(zip(_BLOCK_PARTS, values, strict=False)), **named}
         base = parts.get("base", Value())
         self._accesses.append(Value(base.bases[:1], base.origins))
         for key, fact in (("shape", "size"), ("strides", "stride"), ("offsets", "offset"), ("block_shape", "tile")):
             if key in parts:
                 self._mark(parts[key].bases, fact)
         return base
+
+    def _unit_stride(self, strides: ast.expr | None, order: ast.expr | None) -> None:
+        """That one of a block's strides is 1: the last, or that of the dimension that `order` has first."""
+        if not isinstance(strides, ast.List | ast.Tuple) or not strides.elts:
+            return
+        inner = -1
+        match order:
+            case (
+                ast.List(elts=[ast.Constant(value=int(first)), *_])
+                | ast.Tuple(elts=[ast.Constant(value=int(first)), *_])
+            ) if first < len(strides.elts):
+                inner = first
+        self._mark(self._value(strides.elts[inner]).bases, "unit")
 
     def _dot(self, values: list[Value], made: ast.expr | None) -> None:
         for value in values:
@@ -267,6 +281,7 @@ class Usage(Body):
             self._mark((name for name in address.origins if name not in base), "offset")
             for name in address.loaded:
                 self.facts[name].index = True
+        self._mark(self._inner_strides(), "unit")
         for _ in range(2):  # what stands for a name in turn may do so by way of a third
             for pair in self._either:
                 for one, other in (pair, pair[::-1]):
@@ -275,6 +290,18 @@ class Usage(Body):
         for names, loaded in self._beside:
             if not any(self.facts[name].index or self.facts[name].whole for name in loaded):
                 self._mark((name for name in names if not self.facts[name].whole), "float")
+
+    def _inner_strides(self) -> set[str]:
+        """The strides of last dimensions: of a tensor whose every index range is multiplied, the last that does it."""
+        names = list(self.facts)
+        inner: set[str] = set()
+        outer: set[str] = set()
+        for address in self._accesses:
+            scales = sorted((name for name in address.scales if STRIDE_NAME.search(name)), key=names.index)
+            last = len(scales) if address.ranged else len(scales) - 1
+            outer.update(scales[:last])
+            inner.update(scales[last:])
+        return inner - outer
 
     def _addressed(self, names: Iterable[str]) -> bool:
         return any(self.facts[name].address for name in names)
