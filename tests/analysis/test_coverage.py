@@ -71,7 +71,7 @@ def turned(launch: Launch, *tests: str) -> list[dict[str, object]]:
         ("FLAG", [{"FLAG": True, "MODE": "a"}]),
         ("not FLAG", [{"FLAG": True, "MODE": "a"}]),
         ("MODE == 'b'", [{"FLAG": False, "MODE": "b"}]),
-        ("FLAG and MODE == 'b'", [{"FLAG": True, "MODE": "a"}, {"FLAG": False, "MODE": "b"}]),
+        ("FLAG or MODE == 'b'", [{"FLAG": True, "MODE": "a"}, {"FLAG": False, "MODE": "b"}]),
         pytest.param("MODE == 3", [], id="a value of another type"),
         pytest.param("OTHER", [], id="no parameter"),
         pytest.param("MODE is None", [], id="nothing to compare with"),
@@ -79,6 +79,22 @@ def turned(launch: Launch, *tests: str) -> list[dict[str, object]]:
 )
 def test_flags_are_turned_one_at_a_time(launch: MakeLaunch, test: str, expected: list[dict[str, object]]) -> None:
     assert turned(launch(TYPES, FLAG=False, MODE="a", BLOCK=1024), test) == expected
+
+
+@pytest.mark.parametrize("test", ["FLAG and MODE == 'b'", "FLAG & (MODE == 'b')", "not (not FLAG or MODE != 'b')"])
+def test_flags_are_turned_together_where_one_is_not_enough(launch: MakeLaunch, test: str) -> None:
+    first = launch(TYPES, FLAG=False, MODE="a", BLOCK=1024)
+    assert turned(first, test)[-1] == {"FLAG": True, "MODE": "b"}
+    assert len(turned(first, "FLAG and not FLAG and MODE == 'b'")) == 2
+
+
+def test_flags_are_turned_together_for_a_branch_in_a_branch(launch: MakeLaunch) -> None:
+    first = launch(TYPES, FLAG=False, MODE=False, BLOCK=1024)
+    nested = ast.parse("if FLAG:\n  for i in x:\n    if MODE: a\n    else: b\nelse:\n  c").body[0]
+    assert isinstance(nested, ast.If)
+    made = variants([first], {("kernel.py", 1): [nested]})
+    flags = [(other.constexprs["FLAG"], other.constexprs["MODE"]) for other in made]
+    assert flags == [(True, False), (False, True), (True, True)]
 
 
 def test_no_launch_is_tried_twice(launch: MakeLaunch) -> None:

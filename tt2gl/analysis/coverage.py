@@ -1,7 +1,8 @@
 """What no launch reaches: branches that a kernel's compile-time flags leave out.
 
 Facts come from launches, and a launch takes one side of each static branch. Flags are turned one at a time to reach
-the other sides; what stays out of reach is known here, so that it can be converted by the same rules and reported.
+the other sides, then together where only several lead there; what stays out of reach is known here, so that it can be
+converted by the same rules and reported.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from tt2gl.analysis.branch_flags import ways
 from tt2gl.analysis.facts import LaunchFacts, Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.operations import CREATE
@@ -19,7 +21,10 @@ from tt2gl.launches import Launch
 from tt2gl.syntax import functions_in
 
 MOST_VARIANTS = 8
-"""Launches tried beyond the given ones, a kernel: each costs a run of the frontend."""
+"""Launches with a flag turned, tried beyond those of a kernel: each costs a run of the frontend."""
+
+MOST_WAYS = 4
+"""Launches with several turned."""
 
 
 def unreached(trees: Mapping[str, ast.Module], facts: Sequence[LaunchFacts]) -> dict[FunctionKey, list[ast.If]]:
@@ -89,7 +94,10 @@ def variants(
     branches: Mapping[FunctionKey, Sequence[ast.If]],
     trees: Mapping[str, ast.Module] = MappingProxyType({}),
 ) -> list[Launch]:
-    """The first launch with one flag turned at a time, for flags that the branches' conditions compare."""
+    """The first launch with one of the flags turned that the branches' conditions compare, then with several.
+
+    Several are what leads to a side of a branch in a branch, or of one that asks for more than one flag.
+    """
     first = launches[0]
     constants = {name: value for tree in trees.values() for name, value in _constants(tree)}
     nodes = [inner for each in branches.values() for node in each for inner in ast.walk(node)]
@@ -107,7 +115,14 @@ def variants(
             launch = replace(first, constexprs={**first.constexprs, name: value}, args=None)
             if launch not in made:
                 made.append(launch)
-    return made[:MOST_VARIANTS]
+    together: list[Launch] = []
+    for way in ways([node for each in branches.values() for node in each], first.constexprs):
+        turned = {name: value for name, value in way.items() if first.constexprs[name] != value}
+        if len(turned) > 1 and all(type(first.constexprs[name]) is type(value) for name, value in turned.items()):
+            launch = replace(first, constexprs={**first.constexprs, **turned}, args=None)
+            if launch not in together:
+                together.append(launch)
+    return made[:MOST_VARIANTS] + together[:MOST_WAYS]
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, object]]:
