@@ -159,6 +159,12 @@ def test_only_the_calls_asked_for_are_written_out() -> None:
             "a = 2 * tile(x)\n",
             "if MODE == 1:\n    result = x\nelse:\n    result = x + 1\na = 2 * result\n",
         ),
+        (
+            "def tile(p, F):\n    if MODE == 1:\n        p += 1\n    elif F:\n        # why\n        p += 2\n        p *= 3\n"
+            "    else:\n        p += 4\n    return p\n",
+            "a = tile(x, True)\n",
+            "a = x\nif MODE == 1:\n    a += 1\nelse:\n    # why\n    a += 2\n    a *= 3\n",
+        ),
     ],
     ids=[
         "arguments in place",
@@ -179,6 +185,7 @@ def test_only_the_calls_asked_for_are_written_out() -> None:
         "returns in branches",
         "returns in a branch on a flag",
         "returns in branches, amid an expression",
+        "a later branch on a flag",
     ],
 )
 def test_how_a_call_reads(helper: str, body: str, made: str) -> None:
