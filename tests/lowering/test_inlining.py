@@ -160,8 +160,8 @@ def test_only_the_calls_asked_for_are_written_out() -> None:
             "if MODE == 1:\n    result = x\nelse:\n    result = x + 1\na = 2 * result\n",
         ),
         (
-            "def tile(p, F):\n    if MODE == 1:\n        p += 1\n    elif F:\n        # why\n        p += 2\n        p *= 3\n"
-            "    else:\n        p += 4\n    return p\n",
+            "def tile(p, F):\n    if MODE == 1:\n        p += 1\n    elif F:\n        # why\n        p += 2\n"
+            "        p *= 3\n    else:\n        p += 4\n    return p\n",
             "a = tile(x, True)\n",
             "a = x\nif MODE == 1:\n    a += 1\nelse:\n    # why\n    a += 2\n    a *= 3\n",
         ),
