@@ -49,3 +49,35 @@ def test_the_later_is_kept_where_results_are_in_tensor_memory(
         options=Options(4, 3),
     )
     assert written in convert(file, target=target, launches=[launch], root=tmp_path, compile=False).text
+
+
+HELPED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def product(a, b, acc):
+    return tl.dot(a, b, acc, out_dtype=acc.dtype)
+
+
+@triton.jit
+def kernel(a_ptr, o_ptr, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    places = rows[:, None] * B + rows[None, :]
+    a = tl.load(a_ptr + places)
+    part = product(a, a, tl.zeros((B, B), tl.float16))
+    acc = product(a, a, tl.zeros((B, B), tl.float32))
+    tl.store(o_ptr + places, acc + part)
+"""
+
+
+@pytest.mark.slow
+def test_sums_of_two_types_in_tensor_memory_have_a_text_each(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(HELPED)
+    kinds = {"a_ptr": "*fp16", "o_ptr": "*fp32", "B": "constexpr"}
+    launch = Launch(path.name, "kernel", kinds, {"B": 128}, ("a_ptr", "o_ptr"), Options(4, 3))
+    made = convert(path, target="sm100", launches=[launch], root=tmp_path, compile=True)
+    assert [report.status for report in made.kernels] == ["converted"]
+    assert made.text.count("allocate_tensor_memory(gl.float16, ") == 1
+    assert made.text.count("allocate_tensor_memory(gl.float32, ") == 1

@@ -290,7 +290,9 @@ def collect(
 def _asked_of(dot: DotWant, position: Position) -> Iterator[tuple[str, Position, Term]]:
     """What a product at a position asks for beside its own layout, where, and what must not differ between launches."""
     # No layouts, but what may differ all the same: a product of another type than its sum stands beside it.
-    yield "sum", dot.site.call, Root(f"{dot.site.promoted}, {dot.site.is_sum}")
+    # Tensor memory is allocated for elements of one type.
+    kept_as = dot.site.dtype if dot.memory is not None else ""
+    yield "sum", dot.site.call, Root(f"{dot.site.promoted}, {dot.site.is_sum}, {kept_as}")
     if dot.site.scaled is not None:
         yield "scaled", position, Root(str(dot.site.scaled))
     if dot.instruction == "wgmma":

@@ -42,7 +42,7 @@ class Products:
                 pass
             elif not self.cores.in_memory(node, place):
                 self.flow.resolve(operand, wanted, spot.clone)
-            elif in_ring(operand) and self.cores.read_in_place(operand):
+            elif in_ring(operand) and self.cores.read_in_place(node, place, operand):
                 self.flow.resolve(operand, IN_RING, spot.clone)
             else:
                 self._store(node, place, operand, spot.clone)

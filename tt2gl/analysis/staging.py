@@ -10,11 +10,11 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFacts, LaunchFacts, Position, TensorFact
+from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFacts, LaunchFacts, Position, RingFact, TensorFact
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.statics import position_of
-from tt2gl.analysis.uses import stages_of
+from tt2gl.analysis.uses import is_in_place, stages_of
 from tt2gl.pipelining.ahead import can_run_ahead
 from tt2gl.pipelining.loads import other_of
 
@@ -48,7 +48,8 @@ class Staging:
 
 def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> Staging:
     """The loads of a kernel that go through rings under any launch; notes those that are not of zeros outside."""
-    chains = {chain for scene in scenes for chain in scene.facts.lowered.rings}
+    rings = [(scene, chain, ring) for scene in scenes for chain, ring in scene.facts.lowered.rings.items()]
+    chains = {chain for _, chain, _ in rings} if any(_is_ahead(scene, ring) for scene, _, ring in rings) else set()
     held = _held(scenes) - chains
     chains |= held
     chains -= {chain for scene in scenes for chain in _addressing(scene.graph, chains)}
@@ -105,6 +106,13 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     seen = {(known.path, known.line) for each in facts for known in each.functions.values()}
     flattened = {key: frozenset(_flattened(key, functions[key], facts)) for key in functions.keys() & seen}
     return Staging(kept - held, wide, flattened, tuple(dict.fromkeys(refused)), kept & held)
+
+
+def _is_ahead(scene: Scene, ring: RingFact) -> bool:
+    """Whether tiles are copied before the iteration that takes them: not to a slot that products read to its end."""
+    products = [node.dot for node in scene.graph.nodes if node.kind == "dot" and node.dot is not None]
+    late = {fact.instruction for fact in scene.facts.lowered.dots.values()} == {"tcgen05"}
+    return ring.buffers > 1 or not (is_in_place(ring) and late and all(dot.scaled is None for dot in products))
 
 
 _IN_REGISTERS = "its tiles wait in registers, and in the port's loop they are loaded when they are needed"

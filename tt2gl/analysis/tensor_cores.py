@@ -177,14 +177,25 @@ class TensorCores:
         taken = [self._operand(fact, operand) for fact in facts]
         return all(fact.in_memory and fact.registers is None for fact in taken)
 
-    def read_in_place(self, slot: Node) -> bool:
+    def read_in_place(self, node: Node, operand: int, slot: Node) -> bool:
         """Whether a product may take a tile where its ring has it, which is then laid out for that."""
-        load = slot
+        load, turned = slot, False
         while not load.staged:
+            turned ^= load.order == (1, 0)
             load = load.operands[0] if load.web is None else load.web.find().definitions[0].node
         if load.chain in self.rings:
-            return self.rings[load.chain].in_memory
+            ring = self.rings[load.chain]
+            return ring.in_memory and self._lies_as_taken(self.dots[node.chain], operand, ring, turned)
         return not any(load.chain in scene.facts.lowered.copied for scene in self.scenes)
+
+    def _lies_as_taken(self, use: DotUse, operand: int, ring: RingUse, turned: bool) -> bool:
+        """Whether the rows of a ring's tiles are those that a product takes: it takes 32-bit elements in one way."""
+        for index, fact in ring.facts.items():
+            layout = self._operand(use.facts[index], operand).layout if index in use.facts else fact.layout
+            ways = [bool(each.get("transposed")) for each in (fact.layout, layout)]
+            if layout.get("elementBitWidth") == 32 and ways[0] != ways[1] ^ turned:
+                return False
+        return True
 
     def accumulator_memory(self, node: Node, graph: Graph) -> Stored | None:
         """The layout of a dot's accumulator in tensor memory; None for one in registers."""
