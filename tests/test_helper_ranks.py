@@ -59,3 +59,27 @@ def test_kernels_that_differ_have_one_each(other: str, tmp_path: Path) -> None:
 def test_calls_of_one_kernel_that_differ_are_written_out(other: str, text: str, tmp_path: Path) -> None:
     made = converted(tmp_path, kernel=f"{ROW} + {other}")
     assert f"(x * w[None, :]) + {text})" in made
+
+
+SCALED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(a_ptr, s_ptr, o_ptr):
+    rows, bytes, scales = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, 2)
+    for at in range(0, 128, 32):
+        a = tl.load(a_ptr + rows[:, None] * 128 + (at + bytes)[None, :])
+        s = tl.load(s_ptr + rows[:, None] * 8 + (at // 16 + scales)[None, :])
+        acc = tl.dot_scaled(a, s, "e2m1", a.T, s, "e2m1")
+        tl.store(o_ptr + rows[:, None] * 64 + rows[None, :], acc)
+"""
+
+
+def test_the_format_of_an_operand_is_no_number(tmp_path: Path) -> None:
+    """Its place stands for the operand in 16 bits, which is converted."""
+    file = tmp_path / "k.py"
+    file.write_text(SCALED)
+    launch = Launch("k.py", "k", {"a_ptr": "*u8", "s_ptr": "*u8", "o_ptr": "*fp32"}, {}, options=Options(4, 3))
+    (report,) = convert(file, target="sm80", launches=[launch], root=tmp_path, compile=False).kernels
+    assert report.status == "converted", report.diagnostics

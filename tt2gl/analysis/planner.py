@@ -225,7 +225,8 @@ class Planner:
                 for name, function in scene.facts.functions.items():
                     if analysis.body((function.path, function.line)) == key:
                         fact = function.expressions.get(position)
-                        if isinstance(fact, ConstFact) or (isinstance(fact, TensorFact) and not fact.shape):
+                        constant = isinstance(fact, ConstFact) and not isinstance(fact.value, str)
+                        if constant or (isinstance(fact, TensorFact) and not fact.shape):
                             found.append((place, launch, ((name, 0, 0),)))
         return found
 
