@@ -82,15 +82,14 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             id="a scalar pointer that moves under it",
         ),
         pytest.param("x = tl.load(x_ptr + cols * n)", ENOUGH + 1, "has 2147483648 bytes under", id="too large"),
-        pytest.param("x_ptr += row * n\nx = tl.load(x_ptr + cols - n)", 4096, "`n` may be positive", id="negative"),
         pytest.param(
             "x_ptr -= row\nx = tl.load(x_ptr + cols * n)", 4096, "`x_ptr` may be negative", id="moved down"
         ),
         pytest.param(
-            "x_ptr += row\nx = tl.load(x_ptr + tl.load(i_ptr + cols))",
+            "if n > 3:\n    x_ptr += row\nx = tl.load(x_ptr + tl.load(i_ptr + cols))",
             4096,
             "`tl.load(i_ptr + cols)` may be negative",
-            id="an index",
+            id="an index, from what may have moved",
         ),
         pytest.param("x = tl.load(x_ptr + cols, volatile=True)", 4096, "it is volatile", id="volatile"),
         pytest.param(
@@ -193,6 +192,30 @@ for k in range(0, n, BLOCK):
             id="a variable asked for its dtype",
         ),
         pytest.param(
+            "x_ptr += row\nx = tl.load(x_ptr + tl.load(i_ptr + cols))\nx += tl.load(x_ptr)",
+            [
+                "x_offsets = row",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, x_offsets + gl.amd.cdna3.buffer_load(i_ptr, cols).to(gl.int32))",
+                "x += gl.load((x_ptr + x_offsets))",
+            ],
+            id="an index, from what has moved",
+        ),
+        pytest.param(
+            "if n > 3:\n    x_ptr = x_ptr + tl.load(i_ptr) * n\nelse:\n    x_ptr += row\n"
+            "ptrs = x_ptr + cols - n\nx = tl.load(ptrs)",
+            ["x_offsets = gl.cast(gl.load(i_ptr) * n, gl.int32)", "x_offsets = row", "offsets = x_offsets + cols - n"],
+            id="moved in either branch",
+        ),
+        pytest.param(
+            "base = x_ptr + tl.load(i_ptr) * 8\nbase += 2\nx = tl.load(base + cols - n).to(base.dtype.element_ty)",
+            [
+                "base_offsets = gl.cast(gl.load(i_ptr) * 8, gl.int32)",
+                "base_offsets += 2",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, base_offsets + cols - n).to(x_ptr.dtype.element_ty)",
+            ],
+            id="moved by what is loaded",
+        ),
+        pytest.param(
             "if n > 3:\n    x_ptr += row * stride\nptrs = x_ptr + cols\nx = tl.load(ptrs)",
             ["offsets = cols", "x = gl.amd.cdna3.buffer_load(x_ptr, offsets)"],
             id="a pointer that a branch has moved",
@@ -253,7 +276,7 @@ def test_at_the_size_where_32_bits_are_just_enough_offsets_are_used(buffers: Cal
 
 @pytest.mark.parametrize(("stride", "is_buffer"), [(8, True), (-8, False)])
 def test_no_launch_may_give_a_negative_stride(buffers: Callable[..., Conversion], stride: int, is_buffer: bool) -> None:
-    made = buffers("x_ptr += row * stride\nx = tl.load(x_ptr + cols * n)", stride=stride, compile=False)
+    made = buffers("x_ptr -= row * -stride\nx = tl.load(x_ptr + cols * n)", stride=stride, compile=False)
     assert ("buffer_load(x_ptr" in made.text) == is_buffer
     assert bool(told(made)) != is_buffer
 

@@ -17,7 +17,7 @@ plain is told (TTG340), with what broke the proof.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tt2gl.analysis.addresses import (
@@ -27,31 +27,22 @@ from tt2gl.analysis.addresses import (
     begins_tensor,
     makes_tensor,
     origin,
-    pointer_kinds,
     scalar_parts,
     tensor_terms,
 )
-from tt2gl.analysis.buffer_atomics import ARGUMENTS, ATOMICS, atomic_function
+from tt2gl.analysis.buffer_atomics import ATOMICS, atomic_function
 from tt2gl.analysis.buffer_edits import Found, Refused
+from tt2gl.analysis.buffer_sites import Site, Sites
 from tt2gl.analysis.buffer_sizes import BUFFER_BYTES, Sizes
 from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
 from tt2gl.analysis.intervals import Interval, union_of
-from tt2gl.analysis.naming import listed
+from tt2gl.analysis.moved_pointers import Moved, hold_offsets, moved_pointer
 from tt2gl.analysis.offset_ranges import Body, Reader
 from tt2gl.analysis.pointer_arguments import passed_pairs, scalar_of
 from tt2gl.analysis.pointer_variables import Variables, dtypes_asked, pointer_variables, reads_of
 from tt2gl.analysis.stated_ranges import constraints_of
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import BufferAccess, Position
-
-
-@dataclass(frozen=True)
-class _Site:
-    call: ast.Call
-    kind: str
-    pointer: ast.expr
-    given: Mapping[str, ast.expr]
-    address: Address
 
 
 @dataclass(frozen=True)
@@ -68,18 +59,17 @@ class BufferOps:
 
     def __init__(self, body: Body, sizes: Sizes, module: str, has_atomics: bool, staged: Collection[Position]) -> None:
         self.body, self.sizes, self.module = body, sizes, module
-        self.has_atomics, self.staged = has_atomics, staged
-        self.found = Found()
-        self.sites: list[_Site] = []
-        self.unlike: list[_Site] = []
+        self.read = Sites(body, module, has_atomics, staged)
+        self.sites, self.unlike = self.read.found, self.read.unlike
+        self.found = Found(refused=list(self.read.refused))
         self.candidates: Variables = {}
+        self.held: dict[str, Moved] = {}
 
     def decide(self) -> Found:
         """Every access of the function."""
-        for node in ast.walk(self.body.tree):
-            if isinstance(node, ast.Call) and position_of(node) not in self.staged:
-                self._read(node)
         variables = self._variables()
+        self.held = self._holders(variables)
+        variables = self._variables() if self.held else variables
         for site in self.sites:
             proof = self._proven(site, variables)
             if isinstance(proof, str):
@@ -89,16 +79,38 @@ class BufferOps:
         self._keep_pointers(variables)
         self.body.carried = {name: base for name, (base, _) in variables.items()}
         for name, (base, values) in variables.items():
-            self._carry(name, base, values)
+            self._carry(name, self._base(base), values)
         self._pass_on()
+        for moved in self.held.values():
+            given = [address(self.body, value) for _, values in variables.values() for value in values]
+            every = [*(site.address for site in self.sites), *filter(None, given)]
+            starts = [each.start for each in every if not each.is_variable]
+            self._narrow(hold_offsets(self.body, moved, starts, self.found))
         return self.found
+
+    def _holders(self, variables: Variables) -> dict[str, Moved]:
+        """The moved scalar pointers that are to hold offsets, as an access that counts from one is not proven."""
+        if next(passed_pairs(self.body), None) is not None:
+            return {}
+        roots = {self._root(site) for site in self.sites if isinstance(self._proven(site, variables), str)}
+        made = {root: moved for root in roots if (moved := moved_pointer(self.body, root)) is not None}
+        kernel = self.body.kernel
+        return {root: each for root, each in made.items() if not self.sizes.refused(frozenset({(kernel, each.base)}))}
+
+    def _root(self, site: Site) -> str:
+        """The name of the scalar pointer that an access counts from; empty where there is none."""
+        start = site.address.start
+        if site.address.is_variable:
+            return self.candidates[start.id][0] if isinstance(start, ast.Name) and start.id in self.candidates else ""
+        parts = scalar_parts(self.body, start)
+        return parts[0].id if parts is not None else ""
 
     def _keep_pointers(self, variables: Variables) -> None:
         """Note where pointers are made of a variable's offsets again: for what is by no buffer whatever its offsets."""
         for site in self.unlike:
             start = site.address.start
             if isinstance(start, ast.Name) and start.id in variables:
-                self.found.rebased[position_of(start)] = variables[start.id][0]
+                self.found.rebased[position_of(start)] = self._base(variables[start.id][0])
 
     def _pass_on(self) -> None:
         """Give helpers the scalar pointers of the offsets that they take."""
@@ -108,57 +120,6 @@ class BufferOps:
                 continue  # it is found that this cannot be, and all is decided again
             self._leave_offset(made)
             self.found.passed.setdefault(position_of(call), {})[callee.pairs[name]] = start.id
-
-    def _read(self, call: ast.Call) -> None:
-        """Note an access to global memory by a tensor of pointers, or why it cannot be by a buffer."""
-        kind = self.body.callee(call.func)
-        names = ARGUMENTS.get(kind)
-        if names is None or any(isinstance(argument, ast.Starred) for argument in call.args):
-            return
-        given = dict(zip(names, call.args, strict=False))
-        given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-        pointer = given.get("pointer")
-        if pointer is None or pointer_kinds(self.body, pointer) != {"tensor"}:
-            return
-        why = self._unlike_any_buffer(kind, given)
-        parts = address(self.body, pointer)
-        if not why and parts is None:
-            why = f"`{ast.unparse(pointer)}` does not start from a scalar pointer"
-        if why or parts is None:
-            self.found.refused.append(Refused(position_of(call), why))
-        if parts is not None and (not why or parts.is_variable):
-            (self.unlike if why else self.sites).append(_Site(call, kind, pointer, given, parts))
-
-    def _unlike_any_buffer(self, kind: str, given: Mapping[str, ast.expr]) -> str:
-        """What an access does that no buffer operation does; empty if nothing."""
-        elements = self._elements(given["pointer"])
-        if "int1" in elements:
-            return "truth values are not read as they lie in memory"
-        if kind in ATOMICS and not (self.has_atomics and atomic_function(kind, elements, self.module)):
-            return f"there is no `{kind}` on buffers for {listed(sorted(elements))} here"
-        if self._constant(given.get("volatile")) not in (None, False):
-            return "it is volatile"
-        if self._constant(given.get("mask")) not in (None, True, "runtime"):
-            return "its mask is known when it is compiled"
-        if kind in ATOMICS and self._constant(given.get("scope")) == "sys":
-            return "its scope is the whole system"
-        return ""
-
-    def _elements(self, pointer: ast.expr) -> set[str]:
-        """The types of elements that pointers are of."""
-        return {name.removeprefix("pointer<").partition(",")[0].rstrip(">") for name in self._dtypes(pointer)}
-
-    def _dtypes(self, node: ast.expr) -> set[str]:
-        return {fact.dtype for fact in self.body.said(node) if isinstance(fact, TensorFact)}
-
-    def _constant(self, node: ast.expr | None) -> object:
-        """A constant of the compilation, if an argument is one under every launch."""
-        if node is None:
-            return None
-        values = [fact.value if isinstance(fact, ConstFact) else "runtime" for fact in self.body.said(node)]
-        if not values and isinstance(node, ast.Constant):
-            return node.value
-        return values[0] if values and all(value == values[0] for value in values) else "runtime"
 
     def _variables(self) -> Variables:
         """The variables of pointers that can hold offsets: those all of whose accesses are proven."""
@@ -182,7 +143,7 @@ class BufferOps:
             if ast.unparse(site.address.start) == name
         )
 
-    def _proven(self, site: _Site, variables: Variables) -> _Proof | str:
+    def _proven(self, site: Site, variables: Variables) -> _Proof | str:
         """Why an access can be by a buffer, or what broke the proof."""
         start = site.address.start
         if site.address.is_variable:
@@ -192,6 +153,8 @@ class BufferOps:
             base: ast.expr = ast.copy_location(ast.Name(variables[start.id][0], ast.Load()), start)
         else:
             base = start
+        if (root := self._root(site)) in self.held:
+            return _Proof(whole=True, tensors=frozenset({(self.body.kernel, self.held[root].base)}))
         zero = base if site.address.is_variable else None
         from_base = self._reading(site, zero)
         offset = self._sum(site, from_base)
@@ -218,7 +181,7 @@ class BufferOps:
         assuming = self._reading(site, zero, self._assumable())
         return self._worst(site, assuming, base)
 
-    def _why_not(self, site: _Site, name: str, variables: Variables) -> str:
+    def _why_not(self, site: Site, name: str, variables: Variables) -> str:
         """Why a variable holds no offsets: it could not, or an access by it is not proven."""
         if name not in self.candidates or variables is self.candidates:
             return f"`{name}` is not an offset from one scalar pointer throughout"
@@ -236,7 +199,7 @@ class BufferOps:
                 stack.extend(caller for caller, _ in body.callers)
         return frozenset((body.kernel, name) for body in found.values() for name in body.assumed)
 
-    def _relied(self, site: _Site, zero: ast.expr | None, base: ast.expr) -> frozenset[tuple[str, str]] | None:
+    def _relied(self, site: Site, zero: ast.expr | None, base: ast.expr) -> frozenset[tuple[str, str]] | None:
         """The fewest parameters that must not be negative for offset and base not to be; None where that is no help."""
 
         def holds(assumed: frozenset[tuple[str, str]]) -> bool:
@@ -251,7 +214,7 @@ class BufferOps:
                 needed -= {parameter}
         return needed
 
-    def _reading(self, site: _Site, base: ast.expr | None, assume: Collection[tuple[str, str]] = ()) -> Reader:
+    def _reading(self, site: Site, base: ast.expr | None, assume: Collection[tuple[str, str]] = ()) -> Reader:
         """A reader of what an access adds to its scalar pointer, where its mask holds."""
         reader = Reader(self.body, assume, constraints_of(site.given.get("mask"), self.body))
         if isinstance(base, ast.Name):
@@ -263,7 +226,7 @@ class BufferOps:
                     stack += body.given.get(node.id, ())
         return reader
 
-    def _sum(self, site: _Site, reader: Reader) -> Interval:
+    def _sum(self, site: Site, reader: Reader) -> Interval:
         """What is added to the scalar pointer of an access."""
         start = site.address.start
         if not site.address.is_variable:
@@ -274,7 +237,7 @@ class BufferOps:
         made = [_total(terms, reader) for terms in tensor_terms(self.body, ast.unparse(start))]
         return union_of(made).plus(_total(site.address.terms, reader)) if made else Interval()
 
-    def _worst(self, site: _Site, reader: Reader, base: ast.expr | None = None) -> str:
+    def _worst(self, site: Site, reader: Reader, base: ast.expr | None = None) -> str:
         """The term of an offset that breaks the proof, in words."""
         for term in (*site.address.terms, *([Term(base)] if base is not None else [])):
             if _signed(term, reader).low < 0:
@@ -284,14 +247,18 @@ class BufferOps:
                 return f"`{ast.unparse(term.node)}` may be as large as {_shown(reader.value(term.node))}"
         return f"`{ast.unparse(site.pointer)}` may reach beyond 2 GiB"
 
-    def _accept(self, site: _Site, proof: _Proof, variables: Variables) -> None:
+    def _accept(self, site: Site, proof: _Proof, variables: Variables) -> None:
         found, start = self.found, site.address.start
         found.tensors |= proof.tensors
         found.counts |= proof.counts
         base: Position | str = position_of(start)
         if site.address.is_variable:
             assert isinstance(start, ast.Name)
-            base = variables[start.id][0]
+            base = self._base(variables[start.id][0])
+        elif (root := self._root(site)) in self.held:
+            base = self._base(root)
+            parts = scalar_parts(self.body, start)
+            self._narrow(parts[2] if parts is not None else ())
         elif site.address.dropped is not None:
             place, stays = site.address.dropped
             parts = scalar_parts(self.body, start)
@@ -302,51 +269,56 @@ class BufferOps:
         self._narrow(site.address.terms)
         function = f"{self.module}.buffer_{site.kind}"
         if site.kind in ATOMICS:
-            function = atomic_function(site.kind, self._elements(site.pointer), self.module)
+            function = atomic_function(site.kind, self.read.elements(site.pointer), self.module)
         found.accesses[position_of(site.call)] = BufferAccess(
             function,
             base,
             keeps_other=self._matters(site.given.get("other")),
             element=self._element(site, variables),
             constant=any(isinstance(fact, ConstFact) for fact in self._value_facts(site)),
-            masked=self._constant(site.given.get("mask")) not in (None, True),
+            masked=self.read.constant(site.given.get("mask")) not in (None, True),
         )
 
-    def _value_facts(self, site: _Site) -> list[Fact]:
+    def _value_facts(self, site: Site) -> list[Fact]:
         """What was said of the value that an access stores."""
         value = site.given.get("value") or site.given.get("val")
         return [] if value is None else self.body.said(value)
 
     def _matters(self, other: ast.expr | None) -> bool:
         """Whether what stands for masked elements is anything but zero, which they are anyway."""
-        value = self._constant(other)
+        value = self.read.constant(other)
         return other is not None and not (isinstance(value, (int, float)) and value == 0) and value is not None
 
-    def _element(self, site: _Site, variables: Variables) -> str:
+    def _element(self, site: Site, variables: Variables) -> str:
         """The dtype, as source, that a stored value is to be made of first; empty where it has that already."""
         facts = self._value_facts(site)
-        elements = self._elements(site.pointer)
+        elements = self.read.elements(site.pointer)
         if all(isinstance(fact, TensorFact) and fact.shape and {fact.dtype} == elements for fact in facts):
             return ""
         start = site.address.start
         if site.address.is_variable:
             assert isinstance(start, ast.Name)
-            return f"{variables[start.id][0]}.dtype.element_ty"
+            return f"{self._base(variables[start.id][0])}.dtype.element_ty"
         parts = scalar_parts(self.body, start)
-        return f"{parts[0].id if parts is not None else f'({ast.unparse(start)})'}.dtype.element_ty"
+        return f"{self._base(parts[0].id) if parts is not None else f'({ast.unparse(start)})'}.dtype.element_ty"
+
+    def _base(self, root: str) -> str:
+        """The scalar pointer that offsets count from: what one is moved from, where that is held as an offset."""
+        return self.held[root].base if root in self.held else root
 
     def _narrow(self, terms: Sequence[Term]) -> None:
-        """Have terms in 32 bits that are not."""
+        """Have terms in 32 bits that are not, for all that launches say."""
         for term in terms:
-            if self._dtypes(term.node) - {"int32"}:
+            if self.read.dtypes(term.node) - {"int32"} or not self.body.said(term.node):
                 self.found.narrowed[position_of(term.node)] = "gl.int32"
 
     def _leave_offset(self, made: Address) -> None:
         """Of a tensor of pointers, have what is added to the name that it starts from."""
         parts = None if made.is_variable else scalar_parts(self.body, made.start)
         if parts is not None and made.dropped is not None:
-            place, stays = parts[1] or made.dropped
-            self.found.sides[place] = stays
+            if parts[0].id not in self.held:
+                place, stays = parts[1] or made.dropped
+                self.found.sides[place] = stays
             self._narrow(parts[2])
         self._narrow(made.terms)
 

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, TypeAlias
 
@@ -132,6 +133,9 @@ def reads_of(body: Body, name: str) -> list[tuple[ast.Name, Literal["tensor", "s
     making = [statement for statement in statements if makes_tensor(body, statement)]
     first = min((getattr(statement, "lineno", 0) for statement in making), default=0)
     always = len(making) == len(statements) and (name in body.pairs or name not in body.arguments)
+    # What always comes after a tensor is made, and nothing else, is one.
+    others = max((getattr(each, "lineno", 0) for each in statements if each not in making), default=0)
+    top = min((each.lineno for each in body.tree.body if each in making and each.lineno > others), default=math.inf)
     found: list[tuple[ast.Name, Literal["tensor", "scalar", "unreached", "unknown"]]] = []
     for node in ast.walk(body.tree):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
@@ -141,7 +145,7 @@ def reads_of(body: Body, name: str) -> list[tuple[ast.Name, Literal["tensor", "s
                 case kinds if kinds == {"scalar"} or not kinds and not always and node.lineno < first:
                     found.append((node, "scalar"))
                 case kinds:
-                    found.append((node, "unknown" if kinds or not always else "unreached"))
+                    found.append((node, "unreached" if not kinds and (always or node.lineno > top) else "unknown"))
     return found
 
 

@@ -1,0 +1,146 @@
+"""Scalar pointers that the author moves, and that could stay where they are beside what they are moved by.
+
+    x_ptr += tl.load(starts) * stride           # before: the tensor might begin after `x_ptr`, for all that is known
+    x = tl.load(x_ptr + cols)
+
+    x_offsets = (gl.load(starts) * stride).to(gl.int32)                                                      # after
+    x = gl.amd.cdna3.buffer_load(x_ptr, x_offsets + cols)
+
+What counts from where a tensor begins is right in 32 bits whatever its parts are.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tt2gl.analysis.addresses import Term, pointer_kinds, scalar_parts
+from tt2gl.analysis.buffer_edits import Found
+from tt2gl.analysis.offset_ranges import Body
+from tt2gl.analysis.statics import position_of
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A name that could hold what a scalar pointer is moved by, and the parameter that this counts from.
+
+    `begun`: the statements that make it of the parameter, where it has the same name; else all that assign to it are.
+    """
+
+    name: str
+    base: str
+    begun: tuple[ast.stmt, ...]
+    statements: tuple[ast.stmt, ...]
+
+
+def moved_pointer(body: Body, name: str) -> Moved | None:
+    """What a name of a kernel is as such; None where it is none."""
+    statements = [each.statement for each in body.definitions.get(name, ()) if isinstance(each.statement, ast.stmt)]
+    if not body.is_kernel or len(statements) != len(body.definitions.get(name, ())):
+        return None
+    if not statements or any(pointer_kinds(body, node) - {"scalar"} for node in _named(body, name)):
+        return None
+    begun = _begun(body, name) if name in body.arguments else [each for each in statements if _value(each) is not None]
+    bases: set[str] = set()
+    for statement in statements:
+        match statement:
+            case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
+                parts = scalar_parts(body, value)
+                if parts is None or parts[1] is None:
+                    return None
+                bases.add(parts[0].id)
+            case ast.AugAssign(op=ast.Add()):
+                pass
+            case ast.AugAssign(op=ast.Sub()) if statement not in begun:
+                pass
+            case _:
+                return None
+    if name in body.arguments:
+        return Moved(name, name, tuple(begun), tuple(statements)) if begun and bases <= {name} else None
+    base = bases.pop() if len(bases) == 1 else ""
+    if base not in body.arguments or base in body.definitions:
+        return None
+    return Moved(name, base, tuple(begun), tuple(statements))
+
+
+def _begun(body: Body, name: str) -> list[ast.stmt]:
+    """The statements that move a parameter first: one that is always reached, or one in either branch of such."""
+    for statement in body.tree.body:
+        if name not in {node.id for node in ast.walk(statement) if _is_stored(node)}:  # type: ignore[attr-defined]
+            continue
+        blocks = [statement.body, statement.orelse] if isinstance(statement, ast.If) else [[statement]]
+        firsts = [next((each for each in block if _moves(each, name)), None) for block in blocks]
+        found = [each for each in firsts if isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign)]
+        inside = {id(node) for each in found for node in ast.walk(each)}
+        early = [node for node in _named(body, name) if statement.lineno <= node.lineno <= (statement.end_lineno or 0)]
+        return [*found] if len(found) == len(blocks) and all(id(node) in inside for node in early) else []
+    return []
+
+
+def _moves(statement: ast.stmt, name: str) -> bool:
+    return any(_is_stored(node) and node.id == name for node in ast.walk(statement))  # type: ignore[attr-defined]
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _value(statement: ast.stmt) -> ast.expr | None:
+    """What a statement assigns; None where it adds to what there is."""
+    return statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+
+
+def _named(body: Body, name: str) -> list[ast.Name]:
+    """The reads of a name."""
+    return [
+        node
+        for node in ast.walk(body.tree)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    ]
+
+
+def hold_offsets(body: Body, moved: Moved, starts: Iterable[ast.expr], found: Found) -> list[Term]:
+    """Note what becomes of a moved pointer; what is added to it, which is to have 32 bits.
+
+    `starts`: the scalar pointers that addresses begin with which count from its parameter.
+    """
+    terms: list[Term] = []
+    settled: set[int] = set()
+    for statement in moved.statements:
+        value = _value(statement)
+        if value is not None:
+            parts = scalar_parts(body, value)
+            assert parts is not None
+            root, dropped, added = parts
+            terms += added
+            settled.add(id(root))
+            if statement in moved.begun and dropped is not None:
+                found.sides[dropped[0]] = dropped[1]
+            else:
+                found.reads[position_of(root)] = moved.name
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target  # type: ignore[attr-defined]
+            found.targets[position_of(target)] = moved.name
+        elif isinstance(statement, ast.AugAssign):
+            terms.append(Term(statement.value))
+            if statement in moved.begun:
+                found.begun[position_of(statement)] = moved.name
+            else:
+                place = position_of(statement.target)
+                found.targets[place] = found.reads[place] = moved.name
+    roots = {id(parts[0]) for start in starts if (parts := scalar_parts(body, start)) is not None}
+    asked = {id(node.value) for node in ast.walk(body.tree) if isinstance(node, ast.Attribute) and node.attr == "dtype"}
+    first = min((each.lineno for each in moved.begun), default=0) if moved.name == moved.base else 0
+    for node in _named(body, moved.name):
+        if id(node) in settled or node.lineno < first:
+            continue
+        if id(node) in asked:
+            found.bases[position_of(node)] = moved.base
+            continue
+        found.reads[position_of(node)] = moved.name
+        if id(node) not in roots:
+            found.rebased[position_of(node)] = moved.base
+    return terms
+
+
+__all__ = ["Moved", "hold_offsets", "moved_pointer"]
