@@ -39,7 +39,8 @@ _OTHERS: Mapping[str, tuple[str, ...]] = {
 
 _DTYPES = ("fp32", "fp16", "i32", "i64", "bf16", "i8")
 _SIZES = (16, 32, 64, 128, 1, 2, 4, 8)
-"""What a guessed dtype or size may be instead."""
+_RARER = ("*bf16", "*u8", "*i8", "*fp8e4nv")
+"""What a guessed dtype, size or pointer may be instead."""
 
 _ROUNDS = 6
 _SECONDS = 20.0
@@ -73,7 +74,7 @@ def guessed_launches(
     for _ in range(_ROUNDS):
         if furthest is None:
             break
-        for changes in (_other_types, _other_sizes):
+        for changes in (_other_types, _rarer_ones):
             tried = [{**choices, **changed} for changed in changes(choices)]
             launches = [infer_launches(source, function, limit=1, choices=one).launches[0] for one in tried]
             reached = _compiled(kernel, launches, target)
@@ -114,11 +115,13 @@ def _other_types(choices: Mapping[str, Choice]) -> Iterator[Mapping[str, Choice]
             yield from (dict.fromkeys(alike, other) for other in others)
 
 
-def _other_sizes(choices: Mapping[str, Choice]) -> Iterator[Mapping[str, Choice]]:
-    """Another value for one number that was guessed."""
+def _rarer_ones(choices: Mapping[str, Choice]) -> Iterator[Mapping[str, Choice]]:
+    """Another value for one number, or a rarer type for one pointer."""
     for name, choice in choices.items():
         if type(choice) is int:
             yield from ({name: other} for other in _SIZES if other != choice)
+        elif isinstance(choice, str) and choice.startswith("*"):
+            yield from ({name: other} for other in _RARER if other not in (choice, *_OTHERS.get(choice, ())))
 
 
 def _compiled(kernel: Slice, launches: list[Launch], target: str) -> list[_Reached]:

@@ -352,3 +352,24 @@ def test_a_block_has_a_stride_of_one_by_its_order() -> None:
 def test_what_multiplies_loaded_values_is_no_stride() -> None:
     launch = guess("x, o, factor, n", "i = tl.arange(0, 64); tl.store(o + i, tl.load(x + i, mask=i < n) * factor)")
     assert (launch.signature["factor"], launch.divisible_by_16) == ("fp32", ("x", "o", "n"))
+
+
+def test_strides_go_by_other_names_where_there_are_several() -> None:
+    rows = "i = tl.arange(0, 32); p = x + i[:, None] * sx_m + i[None, :] * sx_k; "
+    assert guess("x, sx_m, sx_k", rows + "tl.store(p, 1.0)").constexprs == {"sx_k": 1}
+    assert guess("x, sx_m, sx_k", rows + "tl.store(p, 1.0, mask=(i < sx_k)[None, :])").constexprs == {}
+
+
+def test_a_constant_is_what_the_compiler_is_told() -> None:
+    body = "tl.static_assert(PACK == 2); tl.static_assert(MODE == 'row'); tl.store(x + tl.arange(0, 8), PACK)"
+    assert guess("x, PACK: tl.constexpr, MODE: tl.constexpr", body).constexprs == {"PACK": 2, "MODE": "row"}
+
+
+def test_helpers_are_found_where_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "inner.py").write_text(HEADER + "@triton.jit\ndef read(p, at):\n    return tl.load(p + at) << 2\n")
+    outer = "from inner import read\n\n@triton.jit\ndef both(p, q, at):\n    tl.store(q + at, read(p, at))\n"
+    (tmp_path / "outer.py").write_text(HEADER + outer)
+    text = "from outer import both\n\n@triton.jit\ndef kernel(x, o):\n    both(x, o, tl.arange(0, 64))\n"
+    source = read_source(tmp_path / "kernel.py", HEADER + text)
+    (launch, *_), *_ = infer_launches(source, source.kernel("kernel"))
+    assert launch.signature == {"x": "*i32", "o": "*fp32"}

@@ -18,6 +18,8 @@ _OUTER_STRIDE = 1024
 def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool) -> tuple[Any, bool]:
     """A value for a constexpr, and whether it is a flag that was set as `flags` asks."""
     facts = usage.evidence(name)
+    if facts.asserted is not None:
+        return facts.asserted, False
     if facts.strings:
         return facts.strings[0], False
     if facts.dtype:

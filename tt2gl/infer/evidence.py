@@ -46,6 +46,8 @@ class Facts:
     """Bits of a loaded value that is reinterpreted, 0 where none is."""
     rank: int = 0
     """Indices of a descriptor's `load`, 0 where it is no descriptor."""
+    asserted: int | str | None = None
+    """What the compiler is told that it is."""
     strings: list[str] = field(default_factory=list)
     integers: list[int] = field(default_factory=list)
 
@@ -60,6 +62,8 @@ class Facts:
             mine = getattr(self, name)
             if isinstance(mine, list):
                 mine.extend(item for item in value if item not in mine)
+            elif name == "asserted":
+                self.asserted = value if mine is None else mine
             else:
                 setattr(self, name, max(mine, value))
 

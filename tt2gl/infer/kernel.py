@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,9 @@ from tt2gl.host.scopes import Module, Scope
 from tt2gl.host.values import Constexpr, External, Frame, Function, HostRaise, Undecided, is_data
 from tt2gl.jit_functions import JitFunction, Parameter
 from tt2gl.launches import DtypeValue, JitValue
+
+Helpers = Callable[[ast.expr], tuple[ast.FunctionDef, "Helpers"] | None]
+"""Finds the jit function that an expression names, and what finds those that it calls in turn."""
 
 MISSING: Any = object()
 """Stands for a value that nobody knows."""
@@ -52,10 +56,12 @@ class Kernel:
         except (Undecided, HostRaise):
             return MISSING
 
-    def helper(self, called: ast.expr) -> ast.FunctionDef | None:
-        """The function of the author's that an expression in the kernel names."""
-        value = self.value(called, self.scope)
-        return value.node if isinstance(value, Function) and isinstance(value.node, ast.FunctionDef) else None
+    def helper(self, called: ast.expr, scope: Scope | None = None) -> tuple[ast.FunctionDef, Helpers] | None:
+        """The function of the author's that a name in the kernel, or in `scope`, stands for, and what finds its own."""
+        value = self.value(called, scope or self.scope)
+        if not isinstance(value, Function) or not isinstance(value.node, ast.FunctionDef):
+            return None
+        return value.node, functools.partial(self.helper, scope=value.frame.scope)
 
     def default(self, parameter: Parameter) -> Any:
         """The default of a parameter as a launch holds it, MISSING where it has none that can be told."""

@@ -69,9 +69,9 @@ def _element(name: str, usage: Usage) -> str:
         return "i32"
     if OFFSET_NAME.search(name) and re.search("cu_?seq|seq_?len|block_table|indptr", name, re.I):
         return "i32"
-    if facts.dot or facts.rank:
-        usual = "bf16" if "bfloat16" in usage.casts and "float16" not in usage.casts else "fp16"
-        return usage.operands.get(name) or usual
+    operand = usage.operands.get(name)
+    if operand is not None or facts.dot or facts.rank:
+        return operand or ("bf16" if "bfloat16" in usage.casts and "float16" not in usage.casts else "fp16")
     return "fp32"
 
 

@@ -10,12 +10,13 @@ import ast
 import functools
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.body import Body
 from tt2gl.infer.evidence import SOME_DTYPE, Value
+from tt2gl.infer.kernel import Helpers
 from tt2gl.infer.names import STRIDE_NAME
 from tt2gl.infer.products import Product, operand_types, side
 
@@ -42,9 +43,6 @@ _THROUGH = {
 }
 
 
-Helpers = Callable[[ast.expr], ast.FunctionDef | None]
-
-
 class Usage(Body):
     """Evidence for every parameter of one function; `helpers` finds the jit function that an expression names."""
 
@@ -69,7 +67,7 @@ class Usage(Body):
             self.facts[node.func.id].called = True
         helper = self.helpers(node.func)
         if helper is not None:
-            return self._helper(helper, node)
+            return self._helper(*helper, node)
         keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
         if isinstance(receiver, ast.Name) and receiver.id in self.facts and name != "to":
             return self._method(node, receiver.id, name)
@@ -106,6 +104,8 @@ class Usage(Body):
             for argument in keywords.values():
                 self._word(keywords, argument)
             return Value(kind="float")
+        if name == "static_assert" and node.args:
+            self._asserted(node.args[0])
         if name in ("to", "cast"):
             return self._cast(node, receiver, values)
         if name == "where" and len(values) == 3:
@@ -162,6 +162,13 @@ class Usage(Body):
                 self._mark(parts[key].bases, fact)
         return base
 
+    def _asserted(self, test: ast.expr) -> None:
+        match test:
+            case ast.Compare(
+                left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant(value=int() | str() as value)]
+            ) if name in self.facts:
+                self.facts[name].asserted = value
+
     def _unit_stride(self, strides: ast.expr | None, order: ast.expr | None) -> None:
         """That one of a block's strides is 1: the last, or that of the dimension that `order` has first."""
         if not isinstance(strides, ast.List | ast.Tuple) or not strides.elts:
@@ -209,14 +216,14 @@ class Usage(Body):
                 self._mark(value.bases, "number")
         return Value(value.bases, value.origins, value.loaded, kind, value.raw if kind == "int" else frozenset(), made)
 
-    def _helper(self, helper: ast.FunctionDef, node: ast.Call) -> Value:
+    def _helper(self, helper: ast.FunctionDef, helpers: Helpers, node: ast.Call) -> Value:
         parameters = [arg.arg for arg in all_arguments(helper.args)]
         arguments = dict(zip(parameters, node.args, strict=False))
         arguments |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
         values = {name: self._value(argument) for name, argument in arguments.items()}
         usage = self.seen.get(helper)
         if usage is None:
-            usage = Usage(helper, self.helpers, self.seen)
+            usage = Usage(helper, helpers, self.seen)
             self.seen[helper] = usage
         if usage is not self:
             for name, value in values.items():
@@ -297,8 +304,10 @@ class Usage(Body):
         inner: set[str] = set()
         outer: set[str] = set()
         for address in self._accesses:
-            scales = sorted((name for name in address.scales if STRIDE_NAME.search(name)), key=names.index)
-            last = len(scales) if address.ranged else len(scales) - 1
+            scales = sorted(address.scales, key=names.index)
+            named = all(STRIDE_NAME.search(name) for name in scales)
+            strides = named or (len(scales) > 1 and not any(self.facts[name].size for name in scales))
+            last = len(scales) - 1 if strides and not address.ranged else len(scales)
             outer.update(scales[:last])
             inner.update(scales[last:])
         return inner - outer
