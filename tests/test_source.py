@@ -48,6 +48,11 @@ def test_a_launched_helper_is_an_entry_kernel() -> None:
     assert [kernel.name for kernel in kernels] == ["used", "entry"]
 
 
+def test_a_method_is_no_entry_kernel() -> None:
+    methods = "\nclass Rows:\n    @triton.jit\n    def put(self, x):\n        tl.store(x, self.n)\n"
+    assert [kernel.name for kernel in parsed(HELPERS.format(launch="pass") + methods).kernels] == ["entry"]
+
+
 def test_kernel_by_name() -> None:
     source = parsed(HELPERS.format(launch="pass"))
     assert source.kernel("returns").name == "returns"

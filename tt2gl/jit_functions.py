@@ -71,6 +71,11 @@ class JitFunction:
             for node in _own_statements(self.node.body)
         )
 
+    @property
+    def is_method(self) -> bool:
+        """Whether it is a method of an aggregate: part of a value that kernels hold."""
+        return self.nested and bool(self.parameters) and self.parameters[0].name == "self"
+
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name, if there is one."""
         return next((parameter for parameter in self.parameters if parameter.name == name), None)

@@ -51,13 +51,16 @@ class SourceFile:
 
     @cached_property
     def kernels(self) -> tuple[JitFunction, ...]:
-        """The entry kernels: launched in the file, or neither used by another jit function nor returning a value."""
+        """The entry kernels: launched in the file, or neither used by another jit function nor returning a value.
+
+        Methods of aggregates are none.
+        """
         launched = {call.kernel for call in self.launches}
         used = {name for function in self.functions for name in function.names_read if name != function.name}
         return tuple(
             function
             for function in self.functions
-            if function.name in launched or (function.name not in used and not function.returns_value)
+            if function.name in launched or not (function.name in used or function.returns_value or function.is_method)
         )
 
     def kernel(self, name: str) -> JitFunction:
