@@ -144,6 +144,7 @@ def matmul_kernel_block_m_from_128(
     a_buf = gl.allocate_shared_memory(a_ptr.dtype.element_ty, [NUM_STAGES - 1, BLOCK_M, BLOCK_K], a_shared)
     b_buf = gl.allocate_shared_memory(b_ptr.dtype.element_ty, [NUM_STAGES - 1, BLOCK_K, BLOCK_N], b_shared)
     steps = gl.cdiv(K, BLOCK_K)
+    drain = gl.maximum(steps - (NUM_STAGES - 1), 0)
     for k in gl.static_range(NUM_STAGES - 1):
         a_buf.index(k).store(gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps), other=0.0))
         b_buf.index(k).store(
@@ -154,23 +155,39 @@ def matmul_kernel_block_m_from_128(
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
 
-    slot = 0
-    for k in range(0, steps):
-        more = k < steps - (NUM_STAGES - 1)
+    slot = NUM_STAGES - 2
+    a_slots = ()
+    b_slots = ()
+    for s in gl.static_range(NUM_STAGES - 1):
+        a_slots = a_slots + (a_buf.index(s),)
+        b_slots = b_slots + (b_buf.index(s),)
+    for k in range(0, drain):
         # tiles of an iteration ahead come to registers
         ahead = k + NUM_STAGES - 1
-        a_next = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more, other=0.0)
+        a_next = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K), other=0.0)
         # the last step may be a short one
-        a = a_buf.index(slot).load(lhs_layout)
-        b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more, other=0.0)
-        b = b_buf.index(slot).load(rhs_layout)
+        a = a_slots[0].load(lhs_layout)
+        b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K), other=0.0)
+        b = b_slots[0].load(rhs_layout)
         acc = gl.amd.cdna3.mfma(a, b, acc)
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
         # and take the places of those that have been read
-        a_buf.index(slot).store(a_next)
-        b_buf.index(slot).store(turned_in_threads(b_next))
         slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
+        a_slots = a_slots[1:] + (a_buf.index(slot),)
+        a_slots[-1].store(a_next)
+        b_slots = b_slots[1:] + (b_buf.index(slot),)
+        b_slots[-1].store(turned_in_threads(b_next))
+    # the last iterations, whose tiles have all come
+    for s in gl.static_range(NUM_STAGES - 1):
+        a_last = a_slots[0].load(lhs_layout)
+        b_last = b_slots[0].load(rhs_layout)
+        if drain + s < steps:
+            a = a_last
+            b = b_last
+            acc = gl.amd.cdna3.mfma(a, b, acc)
+        a_slots = a_slots[1:] + a_slots[:1]
+        b_slots = b_slots[1:] + b_slots[:1]
 
     c_ptrs = c_ptr + offs_m_mma[:, None] * stride_cm + offs_n_mma[None, :]
     gl.store(c_ptrs, acc.to(c_ptr.dtype.element_ty), mask=in_m_mma & in_n_mma)
@@ -228,6 +245,7 @@ def matmul_kernel_block_m_below_128(
     a_buf = gl.allocate_shared_memory(a_ptr.dtype.element_ty, [NUM_STAGES - 1, BLOCK_M, BLOCK_K], a_shared)
     b_buf = gl.allocate_shared_memory(b_ptr.dtype.element_ty, [NUM_STAGES - 1, BLOCK_K, BLOCK_N], b_shared)
     steps = gl.cdiv(K, BLOCK_K)
+    drain = gl.maximum(steps - (NUM_STAGES - 1), 0)
     for k in gl.static_range(NUM_STAGES - 1):
         a_buf.index(k).store(gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps), other=0.0))
         b_buf.index(k).store(
@@ -236,23 +254,39 @@ def matmul_kernel_block_m_below_128(
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
 
-    slot = 0
-    for k in range(0, steps):
-        more = k < steps - (NUM_STAGES - 1)
+    slot = NUM_STAGES - 2
+    a_slots = ()
+    b_slots = ()
+    for s in gl.static_range(NUM_STAGES - 1):
+        a_slots = a_slots + (a_buf.index(s),)
+        b_slots = b_slots + (b_buf.index(s),)
+    for k in range(0, drain):
         # tiles of an iteration ahead come to registers
         ahead = k + NUM_STAGES - 1
-        a_next = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more, other=0.0)
+        a_next = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K), other=0.0)
         # the last step may be a short one
-        a = a_buf.index(slot).load(lhs_layout)
-        b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more, other=0.0)
-        b = b_buf.index(slot).load(rhs_layout)
+        a = a_slots[0].load(lhs_layout)
+        b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K), other=0.0)
+        b = b_slots[0].load(rhs_layout)
         acc = gl.amd.cdna3.mfma(a, b, acc)
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
         # and take the places of those that have been read
-        a_buf.index(slot).store(a_next)
-        b_buf.index(slot).store(b_next)
         slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
+        a_slots = a_slots[1:] + (a_buf.index(slot),)
+        a_slots[-1].store(a_next)
+        b_slots = b_slots[1:] + (b_buf.index(slot),)
+        b_slots[-1].store(b_next)
+    # the last iterations, whose tiles have all come
+    for s in gl.static_range(NUM_STAGES - 1):
+        a_last = a_slots[0].load(lhs_layout)
+        b_last = b_slots[0].load(rhs_layout)
+        if drain + s < steps:
+            a = a_last
+            b = b_last
+            acc = gl.amd.cdna3.mfma(a, b, acc)
+        a_slots = a_slots[1:] + a_slots[:1]
+        b_slots = b_slots[1:] + b_slots[:1]
 
     c_ptrs = c_ptr + offs_m_mma[:, None] * stride_cm + offs_n_mma[None, :]
     gl.store(c_ptrs, acc.to(c_ptr.dtype.element_ty), mask=in_m_mma & in_n_mma)

@@ -556,23 +556,24 @@ def through_registers(stored: str = "") -> LoopRings:
 
 def test_masked_tiles_come_to_registers_before_the_last_are_read() -> None:
     made = written("for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k, mask=k < m).load(at)\n", through_registers())
-    loop = made[made.index("    more = ") :]
-    order = ["a_next = gl.load(a_ptr + ahead, mask=(ahead < m) & more)", "a_buf.index(slot).load(at)"]
-    order += ["a_buf.index(slot).store(a_next)", "slot = gl.where("]
+    loop = made[made.index("    # tiles of an iteration ahead") :]
+    order = ["a_next = gl.load(a_ptr + ahead, mask=ahead < m)", "a_slots[0].load(at)", "slot = gl.where("]
+    order += ["a_slots = a_slots[1:] + (a_buf.index(slot),)", "a_slots[-1].store(a_next)"]
     assert [loop.index(each) for each in order] == sorted(loop.index(each) for each in order)
     assert "async_copy" not in made
-    assert "drain" not in made
 
 
-def test_loads_without_a_mask_get_none_as_the_last_iterations_are_apart() -> None:
-    body = "for k in range(0, n, step):\n    # next\n    a = _tt2gl_ring_a(a_ptr + k).load(at)\n    acc += a\n"
+def test_loads_get_no_other_mask_as_the_last_iterations_are_apart() -> None:
+    body = "for k in range(0, n, step):\n    # next\n    a = _tt2gl_ring_a(a_ptr + k).load(at)\n    acc += a * k\n"
     made = written(body, through_registers("turned"))
     assert "drain = gl.maximum(gl.cdiv(n, step) - (STAGES - 1), 0) * step\n" in made
     assert "for k in range(0, drain, step):\n" in made
     assert "    a_next = gl.load(a_ptr + ahead)\n" in made
-    assert "    a_buf.index(slot).store(turned(a_next))\n" in made
-    last = made[made.index("for k in range(drain, n, step):\n") :]
-    assert "a = a_buf.index(slot).load(at)\n    acc += a\n    slot = " in last
+    assert "    a_slots[-1].store(turned(a_next))\n" in made
+    last = made[made.index("# the last iterations") :]
+    assert "    a_last = a_slots[0].load(at)\n    if drain + s_2 * step < n:\n" in last
+    assert "        k_last = drain + s_2 * step\n        a = a_last\n        acc += a * k_last\n" in last
+    assert "    a_slots = a_slots[1:] + a_slots[:1]\n" in last
     assert "gl.load" not in last
     assert "# next" not in last
 
@@ -581,6 +582,13 @@ def test_masked_loads_of_a_loop_whose_length_is_known_leave_its_last_iterations_
     made = written("for k in range(4):\n    a = _tt2gl_ring_a(a_ptr + k, mask=k < m).load(at)\n", through_registers())
     assert "drain = gl.maximum(steps - (STAGES - 1), 0)\n" in made
     assert "    a_next = gl.load(a_ptr + ahead, mask=ahead < m)\n" in made
+
+
+def test_the_last_iterations_of_two_products_are_not_beside_each_other() -> None:
+    body = "for k in range(n):\n    acc = wmma(wmma(_tt2gl_ring_a(a_ptr + k, mask=k < m).load(at), b, c), b, acc)\n"
+    made = written(body, through_registers())
+    assert "mask=(ahead < m) & more)" in made
+    assert "drain" not in made
 
 
 def test_no_iterations_are_apart_without_the_flag_that_a_ring_stands_under() -> None:
@@ -605,10 +613,10 @@ for k in range(n):
 def test_tiles_under_a_flag_come_where_those_before_them_are_read() -> None:
     first, second = (Ring(name, "gl.float16", ("BLOCK",), "shared", False, registers=True) for name in "ab")
     made = written(FLAGGED, LoopRings("kernel", 2, (first, second), "STAGES - 1"))
-    loop = made[made.index("    more = ") :]
-    order = ["a_next = gl.load(a_ptr + ahead, mask=(ahead < m)", "a_next = gl.load(a_ptr + ahead, mask=(ahead < n)"]
-    order += ["b_next = gl.load(b_ptr + ahead, mask=(ahead < m)", "b_next = gl.load(b_ptr + ahead, mask=(ahead < n)"]
-    order.insert(2, "a = a_buf.index(slot)\n")
+    loop = made[made.index("    # tiles of an iteration ahead") :]
+    order = ["a_next = gl.load(a_ptr + ahead, mask=ahead < m)", "a_next = gl.load(a_ptr + ahead, mask=ahead < n)"]
+    order += ["b_next = gl.load(b_ptr + ahead, mask=ahead < m)", "b_next = gl.load(b_ptr + ahead, mask=ahead < n)"]
+    order.insert(2, "a = a_slots[0]\n")
     assert [loop.index(each) for each in order] == sorted(loop.index(each) for each in order)
 
 
@@ -620,7 +628,7 @@ def test_tiles_wait_in_registers_where_there_is_no_memory_for_them() -> None:
     made = written("for k in range(n):\n    acc += _tt2gl_ring_a(a_ptr + k, mask=k < m)\n", held())
     assert "a_held = ()\n" in made
     assert "    a_held = a_held + (gl.load(a_ptr + k, mask=(k < m) & (k < n)),)\n" in made
-    loop = made[made.index("    more = ") :]
+    loop = made[made.index("    # tiles of an iteration ahead") :]
     order = ["a_next = gl.load(a_ptr + ahead,", "acc += a_held[0]\n", "a_held = a_held[1:] + (a_next,)\n"]
     assert [loop.index(each) for each in order] == sorted(loop.index(each) for each in order)
     assert "slot" not in made
@@ -629,14 +637,14 @@ def test_tiles_wait_in_registers_where_there_is_no_memory_for_them() -> None:
 
 def test_tiles_that_wait_in_registers_turn_in_the_last_iterations() -> None:
     made = written("for k in range(n):\n    acc += _tt2gl_ring_a(a_ptr + k)\n", held())
-    last = made[made.index("for k in range(drain, n):\n") :]
-    assert "    acc += a_held[0]\n    a_held = a_held[1:] + a_held[:1]\n" in last
+    last = made[made.index("# the last iterations") :]
+    assert "        acc += a_held[0]\n    a_held = a_held[1:] + a_held[:1]\n" in last
 
 
 def test_masks_of_several_lines() -> None:
     body = "for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k, mask=(k < m)\n    & (k < step))\n"
     made = written(body, through_registers())
-    assert "mask=(ahead < m)\n    & (ahead < step) & more)" in made
+    assert "mask=(ahead < m)\n    & (ahead < step))" in made
 
 
 def test_a_loop_that_counts_down_has_masks_instead() -> None:
@@ -654,7 +662,7 @@ def test_stores_stand_under_the_flags_of_their_loads() -> None:
                 a = _tt2gl_ring_a(a_ptr + 2 * k, mask=k < m)
         """
     made = written(body, through_registers())
-    store = "a_buf.index(slot).store(a_next)"
+    store = "a_slots = a_slots[1:] + (a_buf.index(slot),)\n        a_slots[-1].store(a_next)"
     assert f"    if FLAG:\n        {store}\n    elif BLOCK:\n        {store}\n" in made.replace(
         "    # and take the places of those that have been read\n", ""
     )
@@ -667,7 +675,7 @@ def test_a_buffer_is_loaded_from_by_offsets_with_the_mask_of_an_iteration_ahead(
             a = _tt2gl_ring_a(a_ptr, by=gl.amd.cdna3.buffer_load, offsets=page + k, mask=k < m, cache_modifier=".cg")
         """
     made = written(body, through_registers())
-    assert 'a_next = gl.amd.cdna3.buffer_load(a_ptr, page_next + ahead, mask=(ahead < m) & more, cache=".cg")' in made
+    assert 'a_next = gl.amd.cdna3.buffer_load(a_ptr, page_next + ahead, mask=ahead < m, cache=".cg")' in made
     assert "page_next = gl.amd.cdna3.buffer_load(b_ptr, after, mask=more_after)" in made
 
 
@@ -688,7 +696,7 @@ TWO_READS = """\
 def test_tiles_come_to_registers_where_those_before_them_are_read(said: str, above: bool) -> None:
     first, second = (Ring(name, "gl.float16", ("BLOCK",), "shared", False, registers=True) for name in "ab")
     made = written(TWO_READS.format(said=said), LoopRings("kernel", 2, (first, second), "STAGES - 1"))
-    loop = made[made.index("    more = ") :]
-    assert (loop.index("b_next = gl.load(") < loop.index("a_buf.index(slot).load(")) == above, loop
-    assert loop.index("b_next = gl.load(") < loop.index("b_buf.index(slot).load(")
-    assert loop.index("b_buf.index(slot).load(") < loop.index("a_buf.index(slot).store(")
+    loop = made[made.index("    # tiles of an iteration ahead") :]
+    assert (loop.index("b_next = gl.load(") < loop.index("a_slots[0].load(")) == above, loop
+    assert loop.index("b_next = gl.load(") < loop.index("b_slots[0].load(")
+    assert loop.index("b_slots[0].load(") < loop.index("a_slots[-1].store(")

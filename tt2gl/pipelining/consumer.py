@@ -29,10 +29,7 @@ class Consumer:
 
     def __post_init__(self) -> None:
         plan = self.plan
-        tiles = {
-            ring.name: plan.buffers[ring.name] + ("[0]" if ring.held else f".index({plan.slot(ring)})")
-            for ring in plan.rings
-        }
+        tiles = {ring.name: plan.tile(ring) for ring in plan.rings}
         direct = [ring.name for ring in plan.rings if ring.direct]
         self.replaced = Read(RING_MARK, tiles, direct) if direct else Replaced(RING_MARK, tiles)
 

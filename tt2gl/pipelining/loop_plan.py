@@ -17,17 +17,30 @@ from tt2gl.plan import Ring
 
 
 @dataclass(frozen=True)
+class Last:
+    """Names of the last iterations: what counts them, the loop's variable, and what is read of each ring, by its name.
+
+    `slots`: of each ring of several tiles, where those are, the oldest first: both loops carry that.
+    """
+
+    counter: str
+    variable: str
+    tiles: Mapping[str, str]
+    slots: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class LoopPlan:
     """All that is decided of one loop.
 
     `buffers`: the name of each ring's memory. `ahead`: that of the loop's variable in the iteration ahead; `more`: of
     whether there is one. `stage`, `first`: what the prologue counts with, and the loop's variable there. `renamed`:
     names of the producer. `bindings`: what is bound before the loop, name and source. `slots`: counters of slots, for
-    rings of a depth. `barriers`: for tiles that TMA copies; `each` counts them. `lookups`: what is loaded to know
-    where tiles are. `outside`: rings are made before a loop around this one, and used in each of its turns. `coming`:
-    the names of tiles in registers on their way to rings. `drain`: where the iterations that load nothing begin, a loop
-    of their own; without a name, loads are masked there. `conditions`: the tests that there is a ring under; `decided`:
-    those of branches that are constants of the compilation.
+    rings of a depth. `barriers`: for tiles that TMA copies; `each` counts them. `lookups`: what is loaded to know where
+    tiles are. `outside`: rings are made before a loop around this one, and used in each of its turns. `coming`: the
+    names of tiles in registers on their way to rings. `drain`: where the iterations that load nothing begin, a loop of
+    their own; without a name, loads are masked there. `last`: that loop's names, where it is unrolled. `conditions`:
+    the tests that there is a ring under; `decided`: those of branches that are constants of the compilation.
     `descriptors`: what rings of tiles are loaded through. `turns`: how loads run on from turn to turn of the loop
     around, where they do.
     """
@@ -51,6 +64,7 @@ class LoopPlan:
     outside: bool = False
     coming: Mapping[str, str] = field(default_factory=dict)
     drain: str = ""
+    last: Last | None = None
     conditions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     descriptors: Mapping[str, str] = field(default_factory=dict)
     decided: frozenset[str] = frozenset()
@@ -81,6 +95,14 @@ class LoopPlan:
     def direct(self) -> bool:
         """Whether some tiles are copied directly to LDS."""
         return any(ring.direct for ring in self.rings)
+
+    def tile(self, ring: Ring) -> str:
+        """The tile of this iteration."""
+        if ring.held:
+            return f"{self.buffers[ring.name]}[0]"
+        if self.last is not None and ring.name in self.last.slots:
+            return f"{self.last.slots[ring.name]}[0]"
+        return f"{self.buffers[ring.name]}.index({self.slot(ring)})"
 
     @property
     def freed(self) -> set[str]:

@@ -14,11 +14,11 @@ from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, reads, strays, takes_attribute, writes
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
 from tt2gl.pipelining.lookups import lookups_of
-from tt2gl.pipelining.loop_plan import LoopPlan, comes_early
+from tt2gl.pipelining.loop_plan import Last, LoopPlan, comes_early
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.slices import slice_loop
 from tt2gl.pipelining.slots import slots_of
-from tt2gl.pipelining.static import bound, constants, is_static
+from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.pipelining.surroundings import Surroundings, home_of
 from tt2gl.pipelining.texts import operand, whole
 from tt2gl.pipelining.tma import barriers, descriptors
@@ -27,6 +27,9 @@ from tt2gl.pipelining.turns import Turns, entry_of, needed_around
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
 from tt2gl.plan import RING_MARK
+
+_PRODUCTS = ("mfma", "wmma", "dot_fma")
+"""What calls of AMD's products are called, or begin with."""
 
 
 @dataclass
@@ -196,8 +199,18 @@ class FunctionWriter:
         # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
         # a copy by offsets a mask is nothing. Of a short loop whose length the compiler knows, no iteration loads then.
         apart = any(map(self._is_plain, markers)) or self._is_counted(header)
-        if comes_early(rings) and count.forwards and apart:
+        # Of two products in a row, the last iterations beside each other take more registers than they save.
+        products = sum(called(each).startswith(_PRODUCTS) for each in ast.walk(loop) if isinstance(each, ast.Call))
+        unrolled = all(ring.registers for ring in rings) and not any(tests.values()) and products < 2
+        last = None
+        if comes_early(rings) and count.forwards and (apart or unrolled):
             drain = self.fresh("drain")
+            if unrolled:
+                tiles = {ring.name: self.fresh(f"{ring.name}_last") for ring in rings}
+                placed = [ring for ring in rings if not ring.held]
+                several = {self.spec.depth(ring) for ring in placed} == {self.spec.ahead} and self.spec.ahead.known != 1
+                slots = {ring.name: self.fresh(f"{ring.name}_slots") for ring in placed if several}
+                last = Last(self.fresh("s"), self.fresh(f"{count.variable}_last"), tiles, slots)
             bindings.append((drain, either(tests, names, count.last(self.spec.ahead), count.upper)))
         return LoopPlan(
             self.spec,
@@ -220,6 +233,7 @@ class FunctionWriter:
             lookups_of(loop, parts, wanted, renamed, self.fresh),
             coming={ring.name: self.fresh(f"{ring.name}_next") for ring in rings if ring.registers},
             drain=drain,
+            last=last,
             conditions=tests,
             descriptors=descriptors(self.spec, loop.body),
             decided=frozenset(ast.unparse(test) for test in branches if is_static(test, *self._known)),

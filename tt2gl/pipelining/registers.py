@@ -9,7 +9,7 @@ a_buf.index(slot).store(a_next)             # at its end: into the slot that has
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
 import libcst as cst
@@ -20,6 +20,7 @@ from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.trees import calls_in, code, lines_of, under
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import RING_MARK, Ring
+from tt2gl.visitors import Editor
 
 
 def as_load(marker: cst.Call) -> cst.Call:
@@ -47,6 +48,28 @@ def stored(plan: LoopPlan, ring: Ring, slot: str, value: str) -> cst.BaseStateme
     return cst.parse_statement(f"{plan.buffers[ring.name]}.index({slot}).store({value})")
 
 
+def replaced(plan: LoopPlan, ring: Ring, slots: str, value: str) -> Lines:
+    """Puts a tile that has come into the slot of the oldest, as the last one."""
+    if ring.stored:
+        value = f"{ring.stored}({value})"
+    slot = f"{plan.buffers[ring.name]}.index({plan.slot(ring)})"
+    return [
+        cst.parse_statement(f"{slots} = {slots}[1:] + ({slot},)"),
+        cst.parse_statement(f"{slots}[-1].store({value})"),
+    ]
+
+
+def placed(plan: LoopPlan) -> Lines:
+    """The slots of tiles that have come, before the first iteration."""
+    slots = {} if plan.last is None else plan.last.slots
+    if plan.last is None or not slots:
+        return []
+    made = [cst.parse_statement(f"{name} = ()") for name in slots.values()]
+    span = f"gl.static_range({plan.spec.ahead.source})"
+    each = [f"    {name} = {name} + ({plan.buffers[ring]}.index({plan.last.counter}),)" for ring, name in slots.items()]
+    return [*made, cst.parse_statement("\n".join((f"for {plan.last.counter} in {span}:", *each)))]
+
+
 def held(plan: LoopPlan, ring: Ring, tile: str, *, gone: bool = False) -> cst.BaseStatement:
     """Has a tile wait in registers behind those that came before it; the first of which may be `gone` by then."""
     tiles = plan.buffers[ring.name]
@@ -54,9 +77,35 @@ def held(plan: LoopPlan, ring: Ring, tile: str, *, gone: bool = False) -> cst.Ba
 
 
 def rotated(plan: LoopPlan) -> Lines:
-    """The tiles in registers, the next one first, where no other comes."""
+    """The tiles in registers, and the places of others, the next one first, where no other comes."""
     names = [plan.buffers[ring.name] for ring in plan.rings if ring.held]
+    names += plan.last.slots.values() if plan.last is not None else []
     return [cst.parse_statement(f"{name} = {name}[1:] + {name}[:1]") for name in names]
+
+
+class TilesRead(Editor):
+    """What is read of rings, outside of branches, under names; `found`: the names and what they are of.
+
+    `names`: of what is read of each ring, by its tile. Of a ring that is read in two layouts it is the first.
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        super().__init__()
+        self.names = names
+        self.found: dict[str, str] = {}
+
+    def visit_If(self, node: cst.If) -> bool:
+        """Leave what is in a branch where it is."""
+        return False
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        """Name what is read of a ring."""
+        match original_node.func:
+            case cst.Attribute(tile, cst.Name("load")):
+                name, source = self.names.get(code(tile), ""), code(original_node)
+                if name and self.found.setdefault(name, source) == source:
+                    return cst.Name(name)
+        return updated_node
 
 
 def stores(plan: LoopPlan, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
@@ -94,7 +143,7 @@ def _is_decided(line: cst.BaseStatement, plan: LoopPlan) -> TypeGuard[cst.If]:
 def _tiles(plan: LoopPlan, line: cst.BaseStatement) -> list[str]:
     """The rings whose tiles a line reads."""
     text = code(line)
-    return [name for name in plan.coming if any(f"{plan.buffers[name]}{part}" in text for part in (".index(", "[0]"))]
+    return [ring.name for ring in plan.rings if ring.name in plan.coming and plan.tile(ring) in text]
 
 
 class _Stores:
@@ -116,6 +165,8 @@ class _Stores:
                     coming = self.plan.coming[ring.name]
                     if ring.held:
                         made.append(held(self.plan, ring, coming, gone=True))
+                    elif self.plan.last is not None and ring.name in self.plan.last.slots:
+                        made += replaced(self.plan, ring, self.plan.last.slots[ring.name], coming)
                     else:
                         made.append(stored(self.plan, ring, self.plan.free_slot(ring), coming))
         return made

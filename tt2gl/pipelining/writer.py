@@ -12,14 +12,27 @@ from tt2gl.pipelining.branches import joined
 from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.consumer import Consumer
 from tt2gl.pipelining.counting import with_bounds
-from tt2gl.pipelining.flow import takes_attribute
+from tt2gl.pipelining.flow import reads, takes_attribute
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
-from tt2gl.pipelining.registers import between, rotated, stores
+from tt2gl.pipelining.registers import TilesRead, between, placed, rotated, stores
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import allocation
-from tt2gl.pipelining.trees import alone, bare, comment, comments, indented, leading, lines_of, statement, under
+from tt2gl.pipelining.trees import (
+    Renamed,
+    alone,
+    bare,
+    code,
+    comment,
+    comments,
+    edited,
+    indented,
+    leading,
+    lines_of,
+    statement,
+    under,
+)
 from tt2gl.pipelining.walking import Compound, Lines
 from tt2gl.pipelining.wgmma import runs_on
 
@@ -52,7 +65,7 @@ class LoopWriter:
         lines = lead[len(blank) :] if started else [cst.EmptyLine(indent=False), *lead[len(blank) :]]
         made.append(steady.with_changes(leading_lines=lines))
         if plan.drain:
-            made.append(self._drained(loop, node))
+            made.append(self._unrolled(loop, node) if plan.last else self._drained(loop, node))
         if plan.copied and not plan.drain:
             made.append(statement("async_copy.wait_group(0)"))
         return made if plan.outside else [*made, *self.ended()]
@@ -88,6 +101,8 @@ class LoopWriter:
         ahead = [*producer.lines(loop.body, node.body), *producer.coming(loop.body, node.body)]
         if plan.early:
             kept = stores(plan, loop.body, node.body)
+            if self._carries_slots:
+                kept = [*(line for each in self.plan.slots.values() for line in each.advanced()), *kept]
             if kept:
                 ahead[0] = _noted(ahead[0], "tiles of an iteration ahead come to registers")
                 kept[0] = _noted(kept[0], "and take the places of those that have been read")
@@ -109,7 +124,36 @@ class LoopWriter:
         made = cst.For(cst.Name(count.variable), span, block)
         return made.with_changes(leading_lines=comment("the last iterations, whose tiles have all come"))
 
+    def _unrolled(self, loop: ast.For, node: cst.For) -> cst.For:
+        """The last iterations one after the other, tiles read whether there is such an iteration or not, as Triton's.
+
+        So there is more to do between their reads and their products. As the compiler chooses for the whole kernel how
+        many registers it leaves to a wave, the loop before is better for it, too.
+        """
+        plan, count, last = self.plan, self.plan.count, self.plan.last
+        assert last is not None
+        consumer = Consumer(plan, self.rebuild, self.indent + 8)
+        tiles = TilesRead({plan.tile(ring): last.tiles[ring.name] for ring in plan.rings})
+        times = f"{last.counter} * {operand(count.step)}" if count.step != "1" else last.counter
+        here = [edited(bare(line), tiles) for line in consumer.lines(loop, node)]
+        if any(count.variable in reads(ast.parse(code(line))) for line in here):
+            here = [edited(line, Renamed({count.variable: last.variable})) for line in here]
+            here.insert(0, statement(f"{last.variable} = {plan.drain} + {times}"))
+        there = cst.If(cst.parse_expression(count.exists(f"{plan.drain} + {times}")), cst.IndentedBlock(here))
+        read = [statement(f"{name} = {source}") for name, source in tiles.found.items()]
+        block = cst.IndentedBlock([*read, there, *rotated(plan), *self._advanced()])
+        span = cst.parse_expression(f"gl.static_range({plan.spec.ahead.source})")
+        made = cst.For(cst.Name(last.counter), span, block)
+        return made.with_changes(leading_lines=comment("the last iterations, whose tiles have all come"))
+
+    @property
+    def _carries_slots(self) -> bool:
+        """Whether the loops carry where the tiles are, and count the slots that are filled."""
+        return self.plan.last is not None and bool(self.plan.last.slots)
+
     def _advanced(self) -> Lines:
+        if self._carries_slots:
+            return []
         return [line for each in self.plan.slots.values() for line in each.advanced()]
 
     def rings(self) -> Lines:
@@ -170,7 +214,13 @@ class LoopWriter:
         plan = self.plan
         if plan.outside and plan.turns is None:
             return []
-        made = [line for each in plan.slots.values() for line in each.started(plan.spec.ahead, at_use=at_use)]
+        if self._carries_slots:
+            # The slot that was filled last; the next is counted where it is filled.
+            filled = plan.spec.ahead.plus(-1).source
+            made: Lines = [statement(f"{each.here} = {filled}") for each in plan.slots.values()]
+            made += placed(plan)
+        else:
+            made = [line for each in plan.slots.values() for line in each.started(plan.spec.ahead, at_use=at_use)]
         if made:
             made[0] = under(made[0], [cst.EmptyLine(indent=False)])
         return made
