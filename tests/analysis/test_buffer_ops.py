@@ -237,6 +237,17 @@ for k in range(n):
             id="a pointer of one iteration",
         ),
         pytest.param(
+            "p = x_ptr + cols\nx = tl.load(p).to(tl.float32)\np = y_ptr + cols + 1\nif n > 3:\n    tl.store(p, x)\n"
+            "p = x_ptr + cols + n\nx += tl.load(p)",
+            [
+                "p_offsets = cols",
+                "p_offsets = cols_y + 1",
+                "gl.amd.cdna3.buffer_store(gl.convert_layout(x, y_layout), y_ptr, p_offsets)",
+                "x += gl.amd.cdna3.buffer_load(x_ptr, p_offsets)",
+            ],
+            id="a name for one thing after the other",
+        ),
+        pytest.param(
             "p = i_ptr + row\nk = tl.load(p)\np = x_ptr + cols\nx = tl.load(p + k)",
             ["p_offsets = cols", "k = gl.load(p)"],
             id="a name that has been a scalar pointer",

@@ -17,6 +17,7 @@ plain is told (TTG340), with what broke the proof.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -73,7 +74,7 @@ class BufferOps:
         for site in self.sites:
             proof = self._proven(site, variables)
             if isinstance(proof, str):
-                self.found.refused.append(Refused(position_of(site.call), proof))
+                self.found.refused.append(Refused(position_of(site.call), self._in_words(proof)))
             else:
                 self._accept(site, proof, variables)
         self._keep_pointers(variables)
@@ -129,9 +130,28 @@ class BufferOps:
             known = pointer_variables(self.body, addresses, names)
             self.candidates = known if names is None else self.candidates
             kept = {name for name in known if self._accessible(name, known)}
+            # Those that the author calls by one name hold offsets together, as layouts go by his names.
+            apart = {self._author(name) for name in self._tensors() if name not in kept}
+            kept = {name for name in kept if self._author(name) not in apart}
             if kept == known.keys():
                 return known
             names = kept
+
+    def _in_words(self, reason: str) -> str:
+        """A reason by the author's names."""
+        for own, authors in self.body.authors.items():
+            reason = re.sub(rf"\b{own}\b", authors, reason)
+        return reason
+
+    def _author(self, name: str) -> str:
+        """What the author calls a name of the function's tree."""
+        return self.body.authors.get(name, name)
+
+    def _tensors(self) -> set[str]:
+        """The names told apart from others that hold tensors of pointers under some launch."""
+        alike = {*self.body.authors, *self.body.authors.values()}
+        made = {name: [each.statement for each in self.body.definitions.get(name, ())] for name in alike}
+        return {name for name, own in made.items() if any(makes_tensor(self.body, each) for each in own)}
 
     def _accessible(self, name: str, variables: Variables) -> bool:
         """Whether all accesses by a variable are proven."""
@@ -324,7 +344,7 @@ class BufferOps:
 
     def _carry(self, name: str, base: str, values: Sequence[ast.expr]) -> None:
         """A variable of pointers becomes one of offsets."""
-        found, body = self.found, self.body
+        found, body, author = self.found, self.body, self._author(name)
         for made in filter(None, (address(body, value) for value in values)):
             self._leave_offset(made)
         if name in body.pairs:
@@ -334,15 +354,15 @@ class BufferOps:
                 case ast.AugAssign(target=target, value=value) as summed if makes_tensor(body, summed):
                     self._narrow([Term(value)])
                     if begins_tensor(body, summed):
-                        found.begun[position_of(summed)] = name
+                        found.begun[position_of(summed)] = author
                     else:
-                        found.targets[position_of(target)] = found.reads[position_of(target)] = name
+                        found.targets[position_of(target)] = found.reads[position_of(target)] = author
                 case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) as made_of:
                     if makes_tensor(body, made_of):
-                        found.targets[position_of(target)] = name
+                        found.targets[position_of(target)] = author
         for node, what in reads_of(body, name):
             if what != "scalar":
-                found.reads[position_of(node)] = name
+                found.reads[position_of(node)] = author
             if what == "unreached":
                 found.rebased[position_of(node)] = base
         for asked in dtypes_asked(body, name):

@@ -37,7 +37,7 @@ class Body:
     of a helper, with the body that each stands in; `callees`: the helpers that a call reaches. `kernel`: the name of
     one that it is, or is reached by. `pairs`: parameters that it is given tensors of pointers for, as offsets from a
     scalar pointer each, by the name of that; `carried`: those and variables that hold offsets, likewise; `given`: what
-    those scalar pointers are where it is called.
+    those scalar pointers are where it is called; `authors`: the author's names for those that the tree tells apart.
     """
 
     tree: ast.FunctionDef
@@ -51,9 +51,10 @@ class Body:
     pairs: dict[str, str] = field(default_factory=dict)
     carried: dict[str, str] = field(default_factory=dict)
     given: dict[str, list[tuple[Body, ast.expr]]] = field(default_factory=dict)
+    authors: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.definitions = _definitions(self.tree)
+        self.definitions = definitions_of(self.tree)
         self.arguments = [each.arg for each in (*self.tree.args.posonlyargs, *self.tree.args.args)]
         self.arguments += [each.arg for each in self.tree.args.kwonlyargs]
 
@@ -279,7 +280,7 @@ def plain_text(node: ast.expr) -> str:
     return ast.unparse(node)
 
 
-def _definitions(tree: ast.FunctionDef) -> dict[str, list[Definition]]:
+def definitions_of(tree: ast.FunctionDef) -> dict[str, list[Definition]]:
     """Every way that each name of a function gets a value."""
     found: dict[str, list[Definition]] = {}
     for node in ast.walk(tree):
