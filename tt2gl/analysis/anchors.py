@@ -206,7 +206,8 @@ class Anchors:
     def _kept(self, node: Node) -> bool:
         """Whether Triton leaves a value in the layout that follows from a product's, under every launch."""
         said = [scene.facts.lowered.inferred.get(node.chain) for scene in self.cores.scenes]
-        return True in said and False not in said and node.order != (1, 0)
+        # A product that is turned itself has a layout with a name.
+        return True in said and False not in said and (node.order != (1, 0) or node.operands[0].kind != "dot")
 
     def _inferred(self, node: Node) -> Term | None:
         """The layout that the compiler infers for a product taken apart, where Triton leaves it in that."""

@@ -1,0 +1,45 @@
+"""What is made of a product and turned for the next one: kept in the layout that follows, as Triton keeps it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(q_ptr, k_ptr, o_ptr, D: tl.constexpr, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    places = rows[:, None] * D + tl.arange(0, D)[None, :]
+    q = tl.load(q_ptr + places)
+    s = tl.dot(q, tl.trans(tl.load(k_ptr + places)))
+    TURNED
+    tl.store(o_ptr + places, tl.dot(p, q))
+"""
+
+
+@pytest.mark.parametrize(
+    ("turned", "written"),
+    [
+        ("p = tl.trans(tl.exp(s)).to(q.dtype)", "p = tl.trans(gl.exp(s)).to(q.dtype)"),
+        (
+            "p = tl.trans(tl.exp(s).to(q.dtype))",
+            "p = gl.convert_layout(tl.trans(gl.exp(s).to(q.dtype)), dot_lhs_layout)",
+        ),
+    ],
+)
+def test_it_is_converted_once_at_most(turned: str, written: str, tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(KERNEL.replace("TURNED", turned))
+    pointers = ("q_ptr", "k_ptr", "o_ptr")
+    kinds = {**dict.fromkeys(pointers, "*fp16"), "D": "constexpr", "B": "constexpr"}
+    launch = Launch(path.name, "kernel", kinds, {"D": 64, "B": 32}, pointers, Options(4, 3))
+    made = convert(path, target="sm80", launches=[launch], root=tmp_path, compile=False)
+    assert [report.status for report in made.kernels] == ["converted"]
+    assert written in made.text
