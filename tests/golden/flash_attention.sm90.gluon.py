@@ -80,11 +80,11 @@ def attention_kernel(
         async_load(
             k_buf.index(start_n // BLOCK_N),
             k_ptr + head + keys[None, :] * stride_n + offs_d_k[:, None],
-            mask=(keys[None, :] < n) & (start_n < end))
+            mask=(start_n < end) & (keys[None, :] < n))
         async_load(
             v_buf.index(start_n // BLOCK_N),
             v_ptr + head + keys_v[:, None] * stride_n + offs_d_v[None, :],
-            mask=(keys_v[:, None] < n) & (start_n < end))
+            mask=(start_n < end) & (keys_v[:, None] < n))
         async_copy.commit_group()
 
     slot = -1
@@ -123,11 +123,11 @@ def attention_kernel(
         async_load(
             k_buf.index(free_slot),
             k_ptr + head + keys[None, :] * stride_n + offs_d_k[:, None],
-            mask=(keys[None, :] < n) & more)
+            mask=more & (keys[None, :] < n))
         async_load(
             v_buf.index(free_slot),
             v_ptr + head + keys_v[:, None] * stride_n + offs_d_v[None, :],
-            mask=(keys_v[:, None] < n) & more)
+            mask=more & (keys_v[:, None] < n))
         async_copy.commit_group()
     acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
     async_copy.wait_group(0)

@@ -114,8 +114,8 @@ def matmul_kernel(
         if k > 0:
             a_ptrs += BLOCK_K
             b_ptrs += BLOCK_K * stride_bk
-        async_load(a_buf.index(k), a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps))
-        async_load(b_buf.index(k), b_ptrs, mask=in_n & (offs_k_b[:, None] < K - k * BLOCK_K) & (k < steps))
+        async_load(a_buf.index(k), a_ptrs, mask=(k < steps) & (in_m & (offs_k[None, :] < K - k * BLOCK_K)))
+        async_load(b_buf.index(k), b_ptrs, mask=(k < steps) & (in_n & (offs_k_b[:, None] < K - k * BLOCK_K)))
         async_copy.commit_group()
 
     slot = 0
@@ -130,8 +130,8 @@ def matmul_kernel(
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
         ahead = k + NUM_STAGES - 1
-        async_load(a_buf.index(slot), a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more)
-        async_load(b_buf.index(slot), b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more)
+        async_load(a_buf.index(slot), a_ptrs, mask=more & (in_m & (offs_k[None, :] < K - ahead * BLOCK_K)))
+        async_load(b_buf.index(slot), b_ptrs, mask=more & (in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K)))
         async_copy.commit_group()
         slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
     async_copy.wait_group(0)

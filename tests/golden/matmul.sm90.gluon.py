@@ -85,8 +85,8 @@ def matmul_kernel(
     b_buf = gl.allocate_shared_memory(b_ptr.dtype.element_ty, [NUM_STAGES, BLOCK_K, BLOCK_N], b_shared)
     steps = gl.cdiv(K, BLOCK_K)
     for k in gl.static_range(NUM_STAGES - 1):
-        async_load(a_buf.index(k), a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps))
-        async_load(b_buf.index(k), b_ptrs, mask=in_n & (offs_k_b[:, None] < K - k * BLOCK_K) & (k < steps))
+        async_load(a_buf.index(k), a_ptrs, mask=(k < steps) & (in_m & (offs_k[None, :] < K - k * BLOCK_K)))
+        async_load(b_buf.index(k), b_ptrs, mask=(k < steps) & (in_n & (offs_k_b[:, None] < K - k * BLOCK_K)))
         async_copy.commit_group()
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
@@ -107,8 +107,8 @@ def matmul_kernel(
         acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
         free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
         ahead = k + NUM_STAGES - 1
-        async_load(a_buf.index(free_slot), a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K) & more)
-        async_load(b_buf.index(free_slot), b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K) & more)
+        async_load(a_buf.index(free_slot), a_ptrs, mask=more & (in_m & (offs_k[None, :] < K - ahead * BLOCK_K)))
+        async_load(b_buf.index(free_slot), b_ptrs, mask=more & (in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K)))
         async_copy.commit_group()
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk

@@ -105,8 +105,8 @@ def matmul_kernel_wgmma(
     steps = gl.cdiv(K, BLOCK_K)
     for k in gl.static_range(NUM_STAGES - 1):
         left = K - k * BLOCK_K
-        async_load(a_buf.index(k), a_ptrs, mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & (k < steps))
-        async_load(b_buf.index(k), b_ptrs, mask=(offs_k_b[:, None] < left) & (offs_n[None, :] < N) & (k < steps))
+        async_load(a_buf.index(k), a_ptrs, mask=(k < steps) & ((offs_m[:, None] < M) & (offs_k[None, :] < left)))
+        async_load(b_buf.index(k), b_ptrs, mask=(k < steps) & ((offs_k_b[:, None] < left) & (offs_n[None, :] < N)))
         async_copy.commit_group()
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
@@ -128,8 +128,8 @@ def matmul_kernel_wgmma(
         ahead = k + NUM_STAGES - 1
         # the last step may be a short one
         left = K - ahead * BLOCK_K
-        async_load(a_buf.index(free_slot), a_ptrs, mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & more)
-        async_load(b_buf.index(free_slot), b_ptrs, mask=(offs_k_b[:, None] < left) & (offs_n[None, :] < N) & more)
+        async_load(a_buf.index(free_slot), a_ptrs, mask=more & ((offs_m[:, None] < M) & (offs_k[None, :] < left)))
+        async_load(b_buf.index(free_slot), b_ptrs, mask=more & ((offs_k_b[:, None] < left) & (offs_n[None, :] < N)))
         async_copy.commit_group()
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
@@ -194,8 +194,8 @@ def matmul_kernel_mma_v2(
             a_ptrs += BLOCK_K
             b_ptrs += BLOCK_K * stride_bk
         left = K - k * BLOCK_K
-        async_load(a_buf.index(k), a_ptrs, mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & (k < steps))
-        async_load(b_buf.index(k), b_ptrs, mask=(offs_k_b[:, None] < left) & (offs_n[None, :] < N) & (k < steps))
+        async_load(a_buf.index(k), a_ptrs, mask=(k < steps) & ((offs_m[:, None] < M) & (offs_k[None, :] < left)))
+        async_load(b_buf.index(k), b_ptrs, mask=(k < steps) & ((offs_k_b[:, None] < left) & (offs_n[None, :] < N)))
         async_copy.commit_group()
 
     slot = 0
@@ -211,8 +211,8 @@ def matmul_kernel_mma_v2(
         ahead = k + NUM_STAGES - 1
         # the last step may be a short one
         left = K - ahead * BLOCK_K
-        async_load(a_buf.index(slot), a_ptrs, mask=(offs_m[:, None] < M) & (offs_k[None, :] < left) & more)
-        async_load(b_buf.index(slot), b_ptrs, mask=(offs_k_b[:, None] < left) & (offs_n[None, :] < N) & more)
+        async_load(a_buf.index(slot), a_ptrs, mask=more & ((offs_m[:, None] < M) & (offs_k[None, :] < left)))
+        async_load(b_buf.index(slot), b_ptrs, mask=more & ((offs_k_b[:, None] < left) & (offs_n[None, :] < N)))
         async_copy.commit_group()
         slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
     async_copy.wait_group(0)

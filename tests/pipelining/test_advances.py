@@ -55,7 +55,7 @@ def test_steps_come_first() -> None:
         for k in gl.static_range(STAGES - 1):
             if k > 0:
                 a_ptr += BLOCK
-            copy(a_buf.index(k), a_ptr, mask=(k < x) & (k < n))
+            copy(a_buf.index(k), a_ptr, mask=(k < n) & (k < x))
             async_copy.commit_group()
 
         slot = 0
@@ -67,7 +67,7 @@ def test_steps_come_first() -> None:
             # onwards
             a_ptr += BLOCK
             ahead = k + STAGES - 1
-            copy(a_buf.index(slot), a_ptr, mask=(ahead < x) & more)
+            copy(a_buf.index(slot), a_ptr, mask=more & (ahead < x))
             async_copy.commit_group()
             slot = gl.where(slot + 1 == STAGES - 1, 0, slot + 1)
         async_copy.wait_group(0)

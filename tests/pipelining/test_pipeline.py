@@ -97,7 +97,7 @@ def test_a_loop_by_ones() -> None:
         a_buf = gl.allocate_shared_memory(gl.float16, [STAGES, BLOCK], shared)
         steps = gl.cdiv(n, BLOCK)
         for k in gl.static_range(STAGES - 1):
-            copy(a_buf.index(k), a_ptrs, mask=(cols < n - k * BLOCK) & (k < steps))
+            copy(a_buf.index(k), a_ptrs, mask=(k < steps) & (cols < n - k * BLOCK))
             async_copy.commit_group()
             a_ptrs += BLOCK
 
@@ -113,7 +113,7 @@ def test_a_loop_by_ones() -> None:
             a = a_buf.index(slot)
             acc += use(a)
             ahead = k + STAGES - 1
-            copy(a_buf.index(free_slot), a_ptrs, mask=(cols < n - ahead * BLOCK) & more)
+            copy(a_buf.index(free_slot), a_ptrs, mask=more & (cols < n - ahead * BLOCK))
             async_copy.commit_group()
             # onwards
             a_ptrs += BLOCK
@@ -198,7 +198,7 @@ def test_rings_of_both_kinds_differ_in_depth() -> None:
 @pytest.mark.parametrize(
     ("header", "lines"),
     [
-        ("range(n)", ["for k in gl.static_range(2):", "ahead = k + 2", "mask=M & (k < n)"]),
+        ("range(n)", ["for k in gl.static_range(2):", "ahead = k + 2", "mask=(k < n) & M"]),
         ("range(0, 8)", ["steps = 8", "for k in range(0, steps):", "more = k < steps - 2"]),
         ("range(0, n, 32)", ["gl.static_range(0, 2 * 32, 32)", "index(k // 32)", "ahead = k + 2 * 32"]),
         ("range(0, n, BLOCK)", ["gl.static_range(0, 2 * BLOCK, BLOCK)", "index(k // BLOCK)"]),

@@ -81,7 +81,7 @@ def test_equal_to_triton(case: suite.Case, tmp_path: Path) -> None:
         # A tile is overwritten while a product reads it.
         ("matmul_kernel-sm90-3", "num_outstanding=1", "num_outstanding=2"),
         # Copies of iterations that are not there are not masked.
-        ("part_kernel-sm80-2", "(at < hi) & (start < hi)", "at < hi + 4096"),
+        ("part_kernel-sm80-2", "(start < hi) & (at < hi)", "at < hi + 4096"),
     ],
 )
 @pytest.mark.slow

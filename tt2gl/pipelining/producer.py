@@ -19,7 +19,7 @@ from tt2gl.pipelining.lookups import Iteration
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.registers import as_load, held, stored
 from tt2gl.pipelining.rings import NotPipelinedError
-from tt2gl.pipelining.texts import call, conjunction
+from tt2gl.pipelining.texts import call, guarded
 from tt2gl.pipelining.tma import Barriers, moved, of_ring, offsets_of
 from tt2gl.pipelining.trees import (
     Renamed,
@@ -162,7 +162,7 @@ class Producer:
                 copy, arguments = direct_call(ring.direct, load), direct_copy(target, load, self.exists)
             else:
                 options = [f"{option}={value}" for option, value in load.options]
-                arguments = [target, load.pointers, f"mask={conjunction(load.mask, self.exists)}", *options]
+                arguments = [target, load.pointers, f"mask={guarded(load.mask, self.exists)}", *options]
                 copy = plan.copy
             self.copies.add(f"{copy}(")
             made.append(cst.parse_statement(call(copy, arguments, indent)))

@@ -25,6 +25,14 @@ def conjunction(mask: str | None, condition: str) -> str:
     return f"{mask if joined else operand(mask)} & {operand(condition)}"
 
 
+def guarded(mask: str | None, condition: str) -> str:
+    """A mask under a comparison, which comes first, as Triton's pipeliner has it.
+
+    ptxas starts the first copies earlier by that, where several have addresses that take long to compute.
+    """
+    return condition if mask is None else f"{operand(condition)} & {operand(mask)}"
+
+
 def whole(source: str) -> str:
     """An argument's expression as one that may stand anywhere: in parentheses where its lines need them."""
     try:
