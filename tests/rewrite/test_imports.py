@@ -119,10 +119,13 @@ except ImportError:
         pytest.param(f"{TRIED}if triton:\n    pass\nelse:\n    def k(): pass\n", False, id="the other branch"),
         pytest.param(f"{TRIED}if triton:\n    def k(): pass\nif X:\n    def k(): pass\n", False, id="two conditions"),
         pytest.param(f"{TRIED}if triton:\n    def k(): pass\nif triton:\n    def k(): pass\n", True, id="one, twice"),
+        pytest.param("def f():\n    import triton\n    class K: pass\n", True, id="a function that imports it"),
+        pytest.param("import triton\ndef f():\n    import triton\n    class K: pass\n", False, id="one that need not"),
+        pytest.param("def f():\n    class K: pass\n", False, id="a function that does not"),
     ],
 )
 def test_kernels_under_the_condition_that_triton_is_there(text: str, expected: bool) -> None:
-    kernels = [cst.FunctionDef]
+    kernels = [cst.ClassDef] if "class" in text else [cst.FunctionDef]
     assert is_guarded(cst.parse_module(text), lambda node: type(node) in kernels) == expected
 
 
@@ -139,4 +142,16 @@ def test_under_a_condition_all_that_is_new_stands_under_it() -> None:
         "    from triton.experimental.gluon.language.nvidia.hopper import tma\n"
         "\n    def helper(): pass\n"
         "\n    # says who\n    def k(): tma.f()\n"
+    )
+
+
+def test_in_a_function_that_imports_triton_all_that_is_new_stands_below_that() -> None:
+    text = 'def f():\n    """It says."""\n    import triton\n    import x\n    def k(): pass\n'
+    helper = cst.ensure_type(cst.parse_statement("def helper(): pass"), cst.FunctionDef)
+    assert with_gluon(cst.parse_module(text), [helper], 0, {}, True).code == (
+        'def f():\n    """It says."""\n    import triton\n    import x\n'
+        "    from triton.experimental import gluon\n"
+        "    from triton.experimental.gluon import language as gl\n"
+        "\n    def helper(): pass\n"
+        "\n    def k(): pass\n"
     )

@@ -1,6 +1,7 @@
 """Rule `imports`: a converted file imports Gluon beside Triton, and carries the layout helper that it uses.
 
-A file that does without Triton where there is none, its kernels under `if HAS_TRITON:`, imports Gluon there, too.
+A file that does without Triton where there is none, its kernels under `if HAS_TRITON:` or in a function that imports
+Triton itself, imports Gluon there, too.
 
 import triton                                               # before
 import triton.language as tl
@@ -164,8 +165,14 @@ def _names_triton(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bool
 
 
 def is_guarded(module: cst.Module, contains: Callable[[cst.CSTNode], bool]) -> bool:
-    """Whether all functions that `contains` accepts stand under one condition, and Triton's import under some, too."""
+    """Whether all functions that `contains` accepts stand under one condition, and Triton's import under some, too.
+
+    Or all stand in one function that imports Triton.
+    """
     holders = [statement for statement in module.body if any(contains(node) for node in walk(statement))]
+    always = any(_imports_triton(statement) for statement in module.body[: module.body.index(holders[0])])
+    if len(holders) == 1 and isinstance(holders[0], cst.FunctionDef) and not contains(holders[0]):
+        return not always and any(_imports_triton(line) for line in holders[0].body.body)
     tests: set[str] = set()
     for statement in holders:
         if not isinstance(statement, cst.If) or (
@@ -173,7 +180,6 @@ def is_guarded(module: cst.Module, contains: Callable[[cst.CSTNode], bool]) -> b
         ):
             return False
         tests.add(module.code_for_node(statement.test))
-    always = any(_imports_triton(statement) for statement in module.body[: module.body.index(holders[0])])
     return len(tests) == 1 and not always
 
 
@@ -183,14 +189,16 @@ def with_gluon(
     """The module with Gluon imported, and `helpers` above top-level statement `first`, or at the top of its block."""
     body = list(module.body)
     if guarded:
-        block = cst.ensure_type(cst.ensure_type(body[first], cst.If).body, cst.IndentedBlock)
+        holder = body[first]
+        block = cst.ensure_type(holder.body, cst.IndentedBlock)
         lines = _missing(module, names)
         blank = cst.EmptyLine(indent=False)
         defined = [helper.with_changes(leading_lines=[blank]) for helper in helpers]
-        at = next((at for at, line in enumerate(block.body) if not _imports(line)), len(block.body))
+        triton = next((at for at, line in enumerate(block.body) if _imports_triton(line)), 0)
+        at = next((at for at, line in enumerate(block.body) if at >= triton and not _imports(line)), len(block.body))
         rest = [_after_blank_line(line, blank) if lines or defined else line for line in block.body[at : at + 1]]
         block = block.with_changes(body=[*block.body[:at], *lines, *defined, *rest, *block.body[at + 1 :]])
-        return module.with_changes(body=[*body[:first], body[first].with_changes(body=block), *body[first + 1 :]])
+        return module.with_changes(body=[*body[:first], holder.with_changes(body=block), *body[first + 1 :]])
     imports = _missing(module, names)
     after = max((place + 1 for place in range(first) if _names_triton(body[place])), default=None)
     blank = cst.EmptyLine(indent=False)
