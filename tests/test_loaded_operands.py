@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tt2gl.convert import convert
+from tt2gl.launch_file import read_launches
 from tt2gl.launches import Launch, Options
+
+CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 
 KERNEL = """import triton
 import triton.language as tl
@@ -41,3 +46,16 @@ def test_what_is_loaded_leaves_its_registers_and_what_is_computed_is_converted(t
     assert loop[2] == "a_smem = gl.allocate_shared_memory(a.dtype, [B, B], a_shared, a)"
     product = "acc = mma_v2(a_smem.load(lhs_layout), gl.convert_layout((b * 2).to(b.dtype), rhs_layout), acc)"
     assert loop[4] == product
+
+
+@pytest.mark.slow
+def test_what_is_in_a_ring_on_the_other_side_of_a_branch_comes_through_memory_where_it_is_loaded() -> None:
+    """Both sides give the product one name, in its registers; those of one side are not held over the other's way."""
+    known = read_launches(CORPUS / "matmul_fused.launches.json")
+    launches = [launch for launch in known if launch.kernel == "split_k_matmul_kernel"]
+    made = convert(CORPUS / "matmul_fused.py", target="sm80", launches=launches, root=CORPUS, compile=False)
+    body = made.text[made.text.index("def split_k_matmul_kernel") :]
+    other = [line.strip() for line in body[body.index("            B_operand = gl.load(B, mask=") :].splitlines()]
+    assert other[1].startswith("B_smem = gl.allocate_shared_memory(")
+    assert other[2:4] == ["a = A_smem.load(lhs_layout)", "b = B_smem.load(rhs_layout)"]
+    assert other[4] == "acc = mma_v2(a, b, acc)"

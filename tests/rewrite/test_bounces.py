@@ -103,3 +103,24 @@ def test_converted_operands_are_converted_with_their_values() -> None:
 )
 def test_conversions_that_no_tile_is_held_across_stay(body: str) -> None:
     assert written(body) == body
+
+
+Y = X.replace("x", "y").replace("y_shared", "other")
+
+
+@pytest.mark.parametrize("following", [Y, "z = _tt2gl__tt2gl_ring_z(z_ptrs).load(rhs)\n"])
+def test_values_are_read_below_what_follows(following: str) -> None:
+    reading = "a = x_smem.load(lhs)\n"
+    assert written(f"{X}{reading}{following}acc = helper(a)\n") == f"{X}{following}{reading}acc = helper(a)\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{X}a = x_smem.load(lhs)\nacc = helper(a)\n{Y}",
+        f"{X}a = x_smem.load(lhs)\nb = helper(acc)\n",
+        f"a = w_smem.load(lhs)\n{Y}acc = helper(a)\n",
+    ],
+)
+def test_values_are_read_where_they_are_used(body: str) -> None:
+    assert written(body) == body

@@ -21,6 +21,42 @@ class Products:
     def __init__(self, flow: Propagation) -> None:
         self.flow = flow
         self.cores, self.graph, self.decisions = flow.cores, flow.graph, flow.decisions
+        self._at_once: dict[int, Stored] = {}
+
+    def find_loaded_at_once(self) -> None:
+        """Find tiles that go through shared memory where they are loaded: another launch's are in a ring, or computed.
+
+        A product then reads one name, whose value is in its operand's registers on either side of the branch. Such a
+        name has no layout for memory.
+        """
+        for dot in [node for node in self.graph.nodes if node.kind == "dot"]:
+            for place, operand in enumerate(dot.operands[:2]):
+                web = operand.web.find() if operand.web is not None and operand.kind == "read" else None
+                made = web.made_once() if web is not None else None
+                if web is None or made is None or not self._is_loaded(operand) or made.node.staged:
+                    continue
+                readers = [node for node in self.graph.nodes if node.kind == "read" and _reads(node, web)]
+                if len(readers) > 1 or self._is_amd(dot) or self._is_loaded_elsewhere(dot, place, made.node):
+                    continue
+                slot = self.cores.reloaded(dot, place, operand, self.graph, self.flow.index)
+                if slot is not None:
+                    self._at_once[id(made.node)] = slot
+                    operand.natural = web.natural = None
+
+    def _is_loaded_elsewhere(self, dot: Node, place: int, load: Node) -> bool:
+        """Whether a load is one of another launch's, of whose product Triton takes the operand otherwise."""
+        return any(
+            node.kind == "load" and node.chain == load.chain
+            for scene in self.cores.taken_otherwise(dot, place)
+            for node in scene.graph.nodes
+        )
+
+    def load(self, node: Node, term: Term, spot: Spot) -> None:
+        """Have a loaded tile in a product's registers through shared memory, if it is one of those."""
+        slot = self._at_once.get(id(node))
+        if slot is not None and isinstance(term, Operand):
+            self.decisions.converts.pop(spot, None)
+            self.decisions.stores[spot], self.decisions.loads[spot] = slot, term
 
     def dot(self, node: Node, spot: Spot) -> Term:
         """A product: operands as its instruction takes them, the accumulator in its own layout, which it returns."""
@@ -163,3 +199,7 @@ class Products:
             self.flow.settle(elements, clone)
         for scale in scales:
             self.flow.settle(scale, clone)
+
+
+def _reads(node: Node, web: Web) -> bool:
+    return node.web is not None and node.web.find() is web

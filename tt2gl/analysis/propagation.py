@@ -41,6 +41,7 @@ class Propagation(Anchors):
         self.mark_cheap()
         self.find_naturals()
         self.forget_widened()
+        self.products.find_loaded_at_once()
         for step in self.graph.steps:
             if isinstance(step, Node):
                 self.settle(step, None)
@@ -161,6 +162,7 @@ class Propagation(Anchors):
                 own = self._computed_in(node, term)
                 self.take(node, own, clone)
                 self.convert(node, own, term, spot)
+                self.products.load(node, term, spot)
                 if (held := self.cores.held(node)) is not None:
                     want = RingWant(held.name, IN_RING, "", in_memory=False, registers=True, held=True)
                     self.decisions.staged[spot] = IN_RING, want

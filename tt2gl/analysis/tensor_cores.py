@@ -282,19 +282,31 @@ class TensorCores:
         root = self._register(dims, shapes, layouts, f"{name}_shared")
         return Stored(Root(root), self._spelled(value, graph, shapes))
 
-    def reloaded(self, node: Node, operand: int, value: Node, graph: Graph) -> Stored | None:
-        """Where an operand is put that Triton loads from shared memory for a product; None for other operands."""
+    def reloaded(self, node: Node, operand: int, value: Node, graph: Graph, at: int | None = None) -> Stored | None:
+        """Where an operand is put that Triton loads from shared memory for a product; None for other operands.
+
+        `at`: the launch that it is asked for, if it may come otherwise under others; None where it comes alike in all.
+        """
         use = self.dots[node.chain]
         taken = {index: self._operand(fact, operand) for index, fact in use.facts.items()}
+        if at is not None:
+            some = {index: fact for index, fact in taken.items() if fact.reloaded is not None}
+            taken = some if at in some and len(some) < len(taken) else {}
         layouts = {index: fact.reloaded for index, fact in taken.items() if fact.reloaded is not None}
         turned = all(fact.turned for fact in taken.values())
         plain = all(layout.name == "ttg.swizzled_shared" for layout in layouts.values())
-        if len(layouts) < len(taken) or not (turned or plain and not any(fact.turned for fact in taken.values())):
+        alike = turned or plain and not any(fact.turned for fact in taken.values())
+        if not taken or len(layouts) < len(taken) or not alike:
             return None
         shapes = {index: fact.shape for index, fact in taken.items()}
         name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
         root = self._register(named_dims(value, self.scenes, shapes), shapes, layouts, f"{name}_shared")
         return Stored(Root(root), self._spelled(value, graph, shapes), in_place=False, turned=turned)
+
+    def taken_otherwise(self, node: Node, operand: int) -> list[Scene]:
+        """The launches under which Triton does not load a product's operand from shared memory that it put it in."""
+        facts = self.dots[node.chain].facts
+        return [self.scenes[index] for index, fact in facts.items() if self._operand(fact, operand).reloaded is None]
 
     def read_again(self, node: Node, operand: int) -> bool:
         """Whether Triton reads an operand from the memory that it was put in once for each product anew."""

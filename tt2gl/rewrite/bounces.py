@@ -4,7 +4,8 @@ Nothing after Gluon's frontend joins two such allocations, as they can be writte
 with the value, as in Triton's `reorder-instructions` pass, where a tile of a ring is read between the two: ptxas moves
 no such read down over the barrier of that way, and holds its registers across. Two products of 128x128 tiles spill 60
 registers a thread for 284 on sm120. That pass is NVIDIA's, and so only what `mma_v2` reads moves. An operand that is
-converted in the product's call gets a line and a name of its own there, `x_lhs`.
+converted in the product's call gets a line and a name of its own there, `x_lhs`. What is read into a variable, as its
+product has it from a ring on the other side of a branch, is read below all other ways of its block.
 
     gate = gate_ring.load(rhs_layout)                                           # before
     x_smem = gl.allocate_shared_memory(x.dtype, [BLOCK_M, BLOCK_K], x_shared, x)
@@ -84,7 +85,7 @@ class _Blocks(Editor):
                 comments = _comments(line)
                 line = line.with_changes(leading_lines=())
             made.insert(place, line)
-        return updated_node.with_changes(body=made)
+        return updated_node.with_changes(body=_read_below(made))
 
     def _with_earlier_conversions(
         self, line: cst.BaseStatement, above: list[cst.BaseStatement], known: dict[str, str]
@@ -162,6 +163,39 @@ def _earliest(above: Sequence[cst.BaseStatement], source: str) -> int:
     while place < len(above) and bounce_of(above[place]):
         place += 1
     return place if any(ring_read(line) for line in above[place:]) else len(above)
+
+
+def _read_below(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
+    """A block whose values on their way are read below those that follow, and below tiles of rings, as Triton's are."""
+    for at in reversed(range(len(body))):
+        if (name := _memory_read(body[at])) is None:
+            continue
+        place, made = at, _bound(body[at])
+        for below in range(at + 1, len(body)):
+            bounce = bounce_of(body[below])
+            if made & set(names_in(body[below])) or bounce is not None and bounce[0] == name:
+                break
+            if bounce is not None or ring_read(body[below]) is not None:
+                place = below
+        if any((bounce := bounce_of(line)) is not None and bounce[0] == name for line in body[:at]):
+            body.insert(place, body.pop(at))
+    return body
+
+
+def _memory_read(line: cst.BaseStatement) -> str | None:
+    """The shared memory that a statement reads into a variable; None for other statements."""
+    match line:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name())],
+                    value=cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="load"))),
+                )
+            ],
+            leading_lines=[],
+        ):
+            return name
+    return None
 
 
 @dataclass(frozen=True)
