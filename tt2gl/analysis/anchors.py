@@ -206,8 +206,15 @@ class Anchors:
     def _kept(self, node: Node) -> bool:
         """Whether Triton leaves a value in the layout that follows from a product's, under every launch."""
         said = [scene.facts.lowered.inferred.get(node.chain) for scene in self.cores.scenes]
-        # A product that is turned itself has a layout with a name.
-        return True in said and False not in said and (node.order != (1, 0) or node.operands[0].kind != "dot")
+        turned = node.order == (1, 0)
+        return True in said and False not in said and (not turned or self._is_computed(node.operands[0]))
+
+    @staticmethod
+    def _is_computed(value: Node) -> bool:
+        """Whether a value is computed element by element, itself or by its only name: no product as it comes."""
+        if value.kind == "read" and value.web is not None and (made := value.web.find().made_once()) is not None:
+            value = made.node
+        return value.kind == "elementwise"
 
     def _inferred(self, node: Node) -> Term | None:
         """The layout that the compiler infers for a product taken apart, where Triton leaves it in that."""
