@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from tt2gl import guesses
 from tt2gl.guesses import guessed_launches
+from tt2gl.isolate import map_isolated
 from tt2gl.launches import DtypeValue
 from tt2gl.source import read_source
 
@@ -94,3 +100,16 @@ def test_a_descriptor_that_nothing_else_fits_stays(tmp_path: Path) -> None:
     source = read_source(tmp_path / "kernel.py", text)
     (launch, *_), _ = guessed_launches(source, source.kernel("kernel"), "sm90", None)
     assert launch.signature == {"x": "tensordesc<fp16[64, 64]>"}
+
+
+def test_a_kernel_that_is_not_even_read_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def counted(_: Any, jobs: Any, **options: Any) -> Any:
+        tried.append(len(jobs))
+        return map_isolated(os.abort, [()] * len(jobs), timeout=options["timeout"])
+
+    monkeypatch.setattr(guesses, "map_isolated", counted)
+    source = read_source(tmp_path / "kernel.py", HEADER + "    tl.store(o_ptr + at, K)\n")
+    guessed_launches(source, source.kernel("kernel"), "sm90", None)
+    assert tried == [1]

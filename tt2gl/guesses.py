@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tt2gl.children import Outcome
 from tt2gl.compiler import backend_for, build_ir, options_for, source_for
 from tt2gl.diagnostics import Diagnostic, DiagnosticError
 from tt2gl.failures import progress
@@ -70,14 +71,17 @@ def guessed_launches(
         return inferred.launches, inferred.notes
     preload()
     choices: Mapping[str, Choice] = inferred.choices
-    (furthest,) = _compiled(kernel, [inferred.launches[0]], target)
+    (first,) = _tried(kernel, [inferred.launches[0]], target)
+    if not first.ok:  # it hangs or aborts the compiler, or is none: other types would only take as long
+        return inferred.launches, inferred.notes
+    furthest = first.value
     for _ in range(_ROUNDS):
         if furthest is None:
             break
         for changes in (_other_types, _rarer_ones):
             tried = [{**choices, **changed} for changed in changes(choices)]
             launches = [infer_launches(source, function, limit=1, choices=one).launches[0] for one in tried]
-            reached = _compiled(kernel, launches, target)
+            reached = [outcome.value if outcome.ok else () for outcome in _tried(kernel, launches, target)]
             best = _furthest(reached, furthest)
             if best is not None:
                 choices, furthest = tried[best], reached[best]
@@ -124,20 +128,21 @@ def _rarer_ones(choices: Mapping[str, Choice]) -> Iterator[Mapping[str, Choice]]
             yield from ({name: other} for other in _RARER if other not in (choice, *_OTHERS.get(choice, ())))
 
 
-def _compiled(kernel: Slice, launches: list[Launch], target: str) -> list[_Reached]:
+def _tried(kernel: Slice, launches: list[Launch], target: str) -> list[Outcome[_Reached]]:
     """How far Triton's frontend comes in the kernel under each launch."""
     jobs = [(kernel, launch, target) for launch in launches]
-    outcomes = map_isolated(frontend_job, jobs, timeout=_SECONDS, family=lambda *job: job[2])
-    return [outcome.value if outcome.ok else () for outcome in outcomes]
+    return map_isolated(frontend_job, jobs, timeout=_SECONDS, family=lambda *job: job[2])
 
 
 def frontend_job(kernel: Slice, launch: Launch, target: str) -> _Reached:
     """How far Triton's frontend comes in a kernel under a launch; for a child process."""
     with tempfile.TemporaryDirectory(prefix="guess-") as directory:
+        fn = load_slice(kernel, Path(directory))
         try:
-            fn = load_slice(kernel, Path(directory))
             backend, gpu = backend_for(get_target(target))
             build_ir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
+        except NameError:  # of what reading could not follow: whatever the types
+            raise
         except Exception as error:  # noqa: BLE001 - whatever the compiler raises, the guess led no further
             return progress(error, kernel)
     return None
