@@ -207,6 +207,15 @@ for k in range(0, n, BLOCK):
             id="moved in either branch",
         ),
         pytest.param(
+            "x_ptr += tl.load(i_ptr) * n\nx_ptr = x_ptr + (cols - n)\nx = tl.load(x_ptr)",
+            [
+                "x_offsets = gl.cast(gl.load(i_ptr) * n, gl.int32)",
+                "x_offsets = x_offsets + (cols - n)",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, x_offsets)",
+            ],
+            id="moved, and a tensor after that",
+        ),
+        pytest.param(
             "base = x_ptr + tl.load(i_ptr) * 8\nbase += 2\nx = tl.load(base + cols - n).to(base.dtype.element_ty)",
             [
                 "base_offsets = gl.cast(gl.load(i_ptr) * 8, gl.int32)",

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tt2gl.analysis.addresses import Term, pointer_kinds, scalar_parts
+from tt2gl.analysis.addresses import Term, begins_tensor, makes_tensor, pointer_kinds, scalar_parts
 from tt2gl.analysis.buffer_edits import Found
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.statics import position_of
@@ -36,10 +36,18 @@ class Moved:
 
 def moved_pointer(body: Body, name: str) -> Moved | None:
     """What a name of a kernel is as such; None where it is none."""
-    statements = [each.statement for each in body.definitions.get(name, ()) if isinstance(each.statement, ast.stmt)]
-    if not body.is_kernel or len(statements) != len(body.definitions.get(name, ())):
+    every = [each.statement for each in body.definitions.get(name, ()) if isinstance(each.statement, ast.stmt)]
+    statements = [each for each in every if not makes_tensor(body, each)]
+    if not body.is_kernel or not statements or len(every) != len(body.definitions[name]):
         return None
-    if not statements or any(pointer_kinds(body, node) - {"scalar"} for node in _named(body, name)):
+    kinds = [pointer_kinds(body, node) for node in _named(body, name)]
+    if len(every) == len(statements):
+        fits = not any(each - {"scalar"} for each in kinds)
+    else:
+        # It becomes a tensor besides: where no launch comes, it is not known which it is.
+        fits = all(each in ({"scalar"}, {"tensor"}) for each in kinds)
+        fits = fits and not any(begins_tensor(body, each) for each in every)
+    if not fits:
         return None
     begun = _begun(body, name) if name in body.arguments else [each for each in statements if _value(each) is not None]
     bases: set[str] = set()
@@ -57,7 +65,8 @@ def moved_pointer(body: Body, name: str) -> Moved | None:
             case _:
                 return None
     if name in body.arguments:
-        return Moved(name, name, tuple(begun), tuple(statements)) if begun and bases <= {name} else None
+        is_moved = begun and bases <= {name} and all(each in statements for each in begun)
+        return Moved(name, name, tuple(begun), tuple(statements)) if is_moved else None
     base = bases.pop() if len(bases) == 1 else ""
     if base not in body.arguments or base in body.definitions:
         return None
@@ -132,7 +141,7 @@ def hold_offsets(body: Body, moved: Moved, starts: Iterable[ast.expr], found: Fo
     asked = {id(node.value) for node in ast.walk(body.tree) if isinstance(node, ast.Attribute) and node.attr == "dtype"}
     first = min((each.lineno for each in moved.begun), default=0) if moved.name == moved.base else 0
     for node in _named(body, moved.name):
-        if id(node) in settled or node.lineno < first:
+        if id(node) in settled or node.lineno < first or pointer_kinds(body, node) == {"tensor"}:
             continue
         if id(node) in asked:
             found.bases[position_of(node)] = moved.base
