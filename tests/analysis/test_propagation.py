@@ -649,3 +649,21 @@ tl.store(x_ptr + rows[:, None] * N + cols[None, :], x * w[None, :])
         made = tiles(self.ROW, "x_ptr=*fp32 y_ptr=*fp16 M=i32 N=i32", BN=256)
         assert re.search(r"w = gl\.convert_layout\(w, gl\.SliceLayout\(0, \w+\)\) \+ ", made)
         assert conversions(made) == 1
+
+
+class TestStoredInFewerBits:
+    """What is stored in fewer bits than it has is converted in these."""
+
+    STORE = """
+x = tl.load(x_ptr + cols[:, None] * M + rows[None, :])
+ptrs = y_ptr + rows[:, None] * N + cols[None, :]
+tl.store(ptrs, tl.trans(x))
+"""
+
+    def test_not_in_more_bits(self, tiles: Port) -> None:
+        made = tiles(self.STORE, "x_ptr=*fp16 y_ptr=*fp32 M=i32 N=i32")
+        assert "y_ptr.dtype.element_ty)" not in made
+
+    def test_by_a_name_for_the_address(self, tiles: Port) -> None:
+        made = tiles(self.STORE, "x_ptr=*fp32 y_ptr=*fp16 M=i32 N=i32")
+        assert ".to(y_ptr.dtype.element_ty), " in made

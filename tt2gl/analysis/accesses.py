@@ -105,12 +105,15 @@ class AccessReader:
         return bound.pointer if isinstance(bound, Static) else None
 
     def element(self, argument: ast.expr | None, frame: Frame) -> str:
-        """The dtype of what an address is of, by a scalar pointer in it; empty where none is to be seen."""
+        """The dtype of what an address is of, by a scalar pointer in it or at its base; empty where there is none."""
         for part in ast.walk(argument) if argument is not None else ():
             fact = frame.facts.expressions.get(position_of(part)) if isinstance(part, ast.Name) else None
             if isinstance(part, ast.Name) and isinstance(fact, TensorFact) and fact.is_pointer and not fact.shape:
                 return f"{part.id}.dtype.element_ty"
-        return ""
+        base = self.pointer(argument, frame)
+        bound = frame.env.get(base) if base is not None and not frame.chain else None
+        # The kernel's own parameter, unless its name stands for something else by now.
+        return f"{base}.dtype.element_ty" if isinstance(bound, Static) and bound.pointer == base else ""
 
     def spelled_pointer(self, argument: ast.expr | None, frame: Frame) -> str:
         """A name in the author's address that has its dtype."""
