@@ -32,6 +32,16 @@ def kernel(x_ptr, y_ptr, start, n, BLOCK: tl.constexpr):
 """
 
 
+MOVED = """
+@triton.jit
+def kernel(x_ptr, y_ptr, start, n, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    x_ptr += (start.to(tl.int64) + BLOCK) * 4
+    x = tl.load(x_ptr + (cols - start) - start - start - 4 * BLOCK, mask=start + cols < n, other=3)
+    tl.store(y_ptr + cols, x)
+"""
+
+
 def run(made: Conversion, elements: int) -> Simulation:
     """The converted kernel on the end of a tensor of so many elements, which count from 0 to 12 and again."""
     path = Path(made.path).with_name("port.py")
@@ -57,7 +67,7 @@ def read(elements: int) -> list[int]:
 def made_for(conversion: Callable[..., Conversion], launch: Callable[..., Launch]) -> Callable[..., Conversion]:
     """The kernel converted for a tensor of so many elements."""
 
-    def apply(size: int) -> Conversion:
+    def apply(size: int, text: str = KERNEL) -> Conversion:
         given = {
             "x_ptr": TensorArg("int16", (size,), (1,)),
             "y_ptr": TensorArg("int16", (BLOCK,), (1,)),
@@ -65,7 +75,7 @@ def made_for(conversion: Callable[..., Conversion], launch: Callable[..., Launch
             "n": size,
         }
         asked: Any = launch("x_ptr=*i16 y_ptr=*i16 start=i32 n=i32", BLOCK=BLOCK)
-        return conversion(KERNEL, replace(asked, args=given), target="gfx942", compile=False)
+        return conversion(text, replace(asked, args=given), target="gfx942", compile=False)
 
     return apply
 
@@ -73,6 +83,14 @@ def made_for(conversion: Callable[..., Conversion], launch: Callable[..., Launch
 def test_the_last_element_that_32_bits_reach(made_for: Callable[..., Conversion]) -> None:
     made = made_for(ENOUGH)
     assert "buffer_load(x_ptr, offs, mask=offs < n, other=3)" in made.text
+    done = run(made, ENOUGH)
+    assert done.findings == ()
+    np.testing.assert_array_equal(done.tensors[1].elements, read(ENOUGH))
+
+
+def test_it_is_reached_from_a_pointer_that_was_moved_beyond(made_for: Callable[..., Conversion]) -> None:
+    made = made_for(ENOUGH, MOVED)
+    assert "buffer_load(x_ptr, x_offsets + " in made.text.replace("\n", "").replace("        ", "")
     done = run(made, ENOUGH)
     assert done.findings == ()
     np.testing.assert_array_equal(done.tensors[1].elements, read(ENOUGH))
