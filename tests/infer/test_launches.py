@@ -373,3 +373,12 @@ def test_helpers_are_found_where_they_are_written(tmp_path: Path) -> None:
     source = read_source(tmp_path / "kernel.py", HEADER + text)
     (launch, *_), *_ = infer_launches(source, source.kernel("kernel"))
     assert launch.signature == {"x": "*i32", "o": "*fp32"}
+
+
+def test_a_launch_call_says_which_stride_is_of_the_last_dimension() -> None:
+    kernel = "@triton.jit\ndef kernel(x, sk, sn):\n    i = tl.arange(0, 32)\n    j = (i % 8).to(tl.int64)\n"
+    body = "    tl.store(x + i[:, None] * sk + j[None, :] * sn, 1.0)\n\ndef run(x):\n    kernel[(1,)](x, {})\n"
+    swapped = inferred(kernel + body.format("x.stride(1), x.stride(0)"))[0]
+    assert (swapped.constexprs, swapped.divisible_by_16) == ({"sk": 1}, ("x", "sn"))
+    assert inferred(kernel + body.format("x.stride(0), x.stride(1)"))[0].constexprs == {"sn": 1}
+    assert inferred(kernel + body.format("*x.stride()"))[0].constexprs == {"sn": 1}

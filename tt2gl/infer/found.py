@@ -24,6 +24,8 @@ class Known:
     dtypes: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     grid: tuple[int, ...] | None = None
+    strides: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """The tensor and the dimension that a stride is of."""
 
 
 def configs(kernel: Kernel) -> Iterator[Known]:
@@ -97,6 +99,9 @@ def _launch_call(kernel: Kernel, node: ast.Call, scope: Scope) -> Known:
         elif name in names:
             if value is not MISSING and (value is None or _passable(value)):
                 known.values[name] = value
+            match argument:
+                case ast.Call(func=ast.Attribute(value=tensor, attr="stride"), args=[ast.Constant(value=int(place))]):
+                    known.strides[name] = (ast.unparse(tensor), place)
             dtype = _tensor_dtype(argument, scope)
             if dtype is not None:
                 known.dtypes[name] = dtype
@@ -141,4 +146,5 @@ def _merge(call: Known, config: Known) -> Known:
         call.dtypes,
         {**call.options, **config.options},
         call.grid if not config.values else None,
+        call.strides,
     )

@@ -84,6 +84,7 @@ def _launch(
     divisible: list[str] = []
     guessed: dict[str, Any] = {}
     flagged = False
+    units = {_innermost(name, known) for name, facts in usage.facts.items() if facts.unit}
     for parameter in kernel.fn.parameters:
         name, facts = parameter.name, usage.evidence(parameter.name)
         value = launch_value(known.values.get(name, MISSING))
@@ -102,7 +103,7 @@ def _launch(
         if value is None and not facts.address:
             signature[name], constexprs[name] = "constexpr", None
             continue
-        if value is MISSING and facts.unit:
+        if value is MISSING and name in units:
             signature[name], constexprs[name] = "constexpr", 1
             guessed[name] = 1
             continue
@@ -125,6 +126,13 @@ def _launch(
         origin="guessed" if guessed else "found",
     )
     return launch, guessed, flagged
+
+
+def _innermost(name: str, known: Known) -> str:
+    """The stride of the last dimension of the tensor that a stride is of, as a launch call passes them."""
+    tensor, _ = known.strides.get(name, ("", 0))
+    same = {other: at for other, (of, at) in known.strides.items() if of == tensor}
+    return max(same, key=lambda other: same[other]) if same else name
 
 
 def _note(name: str, choice: Any, launch: Launch) -> str:

@@ -214,7 +214,7 @@ class Usage(Body):
                 # Casting what was loaded to an integer says nothing of a float's pointer; to int64, mostly of an index.
             elif "float" in target.attr:
                 self._mark(value.bases, "number")
-        return Value(value.bases, value.origins, value.loaded, kind, value.raw if kind == "int" else frozenset(), made)
+        return replace(value, kind=kind, raw=value.raw if kind == "int" else frozenset(), made=made)
 
     def _helper(self, helper: ast.FunctionDef, helpers: Helpers, node: ast.Call) -> Value:
         parameters = [arg.arg for arg in all_arguments(helper.args)]
