@@ -333,6 +333,13 @@ def test_a_name_that_stands_for_two_things_in_an_iteration_gets_one_for_each() -
     assert "    p = b_ptr + k\n" in made
 
 
+def test_a_test_in_parentheses_without_a_space_is_turned() -> None:
+    made = written(
+        "for k in range(n):\n    if(FLAG):\n        use(k)\n    else:\n        a = _tt2gl_ring_a(p)\n        use(a)\n"
+    )
+    assert "    if not (FLAG):\n" in made
+
+
 def test_branches_are_filtered() -> None:
     made = written(
         """\

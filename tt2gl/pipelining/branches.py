@@ -18,7 +18,8 @@ def branched(line: cst.If, body: Lines, other: Lines) -> Lines:
         return []
     if not body:
         test = cst.parse_expression(f"not {operand(code(line.test))}")
-        return [line.with_changes(test=test, body=cst.IndentedBlock(other), orelse=None)]
+        space = cst.SimpleWhitespace(" ")  # the author may have written `if(x)`
+        return [line.with_changes(test=test, whitespace_before_test=space, body=cst.IndentedBlock(other), orelse=None)]
     orelse: cst.If | cst.Else | None = None
     if len(other) == 1 and isinstance(line.orelse, cst.If) and isinstance(other[0], cst.If):
         orelse = other[0]
