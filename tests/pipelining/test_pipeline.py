@@ -333,6 +333,12 @@ def test_a_name_that_stands_for_two_things_in_an_iteration_gets_one_for_each() -
     assert "    p = b_ptr + k\n" in made
 
 
+def test_what_a_branch_gives_its_first_value_has_none_before_the_loop() -> None:
+    body = "for k in range(n):\n    if FLAG:\n        t = k * 2\n    a = _tt2gl_ring_a(p + t)\n    use(t)\n"
+    assert "t_ahead = t\n" not in written(body)
+    assert "t_ahead = t\n" in written(f"t = m\n{body}")
+
+
 def test_a_test_in_parentheses_without_a_space_is_turned() -> None:
     made = written(
         "for k in range(n):\n    if(FLAG):\n        use(k)\n    else:\n        a = _tt2gl_ring_a(p)\n        use(a)\n"

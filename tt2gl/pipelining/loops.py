@@ -190,7 +190,10 @@ class FunctionWriter:
         # A prologue is unrolled, so that its names stay: another loop or branch may give them another type.
         leaking = NONE.union(*map(writes, parts.taken)) & strays(self.function.body, loop) - parts.carried
         renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed | leaking)}
-        bindings += [(renamed[name], name) for name in sorted(parts.carried & parts.renamed)]
+        # What a branch of the body gives its first value is carried by name alone.
+        bindings += [
+            (renamed[name], name) for name in sorted((parts.carried & parts.renamed) - self._first_in_branches(loop))
+        ]
         stage, first = self._stages(count, live_after, takes_attribute(loop.body, count.variable))
         tests = conditions(loop, lambda test: is_static(test, *self._known) and not reads(test) & assigned)
         arrivals = barriers(self.spec, loop.body, parts.kept, tests, self.fresh)
@@ -238,6 +241,16 @@ class FunctionWriter:
             descriptors=descriptors(self.spec, loop.body),
             decided=frozenset(ast.unparse(test) for test in branches if is_static(test, *self._known)),
         )
+
+    def _first_in_branches(self, loop: ast.For) -> Names:
+        """The names that branches of a loop give values to, and nothing else in it or above it."""
+        arguments = self.function.args
+        given = {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+        names = [node for node in ast.walk(self.function) if isinstance(node, ast.Name)]
+        given |= {each.id for each in names if isinstance(each.ctx, ast.Store) and each.lineno < loop.lineno}
+        branches = [each for each in loop.body if isinstance(each, ast.If)]
+        always = NONE.union(*(writes(each) for each in loop.body if each not in branches))
+        return NONE.union(*map(writes, branches)) - always - given
 
     def _is_counted(self, header: Header) -> bool:
         """Whether the compiler knows how many iterations a loop has."""
