@@ -151,7 +151,7 @@ def test_nodes_in_loops_are_deeper(graph_of: GraphOf) -> None:
             " input_precision='tf32x3')",
             "TTG302",
         ),
-        ("x = tl.bitonic_merge(x)", "TTG301"),
+        ("x = tl.standard.sort_impl(x)", "TTG301"),
     ],
 )
 def test_what_is_not_converted_has_its_code(graph_of: GraphOf, statement: str, code: str) -> None:

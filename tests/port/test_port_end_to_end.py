@@ -23,7 +23,7 @@ def {name}(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, {value}, mask=offsets < n)
 """
 SORT = KERNEL.replace(
-    "x = tl.load(x_ptr + offsets, mask=offsets < n)", "x = tl.bitonic_merge(tl.load(x_ptr + offsets))"
+    "x = tl.load(x_ptr + offsets, mask=offsets < n)", "x = tl.standard.sort_impl(tl.load(x_ptr + offsets))"
 )
 LAUNCHES = [
     {
@@ -94,7 +94,8 @@ def test_resumed_it_says_the_same(folder: Path, document: dict[str, object]) -> 
     assert done.stderr.splitlines() == [
         "ops/double.py: sm90: 1 converted",
         "ops/inner/square.py: sm90: 1 converted",
-        "ops/ranking.py:8:8: TTG301 It uses `tl.bitonic_merge`. The kernel stays Triton; see the page of this code.",
+        "ops/ranking.py:8:8: TTG301 It uses `tl.standard.sort_impl`. The kernel stays Triton; "
+        "see the page of this code.",
         "ops/ranking.py: sm90: 1 kept as Triton",
         "wrote out/ops; sm90: 2 converted, 1 kept as Triton; 2 launches equal, 0 not; 2 files copied",
     ]
