@@ -164,20 +164,26 @@ def with_flags(
     function: cst.FunctionDef, flags: Mapping[str, Sequence[str]], is_jit: Sequence[bool]
 ) -> tuple[cst.FunctionDef, list[bool]]:
     """The kernel with flags that each launch gives it: whether arguments are multiples of 16."""
+    if not flags:
+        return function, list(is_jit)
     decorators, place = list(function.decorators), list(is_jit).index(True)
-    jit = decorators[place]
-    for flag, arguments in flags.items():
-        names = ", ".join(f'"{name}"' for name in arguments) + ("," if len(arguments) == 1 else "")
-        asked = f"args[name] % 16 == 0 for name in ({names})"
-        source = f'"{flag}": lambda args: all({asked})'
-        if len(source) > _WIDTH:
-            source = f'"{flag}": lambda args: all(\n        {asked}\n    )'
-        source = f"{{{source}}}" if len(source) <= _WIDTH - 20 else f"{{\n    {source}\n}}"
-        given = cst.Decorator(expression(f"{_triton_of(jit)}.heuristics({source})"))
-        decorators.insert(-len(is_jit[place:]), given)
-    added = [False] * len(flags)
+    entries = [_aligned(flag, arguments) for flag, arguments in flags.items()]
+    source = f"{{{entries[0]}}}"
+    if len(entries) > 1 or "\n" in source or len(source) > _WIDTH - 18:
+        source = "\n    ".join(("{", *(f"{entry}," for entry in entries))) + "\n}"
+    # One decorator for all: each takes the host its time at every launch.
+    given = cst.Decorator(expression(f"{_triton_of(decorators[place])}.heuristics({source})"))
+    decorators.insert(-len(is_jit[place:]), given)
     function = with_parameters(function.with_changes(decorators=decorators), list(flags))
-    return function, [*is_jit[:place], *added, *is_jit[place:]]
+    return function, [*is_jit[:place], False, *is_jit[place:]]
+
+
+def _aligned(flag: str, arguments: Sequence[str]) -> str:
+    """The entry of a dictionary that says whether arguments are multiples of 16."""
+    names = ", ".join(f'"{name}"' for name in arguments) + ("," if len(arguments) == 1 else "")
+    asked = f"args[name] % 16 == 0 for name in ({names})"
+    source = f'"{flag}": lambda args: all({asked})'
+    return source if len(source) <= _WIDTH else f'"{flag}": lambda args: all(\n        {asked}\n    )'
 
 
 def _triton_of(jit: cst.Decorator) -> str:
