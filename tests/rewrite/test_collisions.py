@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import pkgutil
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 
 import libcst as cst
 import pytest
 
+import tt2gl
 from tt2gl.rewrite.build import ADDED, MARK, marked
 from tt2gl.rewrite.collisions import Unmarked, collisions
 
 Rewritten = Callable[..., str]
 
 KERNEL = "\n\n@triton.jit\ndef kernel(x_ptr):\n    x = tl.load(x_ptr)\n"
+
+
+def test_each_helper_has_a_name_of_its_own_that_gives_way() -> None:
+    defined: dict[str, set[str]] = defaultdict(set)
+    by_target: set[str] = set()
+    for found in pkgutil.walk_packages(tt2gl.__path__, "tt2gl."):
+        if found.name.endswith("__main__"):
+            continue
+        for name, value in vars(importlib.import_module(found.name)).items():
+            if not re.search("SOURCES?$", name):
+                continue
+            if isinstance(value, Mapping):
+                by_target |= set(value.values())
+            for text in [value] if isinstance(value, str) else value.values() if isinstance(value, Mapping) else value:
+                for function in re.findall(r"^def (\w+)", text, re.M):
+                    defined[function].add(text)
+    assert len(defined) > 20
+    # A file has but one of those by target.
+    assert all(len(texts) == 1 or texts <= by_target for texts in defined.values()), defined
+    assert set(defined) <= set(ADDED)
 
 
 def test_no_name_is_taken() -> None:

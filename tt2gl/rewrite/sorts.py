@@ -34,8 +34,8 @@ def is_second(x, dim: gl.constexpr):
     return value
 '''
 
-EXCHANGED_SOURCE = '''@gluon.jit
-def exchanged(x, dim: gl.constexpr, descending):
+ORDERED_PAIRS_SOURCE = '''@gluon.jit
+def ordered_pairs(x, dim: gl.constexpr, descending):
     """Pairs along a dimension of two in order: the larger last, or first where it is descending."""
     bits: gl.constexpr = x.dtype.primitive_bitwidth
     word: gl.constexpr = gl.int64 if bits == 64 else gl.int32 if bits == 32 else gl.int16 if bits == 16 else gl.int8
@@ -50,7 +50,7 @@ def merged(x, stage: gl.constexpr, last: gl.constexpr, descending: gl.constexpr)
     rank: gl.constexpr = len(x.shape)
     downwards = gl.to_tensor(descending).to(gl.int32) if last else is_second(x, rank - 1 - stage)
     for step in gl.static_range(stage):
-        x = exchanged(x, rank - stage + step, downwards)
+        x = ordered_pairs(x, rank - stage + step, downwards)
     return x
 '''
 
@@ -93,5 +93,5 @@ def merged_rows(x, dim: gl.constexpr = None, descending: gl.constexpr = False):
     return gl.convert_layout(value.reshape(x.shape), x.type.layout)
 '''
 
-SORTING_SOURCES = (HALVINGS_SOURCE, ALONG_SOURCE, IS_SECOND_SOURCE, EXCHANGED_SOURCE, MERGED_SOURCE)
+SORTING_SOURCES = (HALVINGS_SOURCE, ALONG_SOURCE, IS_SECOND_SOURCE, ORDERED_PAIRS_SOURCE, MERGED_SOURCE)
 """What these helpers call, in the order of their needs."""
