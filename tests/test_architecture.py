@@ -38,7 +38,7 @@ FLOORS = (
     ("host", "report", "simulate"),
     ("files", "config", "results", "stages", "targets"),
     ("visitors",),
-    ("descriptor_parts", "diagnostics", "formatting", "ir", "ledger", "qualified_names", "spawned", "syntax"),
+    ("descriptor_parts", "diagnostics", "edits", "formatting", "ir", "ledger", "qualified_names", "spawned", "syntax"),
     ("isolate",),
     ("children", "cores"),
 )

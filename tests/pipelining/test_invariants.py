@@ -100,3 +100,8 @@ def test_only_the_functions_asked_for_change_and_names_are_new() -> None:
     new = "    rows_scaled_2 = rows[:, None] * m\n    for k in range(0, K):\n        x += rows_scaled_2\n"
     first, second = text.split("def kernel")
     assert without_invariants(text, {"kernel"}) == f"{first}def kernel{second.replace(loop, new)}"
+
+
+def test_what_is_no_end_of_a_line_for_python_moves_no_place() -> None:
+    made = moved("x = 'a\u2028b'  # \x0c and \x1e\nfor k in range(0, K):\n    x += rows[:, None] * m")
+    assert made.endswith("\nrows_scaled = rows[:, None] * m\nfor k in range(0, K):\n    x += rows_scaled")

@@ -19,6 +19,7 @@ from tt2gl.analysis.addresses import Term, begins_tensor, makes_tensor, pointer_
 from tt2gl.analysis.buffer_edits import Found
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.statics import position_of
+from tt2gl.pipelining.flow import writes
 
 
 @dataclass(frozen=True)
@@ -76,23 +77,15 @@ def moved_pointer(body: Body, name: str) -> Moved | None:
 def _begun(body: Body, name: str) -> list[ast.stmt]:
     """The statements that move a parameter first: one that is always reached, or one in either branch of such."""
     for statement in body.tree.body:
-        if name not in {node.id for node in ast.walk(statement) if _is_stored(node)}:  # type: ignore[attr-defined]
+        if name not in writes(statement):
             continue
         blocks = [statement.body, statement.orelse] if isinstance(statement, ast.If) else [[statement]]
-        firsts = [next((each for each in block if _moves(each, name)), None) for block in blocks]
+        firsts = [next((each for each in block if name in writes(each)), None) for block in blocks]
         found = [each for each in firsts if isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign)]
         inside = {id(node) for each in found for node in ast.walk(each)}
         early = [node for node in _named(body, name) if statement.lineno <= node.lineno <= (statement.end_lineno or 0)]
         return [*found] if len(found) == len(blocks) and all(id(node) in inside for node in early) else []
     return []
-
-
-def _moves(statement: ast.stmt, name: str) -> bool:
-    return any(_is_stored(node) and node.id == name for node in ast.walk(statement))  # type: ignore[attr-defined]
-
-
-def _is_stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _value(statement: ast.stmt) -> ast.expr | None:

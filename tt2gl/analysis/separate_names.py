@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from tt2gl.analysis.addresses import pointer_kinds
 from tt2gl.analysis.offset_ranges import Body, definitions_of
+from tt2gl.pipelining.flow import blocks
 
 
 def tell_apart(body: Body) -> None:
@@ -69,7 +70,7 @@ def _reads(
 ) -> Iterator[tuple[ast.Name, ast.stmt | None]]:
     """The reads of a name in a block, each with the `last` assignment before it; none where that is not one alone."""
     for statement in block:
-        inner = list(_blocks(statement))
+        inner = list(blocks(statement))
         inside = {id(node) for part in inner for each in part for node in ast.walk(each)}
         named = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and node.id == name]
         assigned = any(isinstance(node.ctx, ast.Store) for node in named)
@@ -81,14 +82,6 @@ def _reads(
             yield from _reads(part, name, entered)
         if assigned:
             last = statement if not inner else None
-
-
-def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks of a compound statement."""
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(statement, field, None)
-        if isinstance(block, list) and block:
-            yield block
 
 
 __all__ = ["tell_apart"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import libcst as cst
 
+from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.qualified_names import walk

@@ -29,10 +29,10 @@ from itertools import takewhile
 import libcst as cst
 
 from tt2gl.diagnostics import Diagnostic, Severity
+from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.descriptor_calls import Descriptor, Extent, Transfer, is_make, read_make, read_transfer, transferred
 from tt2gl.lowering.descriptor_texts import Assigned, Makes, Resolve, comments_in
-from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import Expression, target_names
 from tt2gl.lowering.naming import Names

@@ -8,7 +8,7 @@ from typing import Literal
 
 import libcst as cst
 
-from tt2gl.lowering.edits import Edit
+from tt2gl.edits import Edit
 from tt2gl.lowering.expressions import Expression
 from tt2gl.lowering.flow import Reaching
 from tt2gl.lowering.naming import Names, beside, stem

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from tt2gl.edits import Edit, apply
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.edits import Edit, apply
 from tt2gl.lowering.emission import Emission, Given, Part, Spans
 from tt2gl.lowering.expressions import Expression, expression
 from tt2gl.lowering.flow import Reaching, reaching

@@ -25,8 +25,8 @@ from libcst.metadata import PositionProvider
 
 from tt2gl.descriptor_parts import base, blocks, parts, sizes, strides
 from tt2gl.diagnostics import Diagnostic, Severity
+from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.naming import Names
 from tt2gl.lowering.pointer_calls import Refused

@@ -26,11 +26,11 @@ from typing import Any
 import libcst as cst
 
 from tt2gl.diagnostics import DiagnosticError
+from tt2gl.edits import Edit
 from tt2gl.host.evaluator import Evaluator, open_module
 from tt2gl.host.scopes import Scope
 from tt2gl.host.values import Builtin, Function, HostRaise, ModuleValue, Undecided
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.helper_bodies import assigned_names, read_names
 from tt2gl.lowering.steps import Lowered, Step

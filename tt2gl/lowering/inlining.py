@@ -31,8 +31,8 @@ from dataclasses import dataclass, field
 import libcst as cst
 from libcst.metadata import ParentNodeProvider
 
+from tt2gl.edits import Edit, apply
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.edits import Edit, apply
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.helper_bodies import assigned_names, read_names
 from tt2gl.lowering.helper_calls import Caller, Inlined, Site, inline

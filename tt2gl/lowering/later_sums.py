@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.precise_dots import DOT
 from tt2gl.lowering.steps import Lowered, each_function

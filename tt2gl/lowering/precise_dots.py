@@ -20,8 +20,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import libcst as cst
 
+from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.edits import Edit
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import expression
 from tt2gl.lowering.naming import Names

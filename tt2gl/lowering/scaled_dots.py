@@ -18,8 +18,8 @@ import re
 
 import libcst as cst
 
+from tt2gl.edits import Edit, Places, apply
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.edits import Edit, apply
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import expression
 from tt2gl.lowering.steps import Lowered, each_function
@@ -97,14 +97,8 @@ def unturned(text: str) -> str:
     Lines stay where they are, and so do the places of calls.
     """
     tree = ast.parse(text) if "dot_scaled" in text else ast.Module([], [])
-    raw = text.encode()
-    starts = [0, *(index + 1 for index, byte in enumerate(raw) if byte == ord("\n"))]
-
-    def span(node: ast.expr) -> tuple[int, int]:
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
-
+    places = Places(text)
+    span = places.of
     edits: list[Edit] = []
     for whole in ast.walk(tree):
         given = _turned_call(whole)
@@ -114,7 +108,7 @@ def unturned(text: str) -> str:
         for name in (*takes, *(["acc"] if isinstance(given.get("acc"), ast.Attribute) else [])):
             value = given[takes.get(name, name)]
             start, end = span(value.value if isinstance(value, ast.Attribute) and name in _TURNED else value)
-            edits.append(Edit(*span(given[name]), raw[start:end].decode()))
+            edits.append(Edit(*span(given[name]), places.raw[start:end].decode()))
         edits.append(Edit(span(whole.value)[1], span(whole)[1], ""))
     return apply(text, edits)[0]
 

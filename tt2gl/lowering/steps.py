@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tt2gl.diagnostics import Diagnostic
+from tt2gl.edits import BYTE_ORDER_MARK, Edit, LineMap, apply
 from tt2gl.jit_functions import JitFunction
-from tt2gl.lowering.edits import BYTE_ORDER_MARK, Edit, LineMap, apply
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.pointer_calls import Refused
 from tt2gl.source import SourceFile

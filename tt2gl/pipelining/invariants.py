@@ -22,31 +22,25 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tt2gl.edits import BYTE_ORDER_MARK, Edit, Places, apply
 from tt2gl.pipelining.flow import reads, writes
 from tt2gl.pipelining.loops import Fresh, names_of
 from tt2gl.pipelining.static import bound, called, constants, is_static
 
-_BYTE_ORDER_MARK = "\ufeff"
 _TOTAL = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor)
 """Operators that may be carried out where a loop has no turn at all."""
 _MASKS = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
-_Edit = tuple[int, int, str]
-"""The bytes from the first to the second become the text."""
-
 
 def without_invariants(text: str, functions: Collection[str]) -> str:
     """The text with the invariants of the loops of these functions before them."""
-    bare = text.removeprefix(_BYTE_ORDER_MARK)
-    tree = ast.parse(bare)
-    edits: list[_Edit] = []
-    for node in ast.walk(tree):
+    bare = text.removeprefix(BYTE_ORDER_MARK)
+    places = Places(bare)
+    edits: list[Edit] = []
+    for node in ast.walk(ast.parse(bare)):
         if isinstance(node, ast.FunctionDef) and node.name in functions:
-            edits += _Function(bare, node, Fresh(names_of(node))).edits()
-    raw = bare.encode()
-    for start, end, said in sorted(edits, reverse=True):
-        raw = raw[:start] + said.encode() + raw[end:]
-    return text[: len(text) - len(bare)] + raw.decode()
+            edits += _Function(places, node, Fresh(names_of(node))).edits()
+    return text[: len(text) - len(bare)] + apply(bare, edits)[0]
 
 
 @dataclass(frozen=True)
@@ -61,21 +55,16 @@ class _Around:
 class _Function:
     """One function; `made`: by loop, names of what is computed before it, by their source."""
 
-    text: str
+    places: Places
     function: ast.FunctionDef
     fresh: Fresh
     made: dict[ast.stmt, dict[str, str]] = field(default_factory=dict)
-    uses: list[_Edit] = field(default_factory=list)
+    uses: list[Edit] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.raw = self.text.encode()
-        self.lines = [line.encode() for line in self.text.splitlines(keepends=True)]
-        self.starts = [0]
-        for line in self.lines:
-            self.starts.append(self.starts[-1] + len(line))
         self.constexprs, self.variables = constants(self.function), bound(self.function)
 
-    def edits(self) -> list[_Edit]:
+    def edits(self) -> list[Edit]:
         """The replaced expressions, and the statements before the loops."""
         self._block(self.function.body, (), frozenset())
         return [*self.uses, *(self._before(loop, steps) for loop, steps in self.made.items())]
@@ -100,11 +89,12 @@ class _Function:
         """Replace the largest parts of an expression that a loop has no part in."""
         outermost = next((each for each in around if not reads(node) & writes(each.loop)), None)
         if outermost is not None and self._is_worth_it(node) and ast.unparse(node) not in outermost.known:
-            start, end = self._place(node)
-            if re.search(rb"(^|[^\w)\]])\($", self.raw[:start][-2:]) and self.raw[end : end + 1] == b")":
+            start, end = self.places.of(node)
+            raw = self.places.raw
+            if re.search(rb"(^|[^\w)\]])\($", raw[:start][-2:]) and raw[end : end + 1] == b")":
                 # A name needs no parentheses of its own.
                 start, end = start - 1, end + 1
-            self.uses.append((start, end, self._name(outermost.loop, node)))
+            self.uses.append(Edit(start, end, self._name(outermost.loop, node)))
             return
         for child in _evaluated(node):
             self._expression(child, around)
@@ -121,25 +111,21 @@ class _Function:
     def _name(self, loop: ast.stmt, node: ast.expr) -> str:
         """The name of what is computed before a loop, one for each that differs."""
         steps = self.made.setdefault(loop, {})
-        start, end = self._place(node)
-        segment = self.raw[start:end].decode()
+        segment = self.places.raw[slice(*self.places.of(node))].decode()
         source = ast.unparse(node) if "\n" in segment else segment
         if source not in steps:
             steps[source] = self.fresh(_label(node))
         return steps[source]
 
-    def _place(self, node: ast.expr) -> tuple[int, int]:
-        last = self.starts[(node.end_lineno or node.lineno) - 1]
-        return self.starts[node.lineno - 1] + node.col_offset, last + (node.end_col_offset or 0)
-
-    def _before(self, loop: ast.stmt, steps: dict[str, str]) -> _Edit:
+    def _before(self, loop: ast.stmt, steps: dict[str, str]) -> Edit:
         """The statements, above the loop and its own comments."""
-        at = loop.lineno - 1
-        indent = self.lines[at][: loop.col_offset].decode()
-        while self.lines[at - 1].lstrip().startswith(b"#"):
+        at = loop.lineno
+        indent = self.places.line(at)[: loop.col_offset].decode()
+        while self.places.line(at - 1).lstrip().startswith(b"#"):
             at -= 1
         said = "".join(f"{indent}{name} = {source}\n" for source, name in steps.items())
-        return self.starts[at], self.starts[at], said
+        start = self.places.starts[at - 1]
+        return Edit(start, start, said)
 
 
 def _is_unrolled(loop: ast.For | ast.While) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tt2gl.lowering.edits import Edit, apply
+from tt2gl.edits import Edit, apply
 
 
 def test_without_edits_text_and_lines_are_the_authors() -> None:

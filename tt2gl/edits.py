@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,24 @@ class Edit:
     start: int
     end: int
     text: str
+
+
+class Places:
+    """Where the nodes of Python's own tree of a text are in it."""
+
+    def __init__(self, text: str) -> None:
+        self.raw = text.encode()
+        self.starts = _starts(self.raw)
+
+    def of(self, node: ast.expr) -> tuple[int, int]:
+        """The bytes of an expression: the first, and the one after it."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self.starts[node.lineno - 1] + node.col_offset, self.starts[node.end_lineno - 1] + node.end_col_offset
+
+    def line(self, number: int) -> bytes:
+        """A line, counted from 1, with its end."""
+        return self.raw[self.starts[number - 1] : (*self.starts, len(self.raw))[number]]
 
 
 @dataclass(frozen=True)
@@ -44,8 +63,7 @@ class LineMap:
 def apply(text: str, edits: Sequence[Edit]) -> tuple[str, LineMap]:
     """The text with all edits made, which must not overlap; insertions at one place stand in the order given."""
     raw = text.encode()
-    starts = [0]
-    starts.extend(index + 1 for index, byte in enumerate(raw) if byte == ord("\n"))
+    starts = _starts(raw)
     ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
     parts: list[bytes] = []
     lines: list[int] = [1]
@@ -70,6 +88,11 @@ def apply(text: str, edits: Sequence[Edit]) -> tuple[str, LineMap]:
     lines.extend(range(line + 1, line + 1 + rest.count(b"\n")))
     parts.append(rest)
     return b"".join(parts).decode(), LineMap(tuple(lines), indents)
+
+
+def _starts(raw: bytes) -> list[int]:
+    """The first byte of each line. What else than its end `str.splitlines` splits at, Python's parser does not."""
+    return [0, *(index + 1 for index, byte in enumerate(raw) if byte == ord("\n"))]
 
 
 def _indent(raw: bytes, start: int) -> int:
