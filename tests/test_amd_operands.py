@@ -10,6 +10,7 @@ import pytest
 from tests.compared import compared
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
+from tt2gl.verify.api import verify
 
 KERNEL = """
     import triton
@@ -105,3 +106,59 @@ def test_tiles_that_wait_in_registers_as_the_product_takes_them(tmp_path: Path) 
     report, triton, gluon = compared(path, known, "gfx950")
     assert gluon.shared_bytes <= triton.shared_bytes
     assert not [found for found in report.diagnostics if found.code in ("TTG331", "TTG508")]
+
+
+CHAINED = """
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, N, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr):
+        rows, columns, offs_d = tl.arange(0, ROWS), tl.arange(0, COLUMNS), tl.arange(0, DEPTH)
+        q = tl.load(q_ptr + rows[:, None] * DEPTH + offs_d[None, :])
+        acc = tl.zeros((ROWS, DEPTH), dtype=tl.float32)
+        for start in range(0, N, COLUMNS):
+            at = start + columns
+            k = tl.load(k_ptr + at[None, :] * DEPTH + offs_d[:, None], mask=at[None, :] < N, other=0.0)
+            p = tl.exp(tl.dot(q, k))STATEMENT
+            v = tl.load(v_ptr + at[:, None] * DEPTH + offs_d[None, :], mask=at[:, None] < N, other=0.0)
+            acc = tl.dot(OPERAND, v, acc)
+        tl.store(o_ptr + rows[:, None] * DEPTH + offs_d[None, :], acc)
+"""
+
+
+def chained(folder: Path, statement: str, operand: str) -> tuple[Path, list[Launch]]:
+    """A file, and launches of which the first alone has other warps read what a product is made into."""
+    path = folder / "kernel.py"
+    path.write_text(textwrap.dedent(CHAINED.replace("STATEMENT", statement).replace("OPERAND", operand)))
+    launches = []
+    for rows in (64, 128):
+        blocks = {"ROWS": rows, "COLUMNS": 64, "DEPTH": 64}
+        tensors = {name: TensorArg("float16", (100, 64), (64, 1)) for name in ("k_ptr", "v_ptr")}
+        tensors["q_ptr"] = TensorArg("float16", (rows, 64), (64, 1))
+        tensors["o_ptr"] = TensorArg("float32", (rows, 64), (64, 1))
+        kinds = {**dict.fromkeys(tensors, "*fp16"), "o_ptr": "*fp32", "N": "i32", **dict.fromkeys(blocks, "constexpr")}
+        given = {**tensors, "N": 100}
+        known = Launch(str(path), "attention_kernel", kinds, blocks, tuple(tensors), Options(4, 2), (1, 1, 1), given)
+        launches.append(known)
+    return path, launches
+
+
+def test_what_other_warps_read_passes_lds_once_as_in_triton(tmp_path: Path) -> None:
+    path, launches = chained(tmp_path, "", "p.to(v.dtype)")
+    reports = verify(path, targets=["gfx942"], launches=launches, root=tmp_path, run="simulate")
+    assert len(reports) == 2
+    for report in reports:
+        assert report.simulate is not None
+        assert report.simulate.equal
+        for made in (report.triton, report.gluon):
+            assert made is not None
+            assert made.metrics is not None
+            # Both rings, and p where warps exchange it: their own part of it threads have from their own warp.
+            assert made.metrics.shared_bytes == 16384 + (8192 if report.launch == 0 else 0)
+
+
+def test_a_name_passes_lds_where_a_product_reads_it(tmp_path: Path) -> None:
+    path, launches = chained(tmp_path, "\n            p = p.to(v_ptr.dtype.element_ty)", "p")
+    made = convert(path, target="gfx950", launches=launches, root=tmp_path, compile=False)
+    assert "acc = gl.amd.cdna4.mfma(as_operand(p, acc_lhs_layout, [0, 1], 64), v, acc)" in made.text

@@ -140,6 +140,7 @@ def test_elements_turned_in_their_threads() -> None:
     made = helper("turned_in_threads_layout", IN_THREADS_SOURCE)(layout, (32, 128))
     bases = [[list(basis) for basis in part] for part in (found.registers, found.lanes, found.warps)]
     assert made == ("DistributedLinearLayout", *bases, [], (32, 128))
+    assert helper("turned_in_threads_layout", IN_THREADS_SOURCE)("an operand's", (32, 128)) == "an operand's"
 
 
 @pytest.mark.parametrize(("shape", "size"), [((64, 128), [4, 8]), ((64, 64), [2, 8]), ((16, 128), [1, 8])])

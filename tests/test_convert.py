@@ -143,6 +143,32 @@ class TestKept:
         assert [report.status for report in made.kernels] == ["kept"]
         assert codes(made) == {code}
 
+    AGGREGATE = """
+@tl.core._aggregate
+class Row:
+    at: tl.tensor
+
+    def __init__(self, at):
+        self.at = at
+
+    @triton.jit
+    def offsets(self):
+        return {}
+
+@triton.jit
+def k(p):
+    row = Row(tl.program_id(0) * 64)
+    tl.store(p + row.offsets() + tl.arange(0, 64), 1.0)
+"""
+
+    @pytest.mark.parametrize(("made", "status"), [("self.at", "converted"), ("self.at + tl.arange(0, 64)", "kept")])
+    def test_methods_of_aggregates_make_no_tensors(self, file: File, made: str, status: str) -> None:
+        text = HEADER + self.AGGREGATE.format(made)
+        (report,) = convert(file(text), target="sm90", launches=[launch("k", {"p": "*fp32"})]).kernels
+        told = [each.message for each in report.diagnostics if each.code == "TTG301"]
+        assert report.status == status
+        assert told == ["It uses `row.offsets`, a method of an aggregate that makes tensors."][: status == "kept"]
+
     def test_what_triton_itself_cannot_multiply_stays_triton(self, file: File) -> None:
         made = "a = tl.full((64, 64), 1, tl.float8e5)\n    s = tl.full((64, 2), 127, tl.uint8)"
         product = f'{made}\n    tl.store(p, tl.sum(tl.dot_scaled(a, s, "e5m2", a, s, "e5m2")))'

@@ -20,7 +20,12 @@ from tt2gl.matrix_layouts import (
 )
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.targets import get_target
-from tt2gl.tensor_memory_layouts import LOADED_FOR_ROWS_SOURCE, LOADED_SOURCE, TENSOR_MEMORY_SOURCE
+from tt2gl.tensor_memory_layouts import (
+    LOADED_FOR_ROWS_SOURCE,
+    LOADED_IN_PARTS_SOURCE,
+    LOADED_SOURCE,
+    TENSOR_MEMORY_SOURCE,
+)
 
 IMPORTS = """from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -81,6 +86,8 @@ def blackwell_kernel(x_ptr, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr):
     if gl.num_warps() == 8 and M == 128:
         ROWS: gl.constexpr = loaded_for_rows_layout([M, N], gl.num_warps())
         store(x_ptr, memory.load(ROWS), M, N, ROWS)
+    PARTS: gl.constexpr = loaded_in_parts_layout([M, N], gl.num_warps(), 2)
+    store(x_ptr, memory.load(PARTS), M, N, PARTS)
     if gl.num_warps() == 4 and M > 64:
         INLINE: gl.constexpr = gl.BlockedLayout([1, N], [32, 1], [gl.num_warps(), 1], [0, 1])
         store(x_ptr, memory.load(INLINE), M, N, INLINE)
@@ -96,6 +103,7 @@ HELPERS = (
     TENSOR_MEMORY_SOURCE,
     LOADED_SOURCE,
     LOADED_FOR_ROWS_SOURCE,
+    LOADED_IN_PARTS_SOURCE,
 )
 
 

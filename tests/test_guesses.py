@@ -85,6 +85,16 @@ def test_a_dtype_is_changed(tmp_path: Path) -> None:
     assert launch.constexprs["KIND"] == DtypeValue("i32")
 
 
+def test_a_pointer_to_what_is_asserted_to_be_unsigned(tmp_path: Path) -> None:
+    text = (
+        HEADER
+        + "    x = tl.load(a_ptr + at)\n    tl.static_assert(x.dtype == tl.uint32)\n    tl.store(o_ptr + at, x)\n"
+    )
+    source = read_source(tmp_path / "kernel.py", text)
+    (launch, *_), _ = guessed_launches(source, source.kernel("kernel"), "sm90", None)
+    assert launch.signature["a_ptr"] == "*u32"
+
+
 def test_a_size_is_changed(tmp_path: Path) -> None:
     text = HEADER.replace("BLOCK: tl", "ROWS: tl.constexpr, BLOCK: tl") + (
         "    rows = tl.arange(0, ROWS // 2)\n    tl.store(o_ptr + at, tl.load(a_ptr + at) + rows[:, None])\n"

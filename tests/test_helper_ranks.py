@@ -83,3 +83,14 @@ def test_the_format_of_an_operand_is_no_number(tmp_path: Path) -> None:
     launch = Launch("k.py", "k", {"a_ptr": "*u8", "s_ptr": "*u8", "o_ptr": "*fp32"}, {}, options=Options(4, 3))
     (report,) = convert(file, target="sm80", launches=[launch], root=tmp_path, compile=False).kernels
     assert report.status == "converted", report.diagnostics
+
+
+def test_a_helper_of_another_file_is_brought_along_to_be_written_out(tmp_path: Path) -> None:
+    (tmp_path / "scaling.py").write_text(HEAD)
+    text = HEAD.partition("\n\n")[0] + "\n\nfrom scaling import scaled\n"
+    (tmp_path / "kernels.py").write_text(text + KERNEL.format(name="kernel", value=f"{ROW} + {NUMBER}"))
+    kinds = {**dict.fromkeys(("x_ptr", "w_ptr", "o_ptr"), "*fp32"), "M": "constexpr", "N": "constexpr"}
+    launch = Launch("kernels.py", "kernel", kinds, {"M": 16, "N": 64}, options=Options(4, 3))
+    made = convert(tmp_path / "kernels.py", target="sm80", launches=[launch], root=tmp_path, compile=True)
+    assert [report.status for report in made.kernels] == ["converted"]
+    assert "(x * 0.5)" in made.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,8 +118,9 @@ def test_a_tile_that_is_stored_in_halves(tmp_path: Path) -> None:
     )
     made, codes = apart(path, text, given)
     assert codes == []
-    # The halves that Triton loads of it are not the sum.
-    assert re.search(r"loaded\w*_layout\(\[B, B\], gl\.num_warps\(\)\)", made)
+    # They are what Triton loads of the sum, and what each thread has of it.
+    assert "loaded_in_parts_layout([B, B], gl.num_warps(), 2)" in made
+    assert "convert_layout" not in made
     equal(path, text, made, given, "sm100")
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tt2gl.convert import convert
 from tt2gl.launch_file import read_launches
 from tt2gl.launches import Launch, Options
@@ -364,11 +366,53 @@ def test_packed_bytes_on_their_way_to_shared_memory_lie_in_neighbouring_threads(
     assert f"{name[1]}: gl.constexpr = coalesced([BLOCK_K // 2, BLOCK_N], [1, 0], 128, gl.num_warps())" in made
 
 
-def test_launches_of_all_depths_share_a_text_where_tiles_are_looked_up(tmp_path: Path) -> None:
-    """Where Triton has three stages or more it copies what is looked up, too, and halves the ring of the tiles."""
+def test_launches_of_three_stages_and_more_share_a_body_where_tiles_are_looked_up(tmp_path: Path) -> None:
+    """Triton copies what is looked up, too, from three stages on, and halves the ring of the tiles."""
     load = "at = tl.load(table + start + cols)\n        k = tl.load(k_ptr + at[:, None] * D + dims[None, :])"
     text = SCORES.format(more="", flags="table, ", load=load)
     made = written(tmp_path / "kernel.py", text, {"M": 16}, {"M": 32}, {"M": 16}, stages=(2, 3, 5), table="*i32")
-    assert made.count("def scores_kernel") == 1
-    assert "[stages - 1, N, D]" in made, made
-    assert "async_copy.wait_group(stages - 2)" in made
+    bodies = re.split(r"\n@gluon.jit\n", made)[-3:]
+    assert [re.findall(r"def (\w+)", body) for body in bodies] == [
+        ["scores_kernel_num_stages_below_3"],
+        ["scores_kernel_num_stages_from_3"],
+        ["scores_kernel"],
+    ]
+    assert "[NUM_STAGES - 1, N, D]" in bodies[0]
+    assert "at_buf" not in bodies[0]
+    assert "stages: gl.constexpr = (NUM_STAGES + 1) // 2 if NUM_STAGES > 2 else 2" in bodies[1]
+    assert "[stages - 1, N, D]" in bodies[1]
+    assert "at_buf = gl.allocate_shared_memory(table.dtype.element_ty, [1, N], at_shared)" in bodies[1]
+
+
+BLOCK_SCALED = """@triton.jit
+def scores_kernel(q_ptr, k_ptr, qs_ptr, ks_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    cols = tl.arange(0, N)
+    dims = tl.arange(0, D)
+    parts = tl.arange(0, D // 32)
+    total = tl.zeros([M, N], tl.float32)
+    for start in range(0, n, D):
+        q = tl.load(q_ptr + rows[:, None] * n + (start + dims)[None, :])
+        k = tl.load(k_ptr + cols[None, :] * n + (start + dims)[:, None])
+        q_scale = tl.load(qs_ptr + rows[:, None] * (n // 32) + (start // 32 + parts)[None, :])
+        k_scale = tl.load(ks_ptr + cols[:, None] * (n // 32) + (start // 32 + parts)[None, :])
+        total = tl.dot_scaled(q, q_scale, "e4m3", k, k_scale, "e4m3", total)
+    tl.store(out_ptr + rows[:, None] * N + cols[None, :], total)
+"""
+
+
+@pytest.mark.parametrize(("target", "form", "kind"), [("sm80", "e5m2", "*fp8e5"), ("sm90", "e4m3", "*fp8e4nv")])
+def test_scales_come_to_their_elements_as_soon_as_they_are_loaded(
+    tmp_path: Path, target: str, form: str, kind: str
+) -> None:
+    """Brought there later, they keep the assembler from storing one operand while the other is converted."""
+    path, source = tmp_path / "kernels.py", BLOCK_SCALED.replace("e4m3", form)
+    text = written(path, source, {"D": 128}, target=target, q_ptr=kind, k_ptr=kind, qs_ptr="*u8", ks_ptr="*u8")
+    loads = re.search(
+        r"q_scale = gl.*\n +(\w+) = gl.convert_layout\(q_scale, (\w+)\)\n +k_scale = gl.*\n +(\w+) = ", text
+    )
+    assert loads is not None, text
+    first, layout, second = loads.groups()
+    assert f"{layout}: gl.constexpr = block_scale_layout(" in text
+    assert re.search(rf"upcast\(.*, {first}, .*, 1, False\)", text)
+    assert re.search(rf"upcast\(.*, {second}, .*, 0, False\)", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,24 @@ def test_equal_with_no_more_conversions(what: str, tmp_path: Path) -> None:
     equal(path, text, made.text, LAUNCH)
     after = made.text[made.text.index("    x, y = ") :]
     assert len(re.findall(r"convert_layout\((?!rows,)", after)) <= most
+
+
+def test_a_loop_without_iterations_says_nothing(tmp_path: Path) -> None:
+    # Triton flattens the two loops, and splits a constant where the inner one has no turns.
+    loop = """acc = tl.zeros((B, 2 * B), tl.float32)
+        for k in range(n):
+            a = tl.load(a_ptr + rows[:, None] * D + depth[None, :])
+            b = tl.load(b_ptr + depth[:, None] * 2 * B + columns[None, :])
+            acc = tl.dot(a, b, acc)
+        x, y = tl.split(tl.permute(tl.reshape(acc, (B, 2, B)), (0, 2, 1)))
+        tl.store(c_ptr + (t * B + rows)[:, None] * B + rows[None, :], x + y)
+"""
+    head = KERNEL[: KERNEL.index("    a = ")].replace("c_ptr,", "c_ptr, n,")
+    text = head + "    for t in tl.range(0, n, flatten=True):\n        " + loop
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "n": "i32", "B": "constexpr", "D": "constexpr"}
+    launch = replace(LAUNCH, signature=signature, args={**(LAUNCH.args or {}), "n": 1})
+    path = tmp_path / "kernel.py"
+    path.write_text(text)
+    made = convert(path, target="sm80", launches=[launch], root=path.parent, compile=False)
+    assert [each.message for report in made.kernels for each in report.diagnostics] == []
+    assert re.search(r"gl\.split\((gl\.permute\(gl\.reshape)", made.text)

@@ -19,6 +19,7 @@ from tt2gl.tensor_memory_layouts import (
     linear_of,
     loaded,
     loaded_for_rows,
+    loaded_in_parts,
     loaded_source,
     packed_rows,
     read_linear,
@@ -110,6 +111,18 @@ def test_registers_of_rows_that_are_reduced_keep_a_row_in_a_warp() -> None:
     assert values[0] != linear_of(loaded((128, 64), 8), (128, 64))
     found = loaded_source(values, tile(*shapes), warps)
     assert (found.source, found.exact) == ("loaded_for_rows_layout([M, N], gl.num_warps())", True)
+
+
+@pytest.mark.parametrize(("rows", "warps", "parts"), [(128, 8, 2), (64, 4, 2), (256, 16, 2), (128, 8, 4)])
+def test_registers_of_a_tile_taken_apart_are_those_of_its_parts(rows: int, warps: int, parts: int) -> None:
+    shape, part = (rows, 128), linear_of(loaded((rows, 128 // parts), warps), (rows, 128 // parts))
+    found = loaded_in_parts(shape, warps, parts)
+    assert found.registers[: len(part.registers)] == part.registers
+    assert found.registers[len(part.registers) :] == ((0, 64),) if parts == 2 else ((0, 32), (0, 64))
+    assert (found.lanes, found.warps) == (part.lanes, part.warps)
+    said = loaded_source([found], tile(shape), (warps,))
+    assert (said.source, said.exact) == (f"loaded_in_parts_layout([M, N], gl.num_warps(), {parts})", True)
+    assert evaluated(said.source, said.helpers, warps, M=rows, N=128) == found
 
 
 # What Triton takes, by extents and warps: the bases of registers, and of warps beyond the first two.

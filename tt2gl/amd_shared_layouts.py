@@ -17,7 +17,7 @@ from tt2gl.matrix_layouts import read_blocked, read_cga
 from tt2gl.shared_layouts import Swizzled
 from tt2gl.tensor_memory_layouts import Linear, linear_of
 
-_BANKS = (32, 64)
+BANKS = (32, 64)
 _VEC_BITS = (64, 128, 32)
 _PIECES = (4, 8, 2, 16, 1)
 
@@ -114,7 +114,9 @@ def is_turned(loaded: Attribute, stored: Attribute, shape: Sequence[int]) -> boo
 
 IN_THREADS_SOURCE = '''@gluon.constexpr_function
 def turned_in_threads_layout(layout, shape):
-    """A blocked layout of a tile with each thread's elements along the slower dimension first."""
+    """A blocked layout of a tile with each thread's elements along the slower dimension first; any other as it is."""
+    if not hasattr(layout, "order"):
+        return layout
     fast, slow = layout.order
     done, parts = [1, 1], []
     for sizes in (layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta, None):
@@ -142,6 +144,23 @@ def turned_in_threads(tile):
 """`TURNED_TILE` as a Gluon helper, which calls `IN_THREADS_SOURCE`."""
 
 
+AS_OPERAND_SOURCE = '''@gluon.jit
+def as_operand(value, layout: gl.constexpr, order: gl.constexpr, banks: gl.constexpr = 0):
+    """A value as a product's operand; where other warps have its elements, through shared memory in one piece."""
+    shape: gl.constexpr = value.type.shape
+    here: gl.constexpr = gl.to_linear_layout(value.type.layout, shape)
+    there: gl.constexpr = gl.to_linear_layout(layout, shape)
+    if here.warp_bases == there.warp_bases:
+        return gl.convert_layout(value, layout)
+    else:
+        bits: gl.constexpr = value.dtype.primitive_bitwidth
+        pieces: gl.constexpr = banked_layout(shape, order, bits, layout.k_width, banks or 32)
+        shared: gl.constexpr = pieces if banks else gl.SwizzledSharedLayout(1, 1, 1, order)
+        return gl.allocate_shared_memory(value.dtype, shape, shared, value).load(layout)
+'''
+"""What puts a value into the registers of a product's operand (`plan.AS_OPERAND`); it calls `BANKED_SOURCE`."""
+
+
 def banked_source(values: Sequence[Swizzled], tile: Tile, widths: Sequence[Width]) -> Written:
     """Swizzled memory of AMD as source that gives `values`, one a launch; `widths`: how wide the elements are."""
     order = max((value.order for value in values), key=[value.order for value in values].count)
@@ -151,10 +170,10 @@ def banked_source(values: Sequence[Swizzled], tile: Tile, widths: Sequence[Width
         return banked(tile.shapes[index], order, width.values[index], vec.values[index], banks)
 
     found = [Candidate(plain.source(), lambda _: plain)]
-    for width, banks in product(widths, _BANKS):
+    for width, banks in product(widths, BANKS):
         for vec in _pieces(width):
             parts = f"{tile.source}, {bracketed(order)}, {width.source}, {vec.source}"
-            text = f"banked_layout({parts}{f', banks={banks}' * (banks != _BANKS[0])})"
+            text = f"banked_layout({parts}{f', banks={banks}' * (banks != BANKS[0])})"
             found.append(Candidate(text, partial(value, vec, width, banks), (BANKED_SOURCE,)))
     return written(values, found)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from tt2gl.analysis.bodies import Reached, bodies_of, callers_first
 from tt2gl.analysis.buffer_edits import Found, Refused, with_buffers
 from tt2gl.analysis.buffer_ops import BufferOps
+from tt2gl.analysis.buffer_sites import Sites
 from tt2gl.analysis.buffer_sizes import Sizes
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.kernel import parsed
@@ -49,6 +50,7 @@ def buffered(
     files = {plan.path for plan in plans}
     # Helpers that need no layouts may have accesses all the same.
     helpers = [FunctionPlan(*key, False) for key in bodies if key[0] in files and key not in planned]
+    _tell_of_others(plans, helpers, bodies, sizes, kernels, target)
     made: list[FunctionPlan] = []
     tensors: set[tuple[str, str]] = set()
     counts: set[tuple[str, str]] = set()
@@ -73,6 +75,36 @@ def buffered(
         else plan
         for plan in made
     ]
+
+
+def _tell_of_others(
+    plans: Sequence[FunctionPlan],
+    helpers: Sequence[FunctionPlan],
+    bodies: Mapping[FunctionKey, Body],
+    sizes: Sizes,
+    kernels: Sequence[Kernel],
+    target: Target,
+) -> None:
+    """Note the helpers of other files whose accesses would be by buffers if they stood in this one."""
+    files = {plan.path for plan in plans}
+    others = {
+        key: FunctionPlan(*key, False)
+        for key, body in bodies.items()
+        if key[0] not in files and Sites(body, target.buffers, target.buffer_atomics, ()).found
+    }
+    if not others:
+        return
+    every = [plan for plan in (*plans, *helpers, *others.values()) if (plan.path, plan.line) in bodies]
+    decided = _decided(every, bodies, sizes, target)
+    for key in others:
+        bodies[key].pairs, bodies[key].carried, bodies[key].given = {}, {}, {}
+    would = {key for key, plan in others.items() if decided[id(plan)].accesses}
+    for kernel in kernels:
+        kernel.accessed_elsewhere = frozenset(would & _reached(kernel))
+
+
+def _reached(kernel: Kernel) -> set[FunctionKey]:
+    return {(facts.path, facts.line) for seen in kernel.facts.values() for facts in seen.functions.values()}
 
 
 def _decided(
@@ -137,8 +169,7 @@ def _in_rings(plan: FunctionPlan) -> set[Position]:
 
 def _tell(kernel: Kernel, plan: FunctionPlan, refused: Sequence[Refused]) -> None:
     """Say to a kernel that reaches a function which accesses stay plain, and why."""
-    reached = {(facts.path, facts.line) for seen in kernel.facts.values() for facts in seen.functions.values()}
-    if (plan.path, plan.line) not in reached:
+    if (plan.path, plan.line) not in _reached(kernel):
         return
     own = Path(plan.path).resolve() == Path(kernel.function.path).resolve()
     for each in refused:

@@ -59,7 +59,7 @@ def convert(
     precisions: set[str] = set()
     calls = Calls()
     hosts: dict[str, dict[str, int]] = {}
-    best: tuple[Conversion, tuple[int, int], LoweredSource, list[Kernel]] | None = None
+    best: tuple[Conversion, tuple[int, int, int], LoweredSource, list[Kernel]] | None = None
     while True:
         known = lowered_source(author, asked.target, root, helpers, precisions, hosts)
         kernels = observed(known, asked)
@@ -67,11 +67,13 @@ def convert(
             continue
         made, known = _converted(known, kernels, asked, rules, compile, calls)
         in_vain = {kernel.function.name for kernel in kernels if kernel.written_out_in_vain}
-        score = sum(kernel.variants is not None for kernel in kernels), -len(in_vain)
+        accessed = {place for kernel in kernels for place in kernel.accessed_elsewhere}
+        score = sum(kernel.variants is not None for kernel in kernels), -len(in_vain), -len(accessed)
         if best is None or score > best[1]:
             best = made, score, known, kernels
-        # Helpers of other files are brought along where kernels are kept for them.
-        more = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere} - helpers
+        # Helpers of other files are brought along where kernels are kept for them, or could access memory better.
+        kept = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere}
+        more = (kept | accessed) - helpers
         named = {kernel.precision for kernel in kernels if kernel.kept is not None and kernel.precision} - precisions
         wanted = Calls(calls.plain | in_vain, calls.torn | {kernel.torn for kernel in kernels if kernel.torn})
         if not more and not named and wanted == calls:

@@ -15,7 +15,14 @@ from tt2gl.amd_matrix_layouts import (
     TILE_WARPS_SOURCE,
     WMMA_SOURCE,
 )
-from tt2gl.amd_shared_layouts import BANKED_SOURCE, IN_THREADS_SOURCE, ROTATING_SOURCE, TURNED_TILE, TURNED_TILE_SOURCE
+from tt2gl.amd_shared_layouts import (
+    AS_OPERAND_SOURCE,
+    BANKED_SOURCE,
+    IN_THREADS_SOURCE,
+    ROTATING_SOURCE,
+    TURNED_TILE,
+    TURNED_TILE_SOURCE,
+)
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.graph import FunctionKey
@@ -28,7 +35,7 @@ from tt2gl.buffers import buffered
 from tt2gl.diagnostics import Diagnostic, Severity, shown
 from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Kernel
-from tt2gl.layouts import COALESCED_BLOCKS_SOURCE, PAIRED_SOURCE, WIDENED_SOURCE, coalesced_source
+from tt2gl.layouts import COALESCED_BLOCKS_SOURCE, PAIRED_SOURCE, RESHAPED_SOURCE, WIDENED_SOURCE, coalesced_source
 from tt2gl.matrix_layouts import (
     BATCHED_MMA_V2_SOURCE,
     CHAINED_WGMMA_SOURCE,
@@ -40,6 +47,7 @@ from tt2gl.matrix_layouts import (
 from tt2gl.padded_layouts import DIRECT_SOURCE, LINED_SOURCE, SPACED_SOURCE, STAGGERED_SOURCE
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.plan import (
+    AS_OPERAND,
     ATOMIC_ADD,
     FITS_BUFFERS,
     HOST_PARTS,
@@ -59,7 +67,7 @@ from tt2gl.rewrite.flips import FLIPPED_SOURCE, HALVINGS_SOURCE
 from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
 from tt2gl.rewrite.host_parts import HOST_PARTS_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
-from tt2gl.rewrite.scaled_dots import UPCAST_SOURCE
+from tt2gl.rewrite.scaled_dots import BLOCK_SCALE_SOURCE, UPCAST_SOURCE
 from tt2gl.rewrite.sorts import MERGED_ROWS_SOURCE, SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
 from tt2gl.rewrite.tiles import (
     ATOMIC_TILE_SOURCES,
@@ -74,7 +82,13 @@ from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
 from tt2gl.syntax import functions_in
 from tt2gl.targets import Target, mover
-from tt2gl.tensor_memory_layouts import LOADED_FOR_ROWS_SOURCE, LOADED_SOURCE, SCALES_SOURCE, TENSOR_MEMORY_SOURCE
+from tt2gl.tensor_memory_layouts import (
+    LOADED_FOR_ROWS_SOURCE,
+    LOADED_IN_PARTS_SOURCE,
+    LOADED_SOURCE,
+    SCALES_SOURCE,
+    TENSOR_MEMORY_SOURCE,
+)
 from tt2gl.variants import give_bodies
 
 _COST = "See with `tt2gl verify --run gpu` what it costs."
@@ -169,6 +183,8 @@ def keep_conflict(kernel: Kernel, conflict: Conflict) -> None:
     message = "Its launches or callers want different layouts at one place."
     hint = "The kernel stays Triton; a launch less, or a helper of its own, may help."
     kernel.torn = kernel.helper_named(conflict.function[:2])
+    if kernel.torn and not same_file(file, kernel.function):
+        kernel.elsewhere = frozenset({conflict.function[:2]})
     kernel.keep("TTG310", message, hint, line, column, "" if same_file(file, kernel.function) else file)
 
 
@@ -224,6 +240,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "coalesced_blocks": (coalesced_source(target.warp_size), COALESCED_BLOCKS_SOURCE),
         "paired": (PAIRED_SOURCE,),
         "widened": (WIDENED_SOURCE,),
+        "reshaped": (RESHAPED_SOURCE,),
         "mma_v2_layout": (MMA_V2_SOURCE,),
         "batched_mma_v2_layout": (MMA_V2_SOURCE, BATCHED_MMA_V2_SOURCE),
         "wgmma_layout": (WGMMA_SOURCE,),
@@ -232,6 +249,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "swizzled_layout": (SWIZZLED_SOURCE,),
         "banked_layout": (BANKED_SOURCE,),
         "rotating_layout": (ROTATING_SOURCE,),
+        AS_OPERAND: (BANKED_SOURCE, AS_OPERAND_SOURCE),
         TURNED_TILE: (IN_THREADS_SOURCE, TURNED_TILE_SOURCE),
         "staggered_layout": (STAGGERED_SOURCE,),
         "direct_layout": (DIRECT_SOURCE,),
@@ -241,8 +259,10 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "loaded_layout": (LOADED_SOURCE,),
         "scales_layout": (SCALES_SOURCE,),
         "loaded_for_rows_layout": (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
+        "loaded_in_parts_layout": (LOADED_IN_PARTS_SOURCE,),
         "load_tile": (LOAD_TILE_SOURCES[mover(target)],),
         "upcast": (UPCAST_SOURCE,),
+        "block_scale_layout": (BLOCK_SCALE_SOURCE,),
         "flipped": (HALVINGS_SOURCE, FLIPPED_SOURCE),
         "merged_rows": (*SORTING_SOURCES, MERGED_ROWS_SOURCE),
         "sorted_rows": (*SORTING_SOURCES, SORTED_ROWS_SOURCE),

@@ -31,7 +31,8 @@ class Kernel:
     `facts`: by launch; `turned`: launches made of the given ones, to see what those do not reach; `witnesses`: others
     made of them, to see what alignment does; `variants`: what was decided, None as long as the kernel stays Triton, and
     then `kept` says why. `rings_outside`: rings may be made before loops around theirs; `crowded`: by launch, the bytes
-    of shared memory that were too many. `elsewhere`: the helpers of other files that keep it, by file and line;
+    of shared memory that were too many. `elsewhere`: the helpers of other files that keep it, by file and line, and
+    `accessed_elsewhere`: those whose accesses would be by buffers in its own;
     `written_out`: helpers that it calls stand in its loops; `torn`: the helper whose callers want different layouts;
     `precision`: what names a precision that is several products; `guesses`: what is told of inferred launches, at the
     author's lines.
@@ -48,6 +49,7 @@ class Kernel:
     variants: Variants | None = None
     kept: Diagnostic | None = None
     elsewhere: frozenset[tuple[str, int]] = frozenset()
+    accessed_elsewhere: frozenset[tuple[str, int]] = frozenset()
     written_out: bool = False
     torn: str = ""
     precision: str = ""

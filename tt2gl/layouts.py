@@ -113,3 +113,22 @@ def widened(layout, dim, factor):
     return gl.BlockedLayout(size, layout.threads_per_warp, layout.warps_per_cta, layout.order)
 '''
 """`Widened` as a Gluon helper."""
+
+
+RESHAPED_SOURCE = '''@gluon.constexpr_function
+def reshaped(layout, shape):
+    """What a linear layout becomes when its tensor is reshaped to `shape`: each thread keeps its elements."""
+
+    def moved(basis):
+        place, there = 0, []
+        for extent, at in zip(layout.shape, basis):
+            place = place * extent + at
+        for extent in reversed(shape):
+            there.insert(0, place % extent)
+            place //= extent
+        return there
+
+    parts = layout.reg_bases, layout.lane_bases, layout.warp_bases, layout.block_bases
+    return gl.DistributedLinearLayout(*[[moved(basis) for basis in part] for part in parts], shape)
+'''
+"""`Reshaped` as a Gluon helper."""

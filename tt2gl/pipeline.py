@@ -28,6 +28,7 @@ from tt2gl.pipelining.walking import Lines, walked, with_blocks
 from tt2gl.pipelining.wgmma import launched_asynchronously
 from tt2gl.plan import ASYNC_LOAD, FilePlan, FunctionPlan, Ring
 from tt2gl.source import SourceFile
+from tt2gl.stages import LOOKED_UP
 
 __all__ = ["Ahead", "LoopRings", "NotPipelinedError", "Ring", "can_run_ahead", "pipelined", "staged"]
 
@@ -110,8 +111,21 @@ def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
     spare = read_on or any(ring.direct for ring in rings)
     buffers = stages if spare or not rings else f"{stages} - 1"
     others = frozenset(dot.name for dot in dots if dot.dtype != "gl.float32")
+    # Triton has threads copy what says where tiles are only where there is a stage for that, too.
+    looks_ahead = any(ring.registers or ring.direct or ring.tile for ring in rings) or (
+        function.stages is not None and function.stages.schedule is LOOKED_UP
+    )
     return LoopRings(
-        name, line, rings, buffers, others, function.wide, function.rings_outside, released, function.flattened
+        name,
+        line,
+        rings,
+        buffers,
+        others,
+        function.wide,
+        function.rings_outside,
+        released,
+        function.flattened,
+        looks_ahead,
     )
 
 

@@ -119,7 +119,8 @@ class Ring:
     are put through on the way, where there is one. `direct`: what copies them to their slots, as source, where
     whole waves of AMD write those; other threads copy by `cp.async`.
     `ends_at_once`: dots are done with a tile in the iteration that reads it, so that its slot is free at the end of it.
-    `held`: its tiles stay in registers until they are read, and there is no memory.
+    `held`: its tiles stay in registers until they are read, and there is no memory. `looked_up`: what is in its one
+    slot says where other loads read; `scalar`: that is one element, read as a scalar.
     """
 
     name: str
@@ -133,6 +134,8 @@ class Ring:
     direct: str = ""
     ends_at_once: bool = False
     held: bool = False
+    looked_up: bool = False
+    scalar: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,8 @@ class Edits:
     variable is read or defined under. `arguments`: layouts passed to a helper. `staged`: the ring that a load's tiles
     go through (without a name: one of its own), and the layout it is read from there in (empty: taken in place).
     `tiles`: a `load`, `store`, `gather`, `scatter` or atomic through a tensor descriptor, by Gluon's module `mover`.
+    `passed`: a conversion to a product's operand that goes through LDS in one piece where other warps have the
+    elements, by the order of the tile there and the banks that it is swizzled by (0: it is not).
     `views`: a transposition of shared memory, by its order, or a reshape (an empty one). `loads`: the layout that it is
     read in. `shortened`: a store of values with more bits than their places in memory, by the dtype of these.
     `stores`: a value that a dot takes from shared memory. `dots`: a product, by the expression that it stands
@@ -165,6 +170,7 @@ class Edits:
     fills: Mapping[Position, tuple[tuple[str, ...], str]] = field(default_factory=dict)
     staged: Mapping[Position, tuple[str, str]] = field(default_factory=dict)
     tiles: Mapping[Position, str] = field(default_factory=dict)
+    passed: Mapping[Position, tuple[tuple[int, ...], int]] = field(default_factory=dict)
     views: Mapping[Position, tuple[int, ...]] = field(default_factory=dict)
     shortened: Mapping[Position, str] = field(default_factory=dict)
     loads: Mapping[Position, str] = field(default_factory=dict)
@@ -233,6 +239,9 @@ TMA_LOAD = "tma_load"
 
 TMA_STORE = "tma_store"
 """What it calls one from there."""
+
+AS_OPERAND = "as_operand"
+"""What puts a value that is computed into the registers of a product's operand, on AMD."""
 
 STORE_AGAIN = "store_again"
 """The kind of a tile's store in a loop, which goes through shared memory that the loop's stores share."""
@@ -313,6 +322,7 @@ class FunctionPlan:
             yield from (*edits.creations.values(), *edits.converts.values())
             yield from (layout for _, layout in edits.fills.values())
             yield from (layout for _, layout in edits.staged.values())
+            yield from (f"{AS_OPERAND}(" for _ in edits.passed)
             yield from (f"{store.through}(" for store in edits.stores.values() if store.through)
             yield from ("load_tile(" for at, (ring, _) in edits.staged.items() if not ring and edits.is_block(at))
             yield from (f"{kind}_tile(" for kind in edits.tiles.values() if kind != "load")

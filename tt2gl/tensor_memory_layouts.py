@@ -7,7 +7,7 @@ same in a line, and is accepted as well.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tt2gl.formulas import Candidate, Tile, Written, bracketed, written
 from tt2gl.ir.attributes import Attribute, DialectAttr
@@ -88,6 +88,17 @@ def packed_rows(attribute: Attribute, shape: Sequence[int]) -> DialectAttr | Non
     return DialectAttr("ttg.linear", tuple(zip(names, halved, strict=True)))
 
 
+def of_parts(part: DialectAttr, shape: Sequence[int], whole: Sequence[int]) -> DialectAttr | None:
+    """The encoding of a tile of which a thread has as much of each part, `shape` columns at a time, as `part` says."""
+    layout = read_linear(part, shape)
+    if layout is None:
+        return None
+    again = (whole[-1] // shape[-1]).bit_length() - 1
+    registers = (*layout.registers, *((0, shape[-1] << bit) for bit in range(again)))
+    bases = (registers, layout.lanes, layout.warps, layout.programs)
+    return DialectAttr("ttg.linear", tuple(zip(("register", "lane", "warp", "block"), bases, strict=True)))
+
+
 def linear_of(layout: Blocked, shape: Sequence[int]) -> Linear:
     """The bases of a blocked layout of a tile that is at least as large as what its threads cover once."""
     done = [1] * len(shape)
@@ -135,6 +146,33 @@ def loaded_layout(shape, num_warps):
     return gl.BlockedLayout([1, shape[1] // (columns * n)], [rows, columns], [m, n], [0, 1])
 '''
 """`loaded` as a Gluon helper."""
+
+
+def loaded_in_parts(shape: Sequence[int], num_warps: int, parts: int) -> Linear:
+    """The registers of a tile that is loaded so many columns at a time (`LOADED_IN_PARTS_SOURCE`)."""
+    part = (shape[0], shape[1] // parts)
+    layout = linear_of(loaded(part, num_warps), part)
+    again = tuple((0, part[1] << bit) for bit in range(parts.bit_length() - 1))
+    return replace(layout, registers=layout.registers + again, shape=tuple(shape))
+
+
+LOADED_IN_PARTS_SOURCE = '''@gluon.constexpr_function
+def loaded_in_parts_layout(shape, num_warps, parts):
+    """Registers of a tile of tensor memory that is taken apart by columns: a thread has as many of each part."""
+    rows, columns = (16, 2) if shape[0] == 64 else (32, 1)
+    m = min(shape[0] // rows, num_warps)
+    n = num_warps // m
+    part = shape[1] // parts
+    own = part // (columns * n)
+
+    def bases(dim, first, count):
+        return [[first << bit, 0] if dim == 0 else [0, first << bit] for bit in range(count.bit_length() - 1)]
+
+    registers = bases(1, 1, own) + bases(0, rows * m, shape[0] // (rows * m)) + bases(1, part, parts)
+    lanes, warps = bases(0, 1, rows) + bases(1, own, columns), bases(0, rows, m) + bases(1, own * columns, n)
+    return gl.DistributedLinearLayout(registers, lanes, warps, [], shape)
+'''
+"""`loaded_in_parts` as a Gluon helper."""
 
 
 def loaded_for_rows(shape: Sequence[int], num_warps: int) -> Linear:
@@ -228,4 +266,16 @@ def loaded_source(values: Sequence[Linear], tile: Tile, warps: Sequence[int]) ->
         lambda i: scales(tile.shapes[i], warps[i]) if len(tile.names) == 2 and tile.shapes[i][0] >= 32 else None,
         (SCALES_SOURCE,),
     )
-    return written(values, [Candidate(text, by_rows), formula, reduced, of_scales])
+    in_parts = [_in_parts(parts, tile, warps) for parts in (2, 4)]
+    return written(values, [Candidate(text, by_rows), formula, reduced, of_scales, *in_parts])
+
+
+def _in_parts(parts: int, tile: Tile, warps: Sequence[int]) -> Candidate[Linear]:
+    """The registers of a tile that is loaded so many columns at a time, as source."""
+
+    def by_formula(index: int) -> Linear | None:
+        shape = tile.shapes[index]
+        return loaded_in_parts(shape, warps[index], parts) if len(shape) == 2 and shape[0] >= 64 else None
+
+    source = f"loaded_in_parts_layout({tile.source}, gl.num_warps(), {parts})"
+    return Candidate(source, by_formula, (LOADED_IN_PARTS_SOURCE,))

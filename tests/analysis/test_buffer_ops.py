@@ -120,6 +120,15 @@ def test_other_makers_gpus_have_none(buffers: Callable[..., Conversion]) -> None
     assert told(made) == []
 
 
+def test_one_value_for_all_stays_plain_where_buffers_do_not_spread_it(
+    buffers: Callable[..., Conversion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tt2gl.analysis.buffer_sites.buffers_spread", lambda: False)
+    made = buffers("tl.store(y_ptr + cols, 0.0, mask=cols < n)\nx = tl.load(x_ptr + cols)", compile=False)
+    assert "gl.store(y_ptr + cols, 0.0, mask=cols < n)" in made.text
+    assert made.text.count("buffer_store(") == 1
+
+
 def test_the_rule_can_be_turned_off(buffers: Callable[..., Conversion]) -> None:
     assert "buffer_" not in buffers("x = tl.load(x_ptr + cols)", without=("buffer_ops",), compile=False).text
 

@@ -29,20 +29,33 @@ POINTERS = "a=*fp16 b=*fp16 c=*fp32 d=*fp32"
 def made(port: Callable[..., str], launch: Callable[..., Launch]) -> Callable[[str], str]:
     """The lines of a kernel on two tiles, converted and compiled."""
 
-    def apply(*lines: str) -> str:
-        return port(TILES.format("\n        ".join(lines)), launch(POINTERS, M=64))
+    def apply(*lines: str, target: str = "sm90") -> str:
+        return port(TILES.format("\n        ".join(lines)), launch(POINTERS, M=64), target=target)
 
     return apply
 
 
-def test_products_that_triton_computes_once_stay_two(made: Callable[..., str]) -> None:
-    text = made("tl.store(c + o, tl.dot(x, y) * y)", "tl.store(d + i, tl.sum(tl.dot(x, y) * x, axis=1))")
-    assert text.count("warpgroup_mma(x_smem, y_smem") == 2
+@pytest.mark.parametrize(
+    ("target", "product"), [("sm90", "warpgroup_mma(x_smem, y_smem"), ("gfx1201", "gl.amd.rdna4.wmma(")]
+)
+def test_products_that_triton_computes_once_stay_two(made: Callable[..., str], target: str, product: str) -> None:
+    lines = ["tl.store(c + o, tl.dot(x, y) * y)", "tl.store(d + i, tl.sum(tl.dot(x, y) * x, axis=1))"]
+    assert made(*lines, target=target).count(product) == 2
+
+
+def test_a_pair_alone_is_no_pairs(made: Callable[..., str]) -> None:
+    lines = ["z = tl.reshape(tl.load(a + tl.arange(0, 2)), (1, 2))", "tl.store(d + tl.arange(0, 2)[None, :], z)"]
+    assert "gl.reshape(" in made(*lines, "tl.store(c + o, tl.dot(x, y))")
 
 
 def test_a_product_is_added_to_what_was_loaded(made: Callable[..., str]) -> None:
     text = made("s = tl.load(c + o)", "s += tl.dot(x, y)", "tl.store(c + o, s)")
     assert "warpgroup_mma(x_smem, y_smem, gl.convert_layout(s, mma_layout))" in text
+
+
+def test_a_product_is_added_beside_a_tile_of_another_type(made: Callable[..., str]) -> None:
+    text = made("s = tl.load(a + o)", "s += tl.dot(x, y)", "tl.store(c + o, s)")
+    assert "warpgroup_mma(x_smem, y_smem, gl.zeros([M, M], gl.float32, mma_layout))" in text
 
 
 @pytest.mark.parametrize("scanned", ["tl.dot(x, y)", "tl.sum(x, axis=1)"])

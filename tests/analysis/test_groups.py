@@ -8,7 +8,16 @@ from dataclasses import replace
 import pytest
 
 from tt2gl.analysis.collected import Conflict, Wanted
-from tt2gl.analysis.facts import Access, DotFact, DotOperandFact, Instruction, LaunchFacts, Lowered, RingFact
+from tt2gl.analysis.facts import (
+    Access,
+    DotFact,
+    DotOperandFact,
+    Instruction,
+    LaunchFacts,
+    Lowered,
+    RingFact,
+    without_lookups,
+)
 from tt2gl.analysis.groups import fitting, grouped, labels, misaligned, parted
 from tt2gl.analysis.terms import Root
 from tt2gl.ir.attributes import DialectAttr
@@ -45,6 +54,15 @@ def facts(
 )
 def test_one_text_serves(launches: list[LaunchFacts]) -> None:
     assert grouped(launches) == [[0, 1]]
+
+
+def test_launches_with_and_without_a_stage_for_what_says_where_tiles_are() -> None:
+    plain = facts("mma_v2", {1: "a"})
+    slot = RingFact(1, (1,), DialectAttr("ttg.swizzled_shared", (("vec", 1), ("maxPhase", 1), ("order", (0,)))))
+    slot = replace(slot, looked_up=True)
+    copied = replace(plain, lowered=replace(plain.lowered, rings={**plain.lowered.rings, at(2): slot}))
+    assert grouped([plain, copied, plain]) == [[0, 2], [1]]
+    assert grouped([without_lookups(copied), plain]) == [[0, 1]]
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,31 @@ def kernel(x_ptr, y_ptr, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
     assert "x = rows(x, y_ptr, i, False, BLOCK, layout=None)\n" in made
 
 
+def test_helpers_that_one_call_may_reach_take_the_same_parameters(port: Port, launch: MakeLaunch) -> None:
+    text = """
+@triton.jit
+def plain(x):
+    return x + 1
+
+@triton.jit
+def filled(x):
+    return x + tl.full([1], 3, tl.int32)
+
+@triton.jit
+def apply(change, ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    tl.store(ptr + offs, change(offs).to(ptr.dtype.element_ty))
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    apply(plain, x_ptr, BLOCK)
+    apply(filled, y_ptr, BLOCK)
+"""
+    made = port(text, launch(TYPES, BLOCK=1024))
+    assert "def plain(x, layout: gl.constexpr):" in made
+    assert "def filled(x, layout: gl.constexpr):" in made
+
+
 def test_kernels_of_one_file_share_a_helper(port: Port, launch: MakeLaunch) -> None:
     text = HELPER.format("tl.store(y_ptr + offs, block(x_ptr, n, BLOCK))")
     text += text[text.index("@triton.jit\ndef kernel") :].replace("def kernel", "def other")

@@ -152,6 +152,99 @@ class TestInterleaving:
         assert "gl.SliceLayout(0, widened(x_layout, 1, 2))" in made
 
 
+class TestReshaping:
+    """Threads keep their elements when a value is reshaped."""
+
+    GROUPED = "g = tl.reshape(tl.load(x_ptr + offs), (BLOCK // 32, 32))\ns = tl.max(g, axis=1)\n"
+    BACK = "tl.store(y_ptr + offs, tl.reshape(g / s[:, None], (BLOCK,)))\n"
+
+    def test_pairs_are_laid_out_by_what_parts_them(self, vectors: Port) -> None:
+        parted = "a, b = tl.split(tl.reshape(tl.load(x_ptr + offs), (BLOCK // 2, 2)))\n"
+        assert "reshaped" not in vectors(f"{parted}tl.store(y_ptr + tl.arange(0, BLOCK // 2), a)")
+
+    def test_what_meets_a_loaded_tile_takes_its_layout(self, tiles: Port) -> None:
+        made = tiles(
+            "at = rows[:, None] * N + cols[None, :]\nx = tl.load(x_ptr + tl.arange(0, BM * BN))\n"
+            "tl.store(y_ptr + at, x.reshape(BM, BN) * tl.load(y_ptr + at))"
+        )
+        assert "gl.convert_layout(x.reshape(BM, BN), tile_layout) * gl.load(" in made
+
+    def test_groups_of_a_row_are_reduced_where_they_were_loaded(self, vectors: Port) -> None:
+        made = vectors(self.GROUPED + self.BACK + "tl.store(y_ptr + n + tl.arange(0, BLOCK // 32), s)")
+        named = "x_reshaped_layout: gl.constexpr = reshaped(gl.to_linear_layout(x_layout, [BLOCK]), [BLOCK // 32, 32])"
+        assert named in made
+        assert "gl.arange(0, BLOCK // 32, layout=gl.SliceLayout(1, x_reshaped_layout))" in made
+        assert "gl.convert_layout(gl.reshape(g / s[:, None], (BLOCK,)).to(y_ptr.dtype.element_ty), x_layout)" in made
+
+    def test_to_what_is_only_summed_needs_no_name(self, tiles: Port) -> None:
+        made = tiles(
+            "x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])\nflat = tl.ravel(x)\n"
+            "tl.store(y_ptr + rows[:, None] * N + cols[None, :], x * tl.sum(flat * 2, 0))"
+        )
+        assert "flat = gl.ravel(x)" in made
+        assert conversions(made) == 0
+
+    HELPED = """
+@triton.jit
+def largest(x, ROWS: tl.constexpr, OF: tl.constexpr):
+    return tl.max(tl.reshape(x, (ROWS, OF)), 1)
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(y_ptr + tl.arange(0, BLOCK // 32), largest(x, BLOCK // 32, 32))
+"""
+
+    def test_in_a_helper_that_is_given_the_layout(self, port: Port, launch: MakeLaunch) -> None:
+        made = port(self.HELPED, launch(VECTOR, BLOCK=1024))
+        assert "gl.max(gl.convert_layout(gl.reshape(x, (ROWS, OF)), layout), 1)" in made
+        assert "largest(x, BLOCK // 32, 32, layout=x_reshaped_layout)" in made
+
+
+class TestScanning:
+    """Values scanned together come in one layout."""
+
+    SCANNED = """
+@triton.jit
+def add(a, b, c, d):
+    return a + c, b + d
+
+@triton.jit
+def kernel(x_ptr, y_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    rows = tl.arange(0, BM)[:, None]
+    cols = tl.arange(0, BN)[None, :]
+    x = tl.load(x_ptr + rows * BN + cols)
+    total = tl.zeros((BM, BN), dtype=tl.float16)
+    for k in range(M):
+        total += tl.load(x_ptr + k + cols * BM + rows)
+    total, x = tl.associative_scan((total, x), 1, add)
+    tl.store(y_ptr + rows * BN + cols, x)
+"""
+
+    def test_in_the_layout_that_is_known_first(self, port: Port, launch: MakeLaunch) -> None:
+        made = port(self.SCANNED, launch(TILE, BM=64, BN=32))
+        assert "gl.associative_scan((gl.convert_layout(total, x_layout), x), 1, add)" in made
+
+
+class TestGathering:
+    """What is gathered comes as its indices do."""
+
+    def test_of_a_table(self, vectors: Port) -> None:
+        made = vectors(
+            "table = tl.load(x_ptr + tl.arange(0, 16))\nq = tl.load(x_ptr + offs).to(tl.int32) & 15\n"
+            "tl.store(y_ptr + offs, tl.gather(table, q, 0) + tl.gather(table, offs % 16, 0))"
+        )
+        assert "gl.gather(table, q, 0) + gl.gather(table, offs % 16, 0)" in made
+
+    def test_of_others(self, tiles: Port) -> None:
+        made = tiles(
+            "x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])\n"
+            "i = tl.load(x_ptr + cols[None, :] * M + rows[:, None])\n"
+            "tl.store(y_ptr + rows[:, None] * N + cols[None, :], tl.gather(x, i.to(tl.int32), 1))"
+        )
+        assert conversions(made) == 1
+
+
 class TestTwoOrders:
     """Loaded in one order, stored in the other."""
 

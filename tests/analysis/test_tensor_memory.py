@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
 from tt2gl.ir.attributes import DialectAttr
 from tt2gl.ir.operations import Block, Location, Module, Operation, Region, Value
@@ -46,6 +48,24 @@ def test_a_part_of_a_tile_says_nothing_of_the_whole() -> None:
     view = made("ttng.tmem_subslice", (held,), part)
     found = uses(made("ttng.tmem_alloc", (), held), view, made("ttng.tmem_load", (held,), tensor(ROWS, (128, 32))))
     assert found.registers(held) is None
+
+
+@pytest.mark.parametrize("said", ["N", "offset"])
+def test_a_tile_that_is_loaded_column_by_column_has_all_of_their_registers(said: str) -> None:
+    held, first, second = memory(), memory((128, 32)), memory((128, 32))
+    half = DialectAttr("ttg.linear", (("register", ((0, 1),)), ("lane", ((1, 0),)), ("warp", ()), ("block", ())))
+    views = [made("ttng.tmem_subslice", (held,), part, **{said: at}) for part, at in ((first, 0), (second, 32))]
+    loads = [made("ttng.tmem_load", (part,), tensor(half, (128, 32))) for part in (first, second)]
+    store = made("ttng.tmem_store", (tensor(HALVES), held, Value("p", FLAG)))
+    found = uses(store, *views, *loads)
+    registers = found.registers(held)
+    assert registers is not None
+    assert registers.get("register") == ((0, 1), (0, 32))
+    assert found.in_parts(held)
+    # One of them alone says nothing, and a load of the whole says more.
+    for fewer in (uses(store, *views, loads[0]), uses(*views, *loads, made("ttng.tmem_load", (held,), tensor(HALVES)))):
+        assert fewer.registers(held) == HALVES
+        assert not fewer.in_parts(held)
 
 
 def test_what_is_loaded_counts_before_what_is_stored() -> None:

@@ -70,7 +70,9 @@ def rotating_layout(shape, order, bits, vec):
 
 @gluon.constexpr_function
 def turned_in_threads_layout(layout, shape):
-    """A blocked layout of a tile with each thread's elements along the slower dimension first."""
+    """A blocked layout of a tile with each thread's elements along the slower dimension first; any other as it is."""
+    if not hasattr(layout, "order"):
+        return layout
     fast, slow = layout.order
     done, parts = [1, 1], []
     for sizes in (layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta, None):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tt2gl.infer.launches import infer_launches
-from tt2gl.launches import DtypeValue, Launch
+from tt2gl.launches import DtypeValue, JitValue, Launch
 from tt2gl.source import read_source
 
 HEADER = "import torch\nimport triton\nimport triton.language as tl\n"
@@ -122,6 +122,13 @@ def test_a_pointer_passed_to_a_helper_is_one() -> None:
         "@triton.jit\ndef kernel(a, b):\n    tl.store(b, get(a, 3))\n"
     )
     assert launch.signature == {"a": "*fp32", "b": "*fp32"}
+
+
+def test_what_is_loaded_is_an_index_where_a_helper_addresses_by_it() -> None:
+    helper = "@triton.jit\ndef row(y_ptr, i, n):\n    return tl.load(y_ptr + i * n + tl.arange(0, 64))\n\n"
+    kernel = "@triton.jit\ndef kernel(ids, x_ptr, y_ptr, n):\n    x = row(y_ptr, tl.load(ids), n)\n"
+    (launch,) = inferred(f"{helper}{kernel}    tl.store(x_ptr + tl.arange(0, 64), x)\n")
+    assert launch.signature["ids"] in ("*i32", "*i64")
 
 
 def test_an_address_may_come_from_a_helper() -> None:
@@ -382,3 +389,27 @@ def test_a_launch_call_says_which_stride_is_of_the_last_dimension() -> None:
     assert (swapped.constexprs, swapped.divisible_by_16) == ({"sk": 1}, ("x", "sn"))
     assert inferred(kernel + body.format("x.stride(0), x.stride(1)"))[0].constexprs == {"sn": 1}
     assert inferred(kernel + body.format("*x.stride()"))[0].constexprs == {"sn": 1}
+
+
+def test_what_elements_are_taken_of_is_a_tuple() -> None:
+    body = "i = tl.arange(0, 64); t = tl.load(ptrs[0] + i * s[1]) + tl.load(ptrs[2] + i); tl.store(o + i, t)"
+    launch = guess("ptrs, s, o", body)
+    assert launch.signature == {"ptrs": "(*fp32, *fp32, *fp32)", "s": "(i32, i32)", "o": "*fp32"}
+    assert launch.divisible_by_16 == ("o",)
+    each = "for k in tl.static_range(len(ptrs)): tl.store(ptrs[k] + tl.arange(0, SIZES[1]), ON[k])"
+    launch = guess("ptrs, SIZES: tl.constexpr, ON: tl.constexpr", each)
+    assert launch.signature["ptrs"] == "(*fp32, *fp32)"
+    assert launch.constexprs == {"SIZES": (1024, 1024), "ON": (False, False)}
+    assert guess("x, i", "tl.store(x + tl.arange(0, 64)[:, None] + i, 1.0)").signature == {"x": "*fp32", "i": "i32"}
+
+
+def test_a_launch_call_says_how_long_a_tuple_is() -> None:
+    kernel = "@triton.jit\ndef kernel(ptrs):\n    tl.store(ptrs[0] + tl.arange(0, 64), 1.0)\n\ndef run(x, y, z):\n"
+    assert inferred(kernel + "    kernel[(1,)]((x, y, z))\n")[0].signature == {"ptrs": "(*fp32, *fp32, *fp32)"}
+
+
+def test_a_launch_call_passes_functions_in_a_tuple() -> None:
+    helper = "@triton.jit\ndef twice(x):\n    return x * 2\n\n"
+    kernel = "@triton.jit\ndef kernel(x, FNS: tl.constexpr):\n    tl.store(x, FNS[0](tl.load(x)))\n\n"
+    (launch,) = inferred(helper + kernel + "def run(x):\n    kernel[(1,)](x, FNS=(twice, twice))\n")
+    assert launch.constexprs == {"FNS": (JitValue("kernel:twice"), JitValue("kernel:twice"))}

@@ -77,19 +77,15 @@ def bring(tmp_path: Path) -> Bring:
 @pytest.mark.parametrize(
     ("imports", "wanted"),
     [
-        ("from .tiles import tile as tile_of\n", "tile"),
         ("from . import tiles\n", "tile"),
-        ("from .tiles import *\n", "tile"),
-        ("from .tiles import tile\n", "half"),
+        ("from .tiles import tile as half\n", "tile"),
         ("if True:\n    from .tiles import tile\n", "tile"),
         ("from .tiles import tile\n\nhalf = 2\n", "tile"),
         ("from .more import wide\n", "wide"),
     ],
     ids=[
-        "another name",
-        "through its module",
-        "star",
-        "another helper is wanted",
+        "a module whose helper is not called",
+        "a name that it reads is its own here",
         "a condition",
         "a name that it reads is another's",
         "a constant of a file that is not named",
@@ -101,11 +97,43 @@ def test_a_helper_that_stays(bring: Bring, imports: str, wanted: str) -> None:
     assert (done.text, done.functions) == (text, ())
 
 
+@pytest.mark.parametrize(
+    ("imports", "called", "of"),
+    [
+        ("from . import tiles\n", "tiles.tile(", ".tiles"),
+        ("from . import tiles as t\n", "t.tile(", ".tiles"),
+        ("import package.tiles as t\n", "t.tile(", "package.tiles"),
+        ("from .tiles import *\n", "tile(", ".tiles"),
+        ("from .tiles import tile as block\n", "block(", ".tiles"),
+    ],
+    ids=["module", "another name of it", "import", "star", "another name"],
+)
+def test_a_helper_that_is_not_imported_by_its_name_is_called_by_it(
+    bring: Bring, imports: str, called: str, of: str
+) -> None:
+    done = bring(f"{IMPORTS}{imports}{KERNEL.replace('tile(', called)}", "tile")
+    assert done.functions == ("tile", "half")
+    assert done.text.startswith(f"{IMPORTS}{imports}\n\n# tile is that of {of}: ")
+    assert "tl.store(y + tl.arange(0, B), tile(x, n, B))" in done.text
+
+
+def test_what_a_helper_of_a_module_reads_is_imported_beside_that(bring: Bring) -> None:
+    done = bring(f"{IMPORTS}from . import tiles\n{KERNEL.replace('tile(x, n, B)', 'tiles.wide(x)')}", "wide")
+    assert done.text.startswith(
+        f"{IMPORTS}from . import tiles\nfrom .tiles import WIDTH\nfrom triton.language import cdiv\n\n\n# wide is"
+    )
+
+
+def test_a_helper_whose_name_is_taken_stays(bring: Bring) -> None:
+    text = f"{IMPORTS}from . import tiles\n\ntile = 3\n{KERNEL.replace('tile(', 'tiles.tile(')}"
+    assert bring(text, "tile").text == text
+
+
 def test_a_helper_comes_with_what_it_calls_before_the_first_function(bring: Bring) -> None:
     done = bring(f"{IMPORTS}from .tiles import tile\n{KERNEL}", "tile")
     assert done.functions == ("tile", "half")
     assert ".tiles import" not in done.text
-    head, _, rest = done.text.partition("# tile is that of .tiles: it makes tensors,")
+    head, _, rest = done.text.partition("# tile is that of .tiles: what becomes")
     assert head == f"{IMPORTS}\n\n"
     assert '@triton.jit\ndef tile(p, i, B: tl.constexpr):\n    """What is at i."""\n' in rest
     assert rest.index("def tile") < rest.index("def half") < rest.index("\n\n\n# the kernel\n@triton.jit\ndef kernel")
@@ -148,6 +176,10 @@ def test_what_a_helper_reads_is_imported(bring: Bring) -> None:
     assert done.text.startswith(f"{IMPORTS}from .tiles import WIDTH\nfrom triton.language import cdiv\n\n\n# wide is")
 
 
+def test_a_helper_that_calls_the_one_that_is_wanted(bring: Bring) -> None:
+    assert bring(f"{IMPORTS}from .tiles import tile\n{KERNEL}", "half").functions == ("tile", "half")
+
+
 def test_a_helper_through_a_file_that_only_names_it(bring: Bring) -> None:
     assert bring(f"{IMPORTS}from .more import tile\n{KERNEL}", "tile").functions == ("tile", "half")
 
@@ -171,8 +203,28 @@ def test_a_kernel_that_calls_one_is_converted(bring: Bring, tmp_path: Path) -> N
 
 
 def test_one_that_cannot_be_brought_keeps_its_kernel(bring: Bring, tmp_path: Path) -> None:
-    text = f"{IMPORTS}from .tiles import tile as tile_of\n{KERNEL.replace('tile(', 'tile_of(')}"
+    text = f"{IMPORTS}if True:\n    from .tiles import tile\n{KERNEL}"
     bring(text)
     made = convert(tmp_path / "package" / "kernel.py", target="sm90", launches=[LAUNCH], root=tmp_path, compile=False)
     assert [diagnostic.code for diagnostic in made.kernels[0].diagnostics] == ["TTG311"]
     assert made.text == text
+
+
+def test_one_whose_accesses_can_be_by_buffers_comes_on_amd(bring: Bring, tmp_path: Path) -> None:
+    tiles = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def guarded(ptrs, mask):
+    return tl.load(ptrs, mask=mask, other=0.0)
+"""
+    kernel = KERNEL.replace("tile(x, n, B)", "guarded(x + tl.arange(0, B), tl.arange(0, B) < n)")
+    bring(f"{IMPORTS}from .tiles import guarded\n{kernel}", tiles=tiles)
+    path = tmp_path / "package" / "kernel.py"
+    made, other = (
+        convert(path, target=target, launches=[LAUNCH], root=tmp_path, compile=False).text
+        for target in ("gfx942", "sm90")
+    )
+    assert "return gl.amd.cdna3.buffer_load(ptr, offsets, mask=mask)" in made
+    assert "from .tiles import guarded" in other

@@ -125,3 +125,36 @@ def test_a_helper_that_computes_may_give_an_address() -> None:
 def test_loads_of_addresses_run_ahead_too() -> None:
     loop = "for k in range(8):\n    page = tl.load(y_ptr + k)\n    a = tl.load(x_ptr + page)"
     assert asked(loop) == Ahead()
+
+
+def looked_up(body: str) -> Ahead:
+    """The answer where the first load of x_ptr says where the others read."""
+    function = ast.parse(HEAD + textwrap.indent(textwrap.dedent(body), "    ")).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    loop = next(each for each in function.body if isinstance(each, ast.For))
+    loads = sorted(loads_of(loop))
+    return can_run_ahead(function, loop, loads, lookups=frozenset(loads[:1]))
+
+
+@pytest.mark.parametrize(
+    ("loop", "reason"),
+    [
+        ("for k in range(8):\n    i = tl.load(x_ptr + k)\n    b = tl.load(x_ptr + i)\n    n += i", "its own iteration"),
+        ("for k in range(8):\n    i = tl.load(x_ptr + k, k < n, -1)\n    b = tl.load(x_ptr + i)", "its own iteration"),
+        ("for k in range(8):\n    b = tl.load(x_ptr + tl.load(x_ptr + k))", "its own iteration"),
+        ("for k in range(8):\n    if FLAG:\n        i = tl.load(x_ptr + k)\n    b = tl.load(x_ptr + i)", "own block"),
+        (
+            "for k in range(8):\n    if FLAG:\n        n += 1\n    i = tl.load(x_ptr + n)\n    b = tl.load(x_ptr + i)",
+            "own block",
+        ),
+    ],
+)
+def test_what_says_where_loads_read_may_not_be_copied_ahead_of_them(loop: str, reason: str) -> None:
+    answer = looked_up(loop)
+    assert answer.reason is not None
+    assert reason in answer.reason
+    assert answer.culprit is not None
+
+
+def test_what_says_where_loads_read_may_be_copied_ahead_of_them() -> None:
+    assert looked_up("for k in range(8):\n    i = tl.load(x_ptr + k) * 2\n    b = tl.load(x_ptr + i)\n") == Ahead()

@@ -66,6 +66,13 @@ def test_loops_that_cannot_be(body: str, reason: str) -> None:
         written(body)
 
 
+def test_a_load_under_one_flag_or_another_is_made_under_each() -> None:
+    load = "        a = _tt2gl_ring_a(a_ptr + k)\n"
+    made = written(f"for k in range(n):\n    if F == 1:\n{load}    if F == 2:\n{load}    if F == 1:\n{load}")
+    # before the loop and in it; what is read twice under one flag has come with the first
+    assert made.count("copy(") == 4
+
+
 def test_a_depth_with_which_nothing_runs_ahead_is_refused() -> None:
     with pytest.raises(NotPipelinedError, match="no load would run ahead"):
         written("for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k)\n", rings("1"))
@@ -458,6 +465,97 @@ def test_an_address_is_loaded_an_iteration_before_its_copy() -> None:
     )
 
 
+def looked_up(buffers: str, *, scalar: bool) -> LoopRings:
+    """A ring of tiles, and a slot that says where those are."""
+    tile = Ring("a", "gl.float16", ("BLOCK",), "shared", in_memory=False)
+    dims = ("1",) if scalar else ("BLOCK",)
+    slot = Ring("page", "gl.int32", dims, "page_shared", in_memory=False, looked_up=True, scalar=scalar)
+    return LoopRings("kernel", 2, (tile, slot), buffers)
+
+
+def test_a_scalar_that_says_where_tiles_are_is_copied_an_iteration_before_them() -> None:
+    made = written(
+        """\
+        for k in range(n):
+            # which page
+            page = _tt2gl_ring_page(b_ptr + k).to(gl.int64)  # of the table
+            a = _tt2gl_ring_a(a_ptr + page, mask=k < m)
+            use(a)
+        """,
+        looked_up("1", scalar=True),
+    )
+    assert made == textwrap.dedent(
+        """\
+        # a ring of one tile; loads run one iteration ahead
+        a_buf = gl.allocate_shared_memory(gl.float16, [1, BLOCK], shared)
+        # what says where tiles are
+        page_layout: gl.constexpr = gl.BlockedLayout([1], [32], [gl.num_warps()], [0])
+        page_buf = gl.allocate_shared_memory(gl.int32, [1, 1], page_shared)
+        for k in gl.static_range(1):
+            copy(page_buf.index(0), b_ptr + k + gl.arange(0, 1, layout=page_layout), mask=k < n)
+            async_copy.commit_group()
+            async_copy.wait_group(0)
+            page = page_buf.index(0).load(page_layout).item().to(gl.int64)
+            copy(a_buf.index(k), a_ptr + page, mask=(k < n) & (k < m))
+            async_copy.commit_group()
+        # where the next tiles are, looked up one iteration before they are copied
+        k = 1
+        copy(page_buf.index(0), b_ptr + k + gl.arange(0, 1, layout=page_layout), mask=k < n)
+        async_copy.commit_group()
+
+        for k in range(n):
+            more = k < n - 1
+            more_after = k < n - 2
+            # this iteration's tiles are there
+            async_copy.wait_group(0)
+            a = a_buf.index(0)
+            use(a)
+            ahead = k + 1
+            # which page
+            page = page_buf.index(0).load(page_layout).item().to(gl.int64)  # of the table
+            copy(a_buf.index(0), a_ptr + page, mask=more & (ahead < m))
+            async_copy.commit_group()
+            # where the tiles after these are
+            after = k + 2
+            copy(page_buf.index(0), b_ptr + after + gl.arange(0, 1, layout=page_layout), mask=more_after)
+            async_copy.commit_group()
+        async_copy.wait_group(0)
+        """
+    )
+
+
+def test_a_scalar_by_one_pointer_or_another() -> None:
+    body = "for k in range(n):\n    p = _tt2gl_ring_page(b_ptr if FLAG else a_ptr, k < m)\n    a = _tt2gl_ring_a(p)\n"
+    made = written(body, looked_up("1", scalar=True))
+    assert "(b_ptr if FLAG else a_ptr) + gl.arange(0, 1, layout=page_layout)" in made
+
+
+def test_rows_that_are_read_in_two_layouts_are_copied_once_and_awaited_where_tiles_run_further_ahead() -> None:
+    made = written(
+        """\
+        for k in range(n):
+            at = k + cols
+            rows = _tt2gl_ring_page(b_ptr + at, mask=at < m, other=0).load(one)
+            rows_v = _tt2gl_ring_page(b_ptr + at, mask=at < m, other=0).load(two)
+            a = _tt2gl_ring_a(a_ptr + rows + rows_v)
+            use(a)
+        """,
+        looked_up("STAGES", scalar=False),
+    )
+    steady = made[made.index("for k in range(n)") :]
+    assert steady.count("copy(page_buf.index(0), b_ptr + at, mask=more_after & (at < m))") == 1
+    assert "async_copy.wait_group(0 if STAGES == 1 else 2)" in steady
+    awaited = "    if STAGES > 1:\n        async_copy.wait_group(0)\n    rows = page_buf.index(0).load(one)\n"
+    assert awaited + "    rows_v = page_buf.index(0).load(two)\n" in steady
+
+
+def test_without_a_stage_for_it_what_says_where_tiles_are_is_loaded_where_their_copies_start() -> None:
+    spec = replace(rings("2", in_memory=False), looks_ahead=False)
+    made = written("for k in range(n):\n    p = gl.load(b_ptr + k)\n    a = _tt2gl_ring_a(a_ptr + p)\n", spec)
+    assert "    ahead = k + 2\n    p = gl.load(b_ptr + ahead, mask=more)\n" in made
+    assert "_next" not in made
+
+
 def test_what_addresses_and_copies_both_need_is_worked_out_for_each() -> None:
     made = written(
         """\
@@ -597,11 +695,76 @@ def test_masked_loads_of_a_loop_whose_length_is_known_leave_its_last_iterations_
     assert "    a_next = gl.load(a_ptr + ahead, mask=ahead < m)\n" in made
 
 
-def test_the_last_iterations_of_two_products_are_not_beside_each_other() -> None:
+TWO_PRODUCTS = """\
+for k in range(n):
+    s = wmma(q, _tt2gl_ring_a(a_ptr + k{mask}).load(at), b) * scale
+    p = gl.exp(s - top)
+    top = gl.maximum(top, p)
+    acc = wmma(as_operand(p, at), b, acc)
+    {more}
+"""
+
+
+def test_the_last_iterations_of_two_products_ask_for_those_alone() -> None:
+    made = written(TWO_PRODUCTS.format(mask=", mask=k < m", more="gl.store(out_ptr, p)"), through_registers())
+    last = made[made.index("# the last iterations") :].splitlines()
+    assert last[2:20] == [
+        "    exists = drain + s_2 < n",
+        "    acc_before = acc",
+        "    top_before = top",
+        "    rhs = a_slots[0].load(at)",
+        "    product = b",
+        "    if exists:",
+        "        product = wmma(q, rhs, product)",
+        "    s = product * scale",
+        "    p = gl.exp(s - top)",
+        "    top = gl.maximum(top, p)",
+        "    lhs_2 = as_operand(p, at)",
+        "    if exists:",
+        "        acc = wmma(lhs_2, b, acc)",
+        "    if exists:",
+        "        gl.store(out_ptr, p)",
+        "    acc = gl.where(exists, acc, acc_before)",
+        "    top = gl.where(exists, top, top_before)",
+        "    a_slots = a_slots[1:] + a_slots[:1]",
+    ]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "gl.atomic_add(out_ptr + k, p)",
+        "gl.store(out_ptr + k, wmma(p, b, c))",
+        "p = gl.load(b_ptr + k)",
+        "gl.assume(k < m)",
+    ],
+)
+def test_what_does_more_than_compute_is_not_done_where_there_is_no_iteration(more: str) -> None:
+    made = written(TWO_PRODUCTS.format(mask=", mask=k < m", more=more), through_registers())
+    assert "mask=(ahead < m) & more)" in made
+    assert "exists" not in made
+
+
+def test_loads_without_masks_leave_the_last_iterations_of_two_products_a_loop() -> None:
+    made = written(TWO_PRODUCTS.format(mask="", more="x = gl.exp(p)"), through_registers())
+    assert "for k in range(drain, n):\n" in made
+    assert "exists" not in made
+
+
+def test_a_product_of_a_product_is_asked_for_after_that() -> None:
     body = "for k in range(n):\n    acc = wmma(wmma(_tt2gl_ring_a(a_ptr + k, mask=k < m).load(at), b, c), b, acc)\n"
     made = written(body, through_registers())
-    assert "mask=(ahead < m) & more)" in made
-    assert "drain" not in made
+    last = made[made.index("# the last iterations") :].splitlines()
+    assert last[4:12] == [
+        "    lhs = a_slots[0].load(at)",
+        "    product = c",
+        "    if exists:",
+        "        product = wmma(lhs, b, product)",
+        "    product_2 = acc",
+        "    if exists:",
+        "        product_2 = wmma(product, b, product_2)",
+        "    acc = product_2",
+    ]
 
 
 def test_no_iterations_are_apart_without_the_flag_that_a_ring_stands_under() -> None:
@@ -702,14 +865,11 @@ TWO_READS = """\
     """
 
 
-@pytest.mark.parametrize(
-    ("said", "above"),
-    [pytest.param("a", False, id="where they are read"), pytest.param("gl.where(near, a, 0)", True, id="by one name")],
-)
-def test_tiles_come_to_registers_where_those_before_them_are_read(said: str, above: bool) -> None:
+@pytest.mark.parametrize("said", ["a", pytest.param("gl.where(near, a, 0)", id="by a name that both parts bind")])
+def test_tiles_come_to_registers_where_those_before_them_are_read(said: str) -> None:
     first, second = (Ring(name, "gl.float16", ("BLOCK",), "shared", False, registers=True) for name in "ab")
     made = written(TWO_READS.format(said=said), LoopRings("kernel", 2, (first, second), "STAGES - 1"))
     loop = made[made.index("    # tiles of an iteration ahead") :]
-    assert (loop.index("b_next = gl.load(") < loop.index("a_slots[0].load(")) == above, loop
+    assert loop.index("a_next = gl.load(") < loop.index("a_slots[0].load(") < loop.index("b_next = gl.load("), loop
     assert loop.index("b_next = gl.load(") < loop.index("b_slots[0].load(")
     assert loop.index("b_slots[0].load(") < loop.index("a_slots[-1].store(")

@@ -64,7 +64,7 @@ def test_without_products_nothing_changes() -> None:
 
 
 def test_a_product_outside_a_loop_is_waited_for() -> None:
-    expected = f"{BEGIN}acc_tmem.store(x)\ntcgen05_mma(a, b, acc_tmem)\n{DONE}{LOAD}{END}use(acc)\n"
+    expected = f"{BEGIN}acc_tmem.store(x)\ntcgen05_mma(a, b, acc_tmem)\n{DONE}{END}{LOAD}use(acc)\n"
     assert written(f"acc = {product('a', 'b', 'x')}\nuse(acc)\n") == expected
 
 
@@ -105,7 +105,7 @@ def test_a_sum_that_is_read_after_its_product_is_taken_out_each_time() -> None:
 def test_products_that_are_waited_for_at_once(body: str) -> None:
     made = written(loop(body) + "use(acc)\n")
     assert made.count("acc_tmem.store(acc)") == 1 + ("acc * x" in body)
-    assert made.endswith(f"{LOAD}{END}use(acc)\n")
+    assert made.endswith(f"{END}{LOAD}use(acc)\n")
     assert "mma_phase ^ 1" not in made
     assert made.count("tcgen05_commit") == 1
 
@@ -113,7 +113,7 @@ def test_products_that_are_waited_for_at_once(body: str) -> None:
 def test_a_sum_stays_in_tensor_memory_and_its_product_runs_on() -> None:
     made = written(loop(f"acc = {product()}  # sum") + "use(acc)\n")
     body = loop(MULTIPLY, *NEXT.splitlines())
-    assert made == f"{BEGIN}acc_tmem.store(acc)\n{body}mbarrier.wait(mma_bar, mma_phase ^ 1)\n{LOAD}{END}use(acc)\n"
+    assert made == f"{BEGIN}acc_tmem.store(acc)\n{body}mbarrier.wait(mma_bar, mma_phase ^ 1)\n{END}{LOAD}use(acc)\n"
 
 
 def test_several_products_commit_once() -> None:
@@ -145,7 +145,7 @@ def test_a_sum_of_an_inner_loop_stays_over_the_outer_one() -> None:
     inner = textwrap.indent(loop(f"acc = {product()}"), "    ")
     made = written(f"for m in range(n):\n{inner}use(acc)\n")
     body = textwrap.indent(loop(MULTIPLY, *NEXT.splitlines()) + "mbarrier.wait(mma_bar, mma_phase ^ 1)\n", "    ")
-    assert made == f"{BEGIN}acc_tmem.store(acc)\nfor m in range(n):\n{body}{LOAD}{END}use(acc)\n"
+    assert made == f"{BEGIN}acc_tmem.store(acc)\nfor m in range(n):\n{body}{END}{LOAD}use(acc)\n"
 
 
 def test_names_that_the_author_has_are_left_to_him() -> None:

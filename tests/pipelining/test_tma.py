@@ -38,6 +38,12 @@ def test_one_ring_is_loaded_from_one_place(first: str, second: str, reason: str)
         written(body)
 
 
+def test_a_tile_under_one_flag_or_another_is_not_expected_twice() -> None:
+    load = "        x += _tt2gl_ring_a(a_desc, [k, 0]).load(l)\n"
+    with pytest.raises(NotPipelinedError, match="under one condition or another"):
+        written(f"for k in range(n):\n    if F == 1:\n{load}    if F == 2:\n{load}")
+
+
 def test_tiles_side_by_side_share_their_barriers() -> None:
     made = written(
         "for k in range(n):\n"

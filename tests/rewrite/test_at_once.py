@@ -39,6 +39,49 @@ def test_the_first_makes_room_for_the_second() -> None:
     assert written(f"{X}{W}{PRODUCT}") == f"{first}{W}{PRODUCT.replace('x_smem.load(lhs)', 'x_lhs')}"
 
 
+CONVERTED = PRODUCT.replace("x_smem.load(lhs)", "gl.convert_layout(x.T, lhs).to(w.dtype)")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(f"{W}y = w * 2\n{CONVERTED}", id="not put just above"),
+        pytest.param(W + CONVERTED.replace("x.T", "made(x)"), id="of what a helper makes"),
+        pytest.param(W + CONVERTED.replace("x.T", "w_smem.load(l)"), id="of the same memory"),
+        pytest.param(W + CONVERTED.replace("gl.convert_layout(x.T, lhs)", "x"), id="not converted"),
+    ],
+)
+def test_operands_that_are_not_converted_first(body: str) -> None:
+    assert written(body) == body
+
+
+def test_what_is_converted_is_so_before_the_other_is_put_into_memory() -> None:
+    made = written(f"# both\n{W}{CONVERTED}")
+    assert (
+        made
+        == f"# both\nx_lhs = gl.convert_layout(x.T, lhs).to(w.dtype)\n{W}{PRODUCT.replace('x_smem.load(lhs)', 'x_lhs')}"
+    )
+
+
+def test_what_is_read_again_later_does_not_wait_beside_a_conversion() -> None:
+    product = PRODUCT.replace("w_smem.load(rhs)", "gl.convert_layout(w, rhs)")
+    first, second = product.replace("gl.convert_layout(w, rhs)", "w_rhs"), "acc *= x_smem.load(l)\n"
+    assert written(f"{X}{product}{second}") == f"w_rhs = gl.convert_layout(w, rhs)\n{X}{first}{second}"
+
+
+def test_products_by_ordinary_instructions_are_alike() -> None:
+    product = PRODUCT.replace("gl.amd.cdna3.mfma", "gl.dot_fma")
+    assert (
+        written(f"{X}{W}{product}") == f"{X}x_lhs = x_smem.load(lhs)\n{W}{product.replace('x_smem.load(lhs)', 'x_lhs')}"
+    )
+
+
+def test_what_one_product_reads_is_gone_before_what_stays_for_another_is_put() -> None:
+    again = "acc = gl.amd.cdna3.mfma(w_smem.load(lhs), y, acc)\n"
+    first = f"{X}x_lhs = x_smem.load(lhs)\n{W}"
+    assert written(f"{W}{X}{PRODUCT}{again}") == f"{first}{PRODUCT.replace('x_smem.load(lhs)', 'x_lhs')}{again}"
+
+
 def test_a_product_in_another_and_a_name_that_is_taken() -> None:
     body = f"{W}{X}w_rhs = 1\nacc = wmma(a, w_smem.load(rhs), wmma(x_smem.load(lhs), b, acc))\n"
     made = written(body)

@@ -123,11 +123,11 @@ def test_bounces() -> None:
 
 
 def test_at_once() -> None:
-    ((before, after),) = examples("at_once")
-    function = cst.parse_statement("def kernel(x, w, acc):\n" + textwrap.indent(f"{before}\n", "    "))
-    assert isinstance(function, cst.FunctionDef)
-    made = cst.Module([read_at_once(function)]).code
-    assert made == "def kernel(x, w, acc):\n" + textwrap.indent(f"{after}\n", "    ")
+    for before, after in examples("at_once"):
+        function = cst.parse_statement("def kernel(x, w, acc):\n" + textwrap.indent(f"{before}\n", "    "))
+        assert isinstance(function, cst.FunctionDef)
+        made = cst.Module([read_at_once(function)]).code
+        assert made == "def kernel(x, w, acc):\n" + textwrap.indent(f"{after}\n", "    ")
 
 
 def test_reads() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import libcst as cst
 import pytest
 
-from tt2gl.rewrite.names import GLUON, gluon_name
+from tt2gl.rewrite.names import GLUON, gluon_name, rewrite_name
 
 Rewritten = Callable[..., str]
 Body = Callable[..., str]
@@ -32,6 +33,11 @@ def kernel(x_ptr, BLOCK: tl.constexpr):
 )
 def test_a_name_that_stays(qualified: str) -> None:
     assert gluon_name(qualified) is None
+
+
+def test_a_descriptor_stays_where_nothing_copies_tiles() -> None:
+    made = cst.parse_expression("tl.make_tensor_descriptor")
+    assert rewrite_name(made, {"triton.language.make_tensor_descriptor"}, "") is made
 
 
 @pytest.mark.parametrize(

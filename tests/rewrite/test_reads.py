@@ -46,6 +46,50 @@ def test_what_is_turned_is_read_first() -> None:
     assert written(body) == made
 
 
+@pytest.mark.parametrize(
+    "operands",
+    [
+        "gl.convert_layout(x, lhs), w_smem.load(rhs)",
+        "x_smem.load(lhs), w_smem.load(rhs)",
+        "x_smem.index(0).load(lhs), gl.convert_layout(w, rhs)",
+    ],
+)
+def test_where_nothing_waits(operands: str) -> None:
+    body = f"acc = mma_v2({operands}, acc)\n"
+    assert written(body) == body
+
+
+P = "_tt2gl__tt2gl_ring_{0}({0}_ptrs, mask=mask)"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # In the order of their loads, as no tile comes by TMA.
+        f"a = {P.format('a')}.load(lhs)\nb = {P.format('b')}\nacc = mma_v2(a, b.permute((1, 0)).load(rhs), acc)\n",
+        f"a = {P.format('a')}.load(lhs)\nb = {P.format('b')}.load(rhs)\nacc = mma_v2(a, b, acc)\n",
+        f"b = {P.format('b')}.load(rhs)\na = {P.format('a')}.load(lhs)\nacc = mma_v2(a, b, acc)\nseen = gl.sum(b)\n",
+        f"b = {P.format('b')}.load(rhs)\nacc = mma_v2(a, b, acc)\n",
+    ],
+)
+def test_which_tiles_are_read_where_they_are_loaded(body: str) -> None:
+    assert written(body) == body
+
+
+@pytest.mark.parametrize(
+    ("above", "first"), [(f"a = {P.format('a')}.load(lhs)\n", "a"), ("a_smem = smem(a)\n", "a_smem.load(lhs)")]
+)
+def test_the_second_operand_is_read_below_the_first(above: str, first: str) -> None:
+    body = f"b = {P.format('b')}.load(rhs)\n{above}acc = mma_v2({first}, b, acc)\n"
+    assert written(body) == f"b = {P.format('b')}\n{above}acc = mma_v2({first}, b.load(rhs), acc)\n"
+
+
+def test_what_is_converted_goes_first() -> None:
+    body = "# the sum\nacc = mma_v2(x_smem.load(lhs), gl.convert_layout(tl.trans(w), rhs), acc)\n"
+    made = "# the sum\nw_rhs = gl.convert_layout(tl.trans(w), rhs)\nacc = mma_v2(x_smem.load(lhs), w_rhs, acc)\n"
+    assert written(body) == made
+
+
 def test_a_first_operand_that_is_turned_is_read_first() -> None:
     body = f"{B}{A}acc = mma_v2(b.permute((1, 0)).load(lhs), a, acc)\nb_lhs = 0\n"
     made = (

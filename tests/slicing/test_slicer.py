@@ -526,3 +526,36 @@ def _constexprs(launch: Launch) -> dict[str, Any]:
     return {
         name: names[value.name] if isinstance(value, DtypeValue) else value for name, value in launch.constexprs.items()
     }
+
+
+AGGREGATE = """\
+import triton
+import triton.language as tl
+from triton.language.core import _aggregate as aggregate
+
+
+@aggregate
+class Row:
+    start: tl.tensor
+    n: tl.tensor
+
+    @triton.constexpr_function
+    def __init__(self, start, n):
+        self.start = start
+        self.n = n
+
+    @staticmethod
+    @triton.jit
+    def create(n):
+        return Row(tl.program_id(0) * n, n)
+"""
+
+
+def test_an_aggregate_of_another_file_stands_in_an_annotation(write: Write, tmp_path: Path) -> None:
+    write("rows.py", AGGREGATE)
+    helper = "@triton.jit\ndef first(row: Row):\n    return row.start + row.n\n\n"
+    kernel = (
+        "@triton.jit\ndef kernel(x_ptr, n, BLOCK: tl.constexpr):\n    tl.store(x_ptr + first(Row.create(n)), 1.0)\n"
+    )
+    path = write("kernel.py", HEADER + "from rows import Row\n\n" + helper + kernel)
+    assert "tt.store" in ir_of(path, tmp_path)

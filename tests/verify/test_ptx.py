@@ -135,6 +135,16 @@ def test_a_step_is_what_the_innermost_loops_with_products_have() -> None:
     assert (counts.copies, counts.step_copies) == ({"cp.async.16": 3}, {"cp.async.16": 1})
 
 
+def test_what_is_copied_twice_in_a_step_brings_as_much_as_once() -> None:
+    elsewhere, other = COPY.replace("%r15", "%r17"), COPY.replace("%rd22", "%rd23")
+    header = "$L__BB0_1:  // =>This Inner Loop Header: Depth=1"
+    once, twice = count_ptx(body(header, COPY, other)), count_ptx(body(header, COPY, "$L__tmp2:", elsewhere, other))
+    assert once.step_copies == twice.step_copies == {"cp.async.16": 2}
+    assert (once.async_copies, twice.async_copies) == (2, 3)
+    # Behind a label the register may have got another value.
+    assert count_ptx(body(header, COPY, "$L__BB0_2:", COPY)).copies == {"cp.async.16": 2}
+
+
 def test_a_place_is_the_innermost_that_is_the_authors() -> None:
     text = "\n".join([
         "\t.loc\t2 43 17    // standard.py:43:17 @[ _a_kernel.py:90:23 @[ _a_kernel.py:242:97 ] ]",

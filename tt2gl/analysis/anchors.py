@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from tt2gl.analysis.graph import Node, Web, sources
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import Cut, Inferred, Pair, Root, Term, Turned, Widened, doubled
+from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, root_of
 
+RESHAPES = ("reshape", "view", "ravel")
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 
 
@@ -167,7 +168,7 @@ class Anchors:
                 operand = node.operands[0].natural
                 return operand.parent if isinstance(operand, Cut) and operand.dim == node.axis else None
             case "reduce":
-                if isinstance(node.operands[0].natural, Inferred):
+                if isinstance(node.operands[0].natural, Inferred) and node.shape:
                     node.operand_term = self.default(node.operands[0])
                 return self.reduced(node, node.operand_term or node.operands[0].natural)
             case "scan":
@@ -176,7 +177,7 @@ class Anchors:
                 return self.paired(node.operands[0])
             case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
                 return inferred
-            case "split" if self.patient and self._kept(node) and node.operands[0].natural is None:
+            case "split" if self.patient and self.is_kept(node) and node.operands[0].natural is None:
                 return None
             case "split":
                 operand = node.operands[0].natural
@@ -186,14 +187,34 @@ class Anchors:
                 return self._turned(node.operands[0])
             case "opaque" if node.function == "interleave":
                 return None if node.cheap else self._interleaved(node)
-            case "opaque" if merges_pairs(node):
-                operand = node.operands[0].natural
-                return self.doubled(operand.parent, node) if isinstance(operand, Pair) else None
+            case "opaque" if merges_pairs(node) and isinstance(pairs := node.operands[0].natural, Pair):
+                return self.doubled(pairs.parent, node)
+            case "opaque" if node.function == "gather":
+                return node.operands[1].natural
+            case "opaque" if node.function in RESHAPES:
+                return self._reshaped(node)
             case "read":
                 return node.web.find().natural if node.web else None
             case "call" | "argument":
                 return node.value.natural if node.value else None
         return None
+
+    def _reshaped(self, node: Node) -> Term | None:
+        """The layout in which threads keep the elements of what they loaded when it is reshaped, as Triton leaves it.
+
+        In kernels of products, too, that is not known. Pairs in the last dimension are laid out by what parts them.
+        """
+        operand, own = node.operands[0], node.operands[0].natural
+        if self.cores.dots or not isinstance(own, Root | Reshaped) or not self.classes.serves(root_of(own).name):
+            return None
+        if None in (*node.dims, *operand.dims):
+            return Inferred(own, f"{node.function} at {node.site.position}")
+        if isinstance(own, Reshaped) and own.dims == node.dims:
+            return own.parent
+        if node.shape[-1] == 2:
+            return None
+        before = own.dims if isinstance(own, Reshaped) else operand.dims_known
+        return Reshaped(own.parent if isinstance(own, Reshaped) else own, before, node.dims_known)
 
     def _turned(self, operand: Node) -> Term | None:
         """The layout of a product's transposition, which is kept as it comes; other values are laid out anew."""
@@ -203,11 +224,16 @@ class Anchors:
         is_blocked = self.cores.dots[operand.chain].instruction not in ("wgmma", "mma_v2", "mfma", "wmma")
         return Turned(natural, () if is_blocked else operand.dims_known)
 
-    def _kept(self, node: Node) -> bool:
-        """Whether Triton leaves a value in the layout that follows from a product's, under every launch."""
+    def is_kept(self, node: Node) -> bool:
+        """Whether Triton leaves a value in the layout that follows from a product's, under every launch.
+
+        What takes a sum apart by its columns is gone where Triton loads those from tensor memory.
+        """
         said = [scene.facts.lowered.inferred.get(node.chain) for scene in self.cores.scenes]
+        natural = node.operands[0].natural
+        kept = True in said or self.cores.in_parts(natural)
         turned = node.order == (1, 0)
-        return True in said and False not in said and (not turned or self._is_computed(node.operands[0]))
+        return kept and False not in said and (not turned or self._is_computed(node.operands[0]))
 
     @staticmethod
     def _is_computed(value: Node) -> bool:
@@ -219,7 +245,7 @@ class Anchors:
     def _inferred(self, node: Node) -> Term | None:
         """The layout that the compiler infers for a product taken apart, where Triton leaves it in that."""
         natural = node.operands[0].natural
-        if not self._kept(node):
+        if not self.is_kept(node):
             return None
         if isinstance(natural, Inferred):
             return Inferred(natural.parent, f"{natural.how}, {node.function or node.kind} {node.order}")
@@ -228,11 +254,14 @@ class Anchors:
         return None
 
     def _scanned(self, node: Node) -> Term | None:
-        """The layout of a scan: only blocked ones are scanned, so for a dot's or a slice the default of the tile."""
+        """The layout of a scan: only blocked ones are scanned, so for a dot's or a slice the default of the tile.
+
+        What else it takes comes in that, too, whatever layout it gets later.
+        """
         natural = next((each.natural for each in node.operands if each.natural is not None), None)
-        if isinstance(natural, Cut | Inferred) or natural is not None and self.cores.is_accumulator(natural):
-            node.operand_term = self.default(node.operands[0])
-            return node.operand_term
+        if isinstance(natural, Cut | Inferred | Reshaped) or natural is not None and self.cores.is_accumulator(natural):
+            natural = self.default(node.operands[0])
+        node.operand_term = natural
         return natural
 
     def paired(self, operand: Node) -> Term:
@@ -271,13 +300,13 @@ class Anchors:
         return self._largest(node, {id(operand): operand.natural for operand in node.operands})
 
     def _largest(self, node: Node, layouts: Mapping[int, Term | None]) -> Term | None:
-        """The layout of the largest operand, which costs most to convert; of equal ones a dot's, then the first.
+        """The layout of the largest operand, which costs most to convert; of equal ones a dot's, then one as loaded.
 
         Where dots have their results in tensor memory Triton takes, of equal ones, that of the last load or dot.
         """
         shaped = [operand for operand in node.operands if operand.shape]
         known = [
-            (operand.elements, self.cores.is_accumulator(layout) and not self.cores.is_loaded(layout), layout, operand)
+            (operand.elements, self._weight(layout), layout, operand)
             for operand in shaped
             if (layout := layouts[id(operand)]) is not None and len(operand.shape) == len(node.shape)
             # What has no name is taken by nothing else.
@@ -286,10 +315,16 @@ class Anchors:
         if not known:
             return None
         most = max(each[:2] for each in known)
-        equal = [(layout, operand) for elements, of_dot, layout, operand in known if (elements, of_dot) == most]
+        equal = [(layout, operand) for elements, weight, layout, operand in known if (elements, weight) == most]
         if any(self.cores.is_loaded(layout) for layout, _ in equal):
             return max(equal, key=lambda each: self._made(*each))[0]
         return equal[0][0]
+
+    def _weight(self, layout: Term) -> int:
+        """Which of two layouts a value of as many elements takes: a dot's, else one that was not reshaped."""
+        if self.cores.is_accumulator(layout) and not self.cores.is_loaded(layout):
+            return 2
+        return 0 if isinstance(base_of(layout), Reshaped) else 1
 
     def _made(self, layout: Term, value: Node) -> int:
         """Where in the program the last load or dot stands that a value has its layout from."""
@@ -343,7 +378,7 @@ def merges_pairs(node: Node) -> bool:
     if node.function not in ("reshape", "view") or not node.operands:
         return False
     before = node.operands[0].shape
-    return before[-1:] == (2,) and node.shape == (*before[:-2], 2 * before[-2])
+    return len(before) > 1 and before[-1] == 2 and node.shape == (*before[:-2], 2 * before[-2])
 
 
 def _loads(node: Node) -> bool:

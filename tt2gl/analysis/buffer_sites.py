@@ -14,6 +14,7 @@ from tt2gl.analysis.naming import listed
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Position
+from tt2gl.targets import buffers_spread
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Sites:
             return "truth values are not read as they lie in memory"
         if kind in ATOMICS and not (self.has_atomics and atomic_function(kind, elements, self.module)):
             return f"there is no `{kind}` on buffers for {listed(sorted(elements))} here"
+        if kind == "store" and not buffers_spread() and not self._is_whole(given):
+            return "its value is not one for each element, and this Triton's buffers do not spread it"
         if self.constant(given.get("volatile")) not in (None, False):
             return "it is volatile"
         if self.constant(given.get("mask")) not in (None, True, "runtime"):
@@ -73,6 +76,16 @@ class Sites:
         if kind in ATOMICS and self.constant(given.get("scope")) == "sys":
             return "its scope is the whole system"
         return ""
+
+    def _is_whole(self, given: Mapping[str, ast.expr]) -> bool:
+        """Whether a stored value has an element for each pointer."""
+        value = given.get("value")
+        shapes = [
+            {fact.shape if isinstance(fact, TensorFact) else () for fact in self.body.said(each)}
+            for each in (given["pointer"], value)
+            if each is not None
+        ]
+        return len(shapes) == 2 and shapes[0] == shapes[1]
 
     def elements(self, pointer: ast.expr) -> set[str]:
         """The types of elements that pointers are of."""

@@ -6,14 +6,14 @@ Does not handle block pointers: they raise `Unsupported` with the code of their 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tt2gl.analysis.accesses import AccessReader
 from tt2gl.analysis.calls import CallReader
 from tt2gl.analysis.descriptors import DescriptorReader, asks_for_descriptor
 from tt2gl.analysis.dots import DotReader
-from tt2gl.analysis.facts import CallChain, ConstFact, Fact, LaunchFacts, TensorFact
+from tt2gl.analysis.facts import CallChain, ConstFact, DotFact, Fact, LaunchFacts, TensorFact
 from tt2gl.analysis.frames import Frame, Value, dims_of, joined, unsupported
 from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Site, Web
 from tt2gl.analysis.helpers import HelperReader
@@ -26,13 +26,13 @@ from tt2gl.syntax import functions_in, variables_in
 class Builder:
     """Walks the kernel once; helpers are inlined at each call.
 
-    `adding`: the products that take up a sum under some launch, by their place.
+    `products`: those of all launches by their place, as one has them that takes up a sum by them, if one does.
     """
 
     def __init__(
-        self, facts: LaunchFacts, trees: Mapping[str, ast.Module], adding: Collection[CallChain] = frozenset()
+        self, facts: LaunchFacts, trees: Mapping[str, ast.Module], products: Mapping[CallChain, DotFact] | None = None
     ) -> None:
-        self.facts, self.graph, self.adding = facts, Graph(), adding
+        self.facts, self.graph, self.products = facts, Graph(), products or {}
         self.functions: dict[FunctionKey, ast.FunctionDef] = {}
         self.globals: dict[str, frozenset[str]] = {}
         for path, tree in trees.items():
@@ -272,7 +272,9 @@ class Builder:
             if not isinstance(fact, TensorFact):
                 fact = TensorFact(known[0].node.shape, f"int{known[0].node.bits}")
             made = next((each.node for each in known if each.node.shape == fact.shape), known[0].node)
-            # What the frontend says of `x` in `x &= y` is its type afterwards.
+            if isinstance(node.ctx, ast.Store):
+                # What the frontend says of `x` in `x += y` is its type afterwards.
+                fact = TensorFact(made.shape, f"int{made.bits}")
             reading = self.node("read", node, replace(fact, shape=made.shape), [], frame)
             reading.web, reading.dims = bound, made.dims
             reading.cheap = True

@@ -51,6 +51,9 @@ class CallReader:
                 receiver = node.func.value
             elif isinstance(owner, OtherFact) and "descriptor" in owner.kind:
                 return self.builder.descriptors.read(node.func.attr, node, node.func.value, frame, fact)
+            elif isinstance(callee, OtherFact) and self._makes_tensors(frame.facts.callees.get(position_of(node), "")):
+                what = f"`{ast.unparse(node.func)}`, a method of an aggregate that makes tensors"
+                raise unsupported("TTG301", what, node, frame)
         arguments = Arguments(node, receiver)
         if isinstance(callee, FunctionFact) and callee.path is not None:
             return self.builder.helpers.read(node, arguments, frame)
@@ -68,6 +71,15 @@ class CallReader:
             code, what = LATER[name]
             raise unsupported(code, what, node, frame)
         return self.builtin(name, qualified, node, arguments, frame, fact)
+
+    def _makes_tensors(self, instance: str) -> bool:
+        """Whether a function of the author's makes tensors, itself or by those that it calls: these need layouts."""
+        facts = self.builder.facts.functions.get(instance)
+        if facts is None:
+            return False
+        called = (fact for fact in facts.expressions.values() if isinstance(fact, FunctionFact) and fact.path is None)
+        makes = any(short_name(fact.name) in CREATE for fact in called)
+        return makes or any(self._makes_tensors(each) for each in set(facts.callees.values()) - {instance})
 
     def builtin(
         self, name: str, qualified: str, node: ast.Call, arguments: Arguments, frame: Frame, fact: Fact | None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tt2gl.analysis.decisions import Clone, Decisions, DotWant, NamedWeb, RingWant, Spot
+from tt2gl.analysis.decisions import Clone, Decisions, DotWant, NamedWeb, Passed, RingWant, Spot
 from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import suffixed
@@ -109,6 +109,7 @@ class Function:
     ranks: dict[Position, tuple[int, int]] = field(default_factory=dict)
     indexed: dict[Position, str] = field(default_factory=dict)
     shortened: dict[Position, str] = field(default_factory=dict)
+    passed: dict[Position, Passed] = field(default_factory=dict)
     tiles: dict[Position, str] = field(default_factory=dict)
     views: dict[Position, tuple[int, ...]] = field(default_factory=dict)
     rings: dict[Position, RingWant] = field(default_factory=dict)
@@ -277,6 +278,8 @@ def collect(
         # What has fewer bits under one launch has more under another: it is converted as it is.
         known = at(spot).shortened
         known[spot.site.position] = element if known.get(spot.site.position, element) == element else ""
+    for spot, passed in decisions.passed.items():
+        at(spot).passed[spot.site.position] = passed
     for (key, statement, chain), steps in decisions.after.items():
         made = functions.setdefault(body(key), Function()).after
         for name, source, target in steps:

@@ -98,7 +98,7 @@ class _Search:
 
     def __init__(self, cases: Sequence[Case], flags: dict[str, tuple[str, ...]]) -> None:
         self.cases, self.flags = cases, flags
-        self.first = [*_rules(cases), *flag_tests(cases)]
+        self.first = [*_rules(cases), *_lookups(cases), *flag_tests(cases)]
         self.last = [*_alignments(cases), *_thresholds(cases)]
         self.dtypes = list(_dtypes(cases))
 
@@ -155,6 +155,14 @@ def _rules(cases: Sequence[Case]) -> Iterator[_Test]:
             enough = tuple(whole and value >= _WGMMA_ROWS for whole, value in zip(warps, values, strict=True))
             yield _Test(f"gl.num_warps() % 4 == 0 and {name} >= {_WGMMA_ROWS}", enough, _WGMMA_RULE)
     yield _Test("gl.num_warps() % 4 == 0", tuple(warps), "wgmma takes whole warpgroups")
+
+
+def _lookups(cases: Sequence[Case]) -> Iterator[_Test]:
+    """Stages enough for what says where tiles are, where Triton copies that ahead under some launches."""
+    copied = any(ring.is_lookup for case in cases for ring in case.facts.lowered.rings.values())
+    if copied and all(case.asks_stages for case in cases):
+        holds = tuple(case.launch.options.num_stages > 2 for case in cases)
+        yield _Test(f"{STAGES} >= 3", holds, "what says where tiles are has a stage, too")
 
 
 def _dots(case: Case) -> list[DotFact]:

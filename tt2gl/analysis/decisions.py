@@ -43,8 +43,7 @@ class RingWant:
     """The ring of a load: its name, the shared layout of a slot, and its dtype as source.
 
     `in_memory`: a dot takes the slots in place. `tile`: the load goes through a descriptor, which says all of a slot;
-    without a name it goes through a tile of its own. `registers`, `stored`, `direct`, `ends_at_once`, `held`: as of
-    `plan.Ring`.
+    without a name it goes through a tile of its own. `registers` and those that follow it: as of `plan.Ring`.
     """
 
     name: str
@@ -57,6 +56,18 @@ class RingWant:
     direct: str = ""
     ends_at_once: bool = False
     held: bool = False
+    looked_up: bool = False
+    scalar: bool = False
+
+
+@dataclass(frozen=True)
+class Passed:
+    """How memory lies that some launches have a product's operand pass through: its order, and the banks of LDS that it
+    is swizzled by; 0 where it is not.
+    """
+
+    order: tuple[int, ...]
+    banks: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,7 @@ class Decisions:
     targets: dict[Spot, tuple[str, Term]] = field(default_factory=dict)
     indexed: dict[Spot, str] = field(default_factory=dict)
     shortened: dict[Spot, str] = field(default_factory=dict)
+    passed: dict[Spot, Passed] = field(default_factory=dict)
     staged: dict[Spot, tuple[Term, RingWant]] = field(default_factory=dict)
     tiles: dict[Spot, str] = field(default_factory=dict)
     views: dict[Spot, tuple[int, ...]] = field(default_factory=dict)

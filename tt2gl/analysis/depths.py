@@ -26,7 +26,7 @@ def stages(
     """
     deep: dict[int, int] = {}
     for ring in rings:
-        for index, fact in ring.facts.items():
+        for index, fact in ring.facts.items() if not ring.looked_up else ():
             deep[index] = max(deep.get(index, 0), stages_of(fact, released))
     if not deep:
         return None

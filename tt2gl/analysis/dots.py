@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tt2gl.amd_matrix_layouts import chip_of
 from tt2gl.analysis.arguments import Arguments
-from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFact, TensorFact
+from tt2gl.analysis.facts import ConstFact, DotFact, FunctionFact, TensorFact
 from tt2gl.analysis.frames import Frame, SeveralProducts, Value, unsupported
 from tt2gl.analysis.graph import DotSite, Node
 from tt2gl.analysis.operations import gluon_dtype
@@ -36,9 +36,9 @@ class DotReader:
         if not isinstance(callee, FunctionFact) or callee.name != _DOT:
             return False
         chain = ((frame.key[0], node.lineno, node.col_offset), *frame.chain)
-        fact = self.builder.facts.lowered.dots.get(chain)
         # A product that this launch does not need is written as those have it that do.
-        adds = chain in self.builder.adding if fact is None else not fact.from_zero
+        fact = self.builder.facts.lowered.dots.get(chain) or self.builder.products.get(chain)
+        adds = fact is not None and not fact.from_zero
         given = Arguments(node, None).get("acc", 2)
         return adds and (given is None or self.is_none(given, frame))
 
@@ -81,30 +81,38 @@ class DotReader:
             precision=precision,
             imprecise=self.imprecise(arguments, frame),
             is_sum=whole is not None,
-            promoted=self.promoted(a, made.chain, frame),
-            summed=self.summed(fact, made.chain),
-            chip=self.chip(made.chain),
+            promoted=self.promoted(a, made, frame),
+            summed=self.summed(fact, made),
+            chip=self.chip(made),
         )
         return made
 
-    def promoted(self, operand: ast.expr, chain: CallChain, frame: Frame) -> str | None:
+    def lowered(self, made: Node) -> DotFact | None:
+        """What Triton makes of a product; of one that it computes once with others, what it makes of one like it."""
+        of_all = self.builder.products
+        shapes = [operand.shape for operand in made.operands[:2]]
+        alike = (dot for dot in of_all.values() if [dot.a.shape, dot.b.shape] == shapes)
+        found = self.builder.facts.lowered.dots.get(made.chain) or of_all.get(made.chain)
+        return found or next(alike, None)
+
+    def promoted(self, operand: ast.expr, made: Node, frame: Frame) -> str | None:
         """What Triton makes of floats that no instruction of the target multiplies, as source."""
         fact = frame.facts.expressions.get(position_of(operand))
-        lowered = self.builder.facts.lowered.dots.get(chain)
+        lowered = self.lowered(made)
         if not isinstance(fact, TensorFact) or lowered is None or fact.dtype not in _PROMOTED:
             return None
-        made = _FLOATS.get(lowered.a.element)
-        return None if made == f"gl.{gluon_dtype(fact.dtype)}" else made
+        wider = _FLOATS.get(lowered.a.element)
+        return None if wider == f"gl.{gluon_dtype(fact.dtype)}" else wider
 
-    def summed(self, product: TensorFact, chain: CallChain) -> str | None:
+    def summed(self, product: TensorFact, made: Node) -> str | None:
         """What a product adds up in where the instruction knows no sums of its type, as source."""
-        lowered = self.builder.facts.lowered.dots.get(chain)
-        made = _FLOATS.get(lowered.element) if lowered is not None else None
-        return None if made == f"gl.{gluon_dtype(product.dtype)}" else made
+        lowered = self.lowered(made)
+        wider = _FLOATS.get(lowered.element) if lowered is not None else None
+        return None if wider == f"gl.{gluon_dtype(product.dtype)}" else wider
 
-    def chip(self, chain: CallChain) -> str:
+    def chip(self, made: Node) -> str:
         """The module of `gl.amd` that has the product's instruction; "" where none has."""
-        lowered = self.builder.facts.lowered.dots.get(chain)
+        lowered = self.lowered(made)
         return chip_of(lowered.accumulator) if lowered is not None else ""
 
     def read_scaled(self, node: ast.Call, frame: Frame) -> Node:

@@ -134,7 +134,8 @@ class DotFact:
     """A dot as Triton's compiler carries it out. `from_zero`: nothing is accumulated into it.
 
     `memory`: how an accumulator lies in tensor memory; `accumulator` is what it is loaded into. `scales`: those of its
-    operands, where they are in tensor memory. `element`: the type that it adds up in.
+    operands, where they are in tensor memory. `element`: the type that it adds up in. `in_parts`: it is not loaded from
+    tensor memory as a whole, but columns at a time, as the author takes it apart.
     """
 
     instruction: Instruction
@@ -145,6 +146,7 @@ class DotFact:
     memory: DialectAttr | None = None
     scales: tuple[DotOperandFact, ...] = ()
     element: str = ""
+    in_parts: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,13 @@ class RingFact:
     looked_up: bool = False
     held: bool = False
 
+    @property
+    def is_lookup(self) -> bool:
+        """Whether threads copy what says where loads read, 4 bytes or more each, one element after the other."""
+        plain = (self.layout.get("vec"), self.layout.get("maxPhase"), self.layout.get("order")) == (1, 1, (0,))
+        by_threads = self.looked_up and not self.registers and not self.direct
+        return by_threads and plain and bool(self.layout.name == "ttg.swizzled_shared")
+
 
 @dataclass(frozen=True)
 class DescriptorFact:
@@ -185,10 +194,11 @@ class Lowered:
     that a loop does once an iteration, with how many iterations early. `specialised`: the loops, by
     file, line and column, of which Triton gives each part (copies, products, the rest) to warps of its own.
     `inferred`: whether a reshape, transposition or split has the layout that follows from that of its operand, a
-    product. `stores`: the layout of a stored value that has a product's, or one that is made of it. `turned`: that of a
-    tile loaded to be turned within threads, on its way to shared memory (AMD). `operands`: the loads that are in the
-    layout of a product's operand as they come (AMD). `copied`: the loads through descriptors, outside of loops that run
-    ahead, whose tiles products do not take where they lie.
+    product, or leads to one's operand. `stores`: the layout of a stored value that has a product's, or one that is made
+    of it. `turned`: that of a tile loaded to be turned within threads, on its way to shared memory (AMD). `operands`:
+    the loads that are in the layout of a product's operand as they come (AMD). `copied`: the loads through descriptors,
+    outside of loops that run ahead, whose tiles products do not take where they lie. `spread`: the stores in
+    a layout for memory.
     """
 
     dots: dict[CallChain, DotFact] = field(default_factory=dict)
@@ -202,12 +212,16 @@ class Lowered:
     turned: dict[CallChain, DialectAttr] = field(default_factory=dict)
     operands: frozenset[CallChain] = frozenset()
     copied: frozenset[CallChain] = frozenset()
+    spread: frozenset[CallChain] = frozenset()
 
     @property
     def may_be_parted(self) -> bool:
         """Whether a port can have warps of their own for copies, products and the rest, if its loops are such."""
         dots = [*self.dots.values()]
-        return len(dots) == 1 and dots[0].instruction == "tcgen05" and dots[0].a.in_memory and dots[0].b.in_memory
+        in_memory = all(dot.instruction == "tcgen05" and dot.a.in_memory and dot.b.in_memory for dot in dots)
+        # Of two, the second takes what is made of the first from tensor memory.
+        of_weights = [dot for dot in dots if dot.a.registers is not None]
+        return in_memory and (len(dots), len(of_weights)) in ((1, 0), (2, 1))
 
 
 @dataclass(frozen=True)
@@ -224,6 +238,17 @@ class LaunchFacts:
     lowered: Lowered = field(default_factory=Lowered)
     mover: Mover = ""
     aligning: dict[CallChain, tuple[str, ...]] = field(default_factory=dict)
+
+
+def without_parts(facts: LaunchFacts) -> LaunchFacts:
+    """The facts of a launch of which no loop's parts have warps of their own."""
+    return replace(facts, lowered=replace(facts.lowered, specialised=()))
+
+
+def without_lookups(facts: LaunchFacts) -> LaunchFacts:
+    """The facts of a launch in which what says where other loads read comes to registers."""
+    rings = {at: replace(ring, registers=ring.registers or ring.looked_up) for at, ring in facts.lowered.rings.items()}
+    return replace(facts, lowered=replace(facts.lowered, rings=rings))
 
 
 def without_rings(facts: LaunchFacts) -> LaunchFacts:

@@ -1,8 +1,8 @@
 """Which launches of a kernel one text can serve: those whose dots and loads Triton carries out alike.
 
 A dot is alike under two launches where its instruction is, and where its operands lie; a load where both give it a
-ring of buffers laid out for the same reader, or both give it none. What only some launches reach keeps none apart, nor
-does what says where other loads read: that is looked up an iteration early, and kept in registers.
+ring of buffers laid out for the same reader, or both give it none. What says where such loads read is copied to shared
+memory an iteration before under both, or under none. What only some launches reach keeps none apart.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ Place = TypeVar("Place")
 
 _WARPS: CallChain = (("", 0, 0),)
 """The place of what is said of all warps: whether parts of a loop have some of their own (where a port can have it)."""
+
+_LOOKUP: CallChain = (("", 1, 0),)
+"""The place, before that of a tile's load, of how it is known where that reads."""
 
 _PLAIN = ""
 """How a load is carried out that goes through no ring."""
@@ -52,6 +55,12 @@ def traits(facts: LaunchFacts) -> Traits:
         found[chain] += _OPERAND
     found.update((chain, _laid_out(ring)) for chain, ring in facts.lowered.rings.items() if not ring.looked_up)
     found.update((chain, _how(dot)) for chain, dot in facts.lowered.dots.items())
+    # A launch may have no stage for what says where its tiles are: it is said of the tiles, which both have.
+    rings = facts.lowered.rings
+    copied = any(ring.is_lookup for ring in rings.values())
+    for chain, ring in rings.items():
+        if not ring.looked_up and not ring.registers and not ring.direct:
+            found[_LOOKUP + chain] = "looked up before" if copied else "looked up then"
     if facts.lowered.may_be_parted:
         found[_WARPS] = "apart" if facts.lowered.specialised else "together"
     return found

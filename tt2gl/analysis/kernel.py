@@ -14,6 +14,7 @@ from tt2gl.analysis.frontend import observe, observe_accesses
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.propagation import propagated
 from tt2gl.analysis.repeated_stores import mark_repeated
+from tt2gl.analysis.scalar_lookups import decide
 from tt2gl.analysis.staging import staged_loads
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.failures import CompileError, explain
@@ -52,15 +53,17 @@ def analyse(
 ) -> KernelAnalysis:
     """Decide the layouts of a kernel. Raises `Unsupported` for a construct that stays Triton."""
     trees = parsed(kernel)
-    adding = frozenset(chain for seen in facts for chain, dot in seen.lowered.dots.items() if not dot.from_zero)
+    products = {chain: dot for seen in facts for chain, dot in seen.lowered.dots.items()}
+    products |= {chain: dot for seen in facts for chain, dot in seen.lowered.dots.items() if not dot.from_zero}
     scenes = [
-        Scene(launch, seen, Builder(seen, trees, adding).build(), target.warp_size)
+        Scene(launch, seen, Builder(seen, trees, products).build(), target.warp_size)
         for launch, seen in zip(launches, facts, strict=True)
     ]
     staging = staged_loads(scenes, trees)
     classes = Classes(scenes, staging.loads)
     cores = TensorCores(classes, staging.loads, staging.held)
     decisions = propagated(scenes, classes, cores)
+    decide(staging.scalars, classes, decisions)
     if all(seen.mover == "tma" for seen in facts):
         converted = {chain[0] for seen in facts for chain, free in seen.lowered.inferred.items() if not free}
         mark_repeated(decisions, trees, converted)

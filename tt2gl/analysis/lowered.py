@@ -47,6 +47,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     loads: dict[CallChain, list[tuple[Operation, int | None]]] = {}
     held_back: set[CallChain] = set()
     copied: set[CallChain] = set()
+    spread: set[CallChain] = set()
     filled: dict[CallChain, list[int | None]] = {}
     looked_up = _looked_up(module.kernel, made)
     in_place = taken_in_place(module, made)
@@ -83,13 +84,19 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
                 copied.add(chain)
         elif (descriptor := descriptor_fact(operation)) is not None:
             descriptors.setdefault(_chain(operation.location, author_file), descriptor)
+        elif operation.name == "tt.store" and _is_spread(operation):
+            spread.add(_chain(operation.location, author_file))
         elif (stored := stored_layout(operation, made)) is not None:
             stores.setdefault(_chain(operation.location, author_file), stored)
         elif from_loads := list(turned_loads(operation, made)):
             turned |= {_chain(each.location, author_file): layout for each, layout in from_loads}
         elif operation.name in _RESHAPES and (encoding := _layout(operation.results[0].type)) is not None:
+            if _is_constant(operation.operands[0], made):
+                # Where a loop has no turn, what it starts from is taken apart, which no layout serves better.
+                continue
             chain = _chain(operation.location, author_file)
-            inferred[chain] = encoding.name == "ttg.linear" and inferred.get(chain, True)
+            kept = encoding.name == "ttg.linear" or operation.name == "tt.reshape" and encoding.name == "ttg.dot_op"
+            inferred[chain] = kept and inferred.get(chain, True)
     # In a loop that is written out, one copy of a load may run ahead and another not: one text serves both.
     everywhere = {chain: ring for chain, ring in rings.items() if ring.registers or chain not in held_back}
     rings = {chain: _without_spare(ring, filled.get(chain, [])) for chain, ring in everywhere.items()}
@@ -110,6 +117,7 @@ def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
         stores=stores,
         turned=turned,
         copied=frozenset(copied),
+        spread=frozenset(spread),
     )
     direct = operand_loads(module.kernel, made, loops) if chip else ()
     return replace(lowered, operands=frozenset(_chain(each.location, author_file) for each in direct))
@@ -139,6 +147,12 @@ def _is_coalesced(load: Operation) -> bool:
     """Whether a load has a layout for memory; one that is done again, as others read it elsewhere, has a reader's."""
     layout = _layout(load.results[0].type)
     return layout is None or bool(layout.name == "ttg.blocked")
+
+
+def _is_spread(store: Operation) -> bool:
+    """Whether a store has a layout for memory, and not the one that its value comes in."""
+    layout = _layout(store.operands[1].type)
+    return layout is not None and bool(layout.name == "ttg.blocked")
 
 
 def _carried(kernel: Operation) -> set[int]:
@@ -186,14 +200,16 @@ def _dot(
         scales = tuple(_operand(each, uses.registers(each)) for each in operation.operands[3:] if _is_scale(each))
         if any(scale.registers is None for scale in scales):
             return None
-        return DotFact(kind, registers, first, _operand(b), uses.from_zero(operation), layout, scales)
+        in_parts = uses.in_parts(accumulator)
+        return DotFact(
+            kind, registers, first, _operand(b), uses.from_zero(operation), layout, scales, in_parts=in_parts
+        )
     if kind is None:
         is_mma = layout is not None and layout.name == "ttg.nvidia_mma"
         kind = amd_instruction(operation) or ("mma_v2" if is_mma else "fma")
         if operation.name == "tt.dot_scaled" and kind == "fma":
             return None
-    start = made.get(id(accumulator))
-    zero = start is not None and start.name == "arith.constant"
+    zero = _is_constant(accumulator, made)
     sides = [_operand(side) for side in (a, b)]
     for place, side in enumerate((a, b)):
         load = made.get(id(side))
@@ -203,6 +219,10 @@ def _dot(
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
     scales = tuple(map(_operand, operation.operands[3:])) if operation.name == "tt.dot_scaled" else ()
     return DotFact(kind, layout, sides[0], sides[1], zero, scales=scales, element=str(element))
+
+
+def _is_constant(value: Value, made: dict[int, Operation]) -> bool:
+    return (creation := made.get(id(value))) is not None and creation.name == "arith.constant"
 
 
 def _is_scale(value: Value) -> bool:

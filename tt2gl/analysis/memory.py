@@ -102,6 +102,10 @@ class Classes:
                 # Small and large under different launches: what most of them are.
                 self.anchored.add(candidate.chain)
 
+    def serves(self, name: str) -> bool:
+        """Whether the layout of that key is an access's."""
+        return any(known.name == name and known.pointers for known in self.classes)
+
     def default(self, node: Node, index: int) -> LayoutClass:
         """The class of a tile that no access decides: one of the same extents, else a row-major one for 4 bytes."""
         dims = named_dims(node, self.scenes, {index: node.shape})

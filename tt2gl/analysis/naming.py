@@ -37,6 +37,11 @@ def stem(pointer: str) -> str:
     return re.sub(r"_?(ptrs?|pointers?|base|start|offsets?)$", "", pointer, flags=re.IGNORECASE).strip("_").lower()
 
 
+def reshaped_name(layout: str) -> str:
+    """`x_reshaped_layout` of `x_layout`: what it becomes when its value is reshaped."""
+    return f"{layout.removesuffix('layout')}reshaped_layout"
+
+
 def suffixed(variable: str, layout: str, taken: Set[str]) -> str:
     """What a variable is called in a second layout: `cols_w` in `w_layout`, `cols_1` in a nameless one."""
     if layout.endswith("_shared"):

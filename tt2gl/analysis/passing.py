@@ -12,8 +12,8 @@ from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Body, Context, Function, Wanted
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import CallSite
-from tt2gl.analysis.naming import unused
-from tt2gl.analysis.terms import root_of, skeleton
+from tt2gl.analysis.naming import reshaped_name, unused
+from tt2gl.analysis.terms import Reshaped, base_of, root_of, skeleton
 from tt2gl.stages import STAGES, Stages
 
 Spelled = Callable[[Body, Wanted, Position], str]
@@ -100,9 +100,25 @@ class Passing:
                         passed = self._passed.setdefault((call.caller, site.position), {}).setdefault(name, {})
                         passed[place, launch, site.context] = wanted.get(inside, others[0])
                         self._functions.setdefault(call.caller, Function())
-            for call in calls:
-                if call.callee == callee:
-                    self._note_needless(call)
+        self._agree()
+        for call in calls:
+            self._note_needless(call)
+
+    def _agree(self) -> None:
+        """Have the helpers that one call reaches, of those that a function is given, take the same parameters."""
+        reached: dict[tuple[Body, Position], dict[Body, None]] = {}
+        for call in self.calls:
+            reached.setdefault((call.caller, call.site.position), {})[call.callee] = None
+        changed = True
+        while changed:
+            changed = False
+            for callees in reached.values():
+                names = dict.fromkeys(name for callee in callees for name in self.parameters[callee])
+                for callee in callees:
+                    for name in names.keys() - self.parameters[callee].keys():
+                        self.parameters[callee][name] = {}
+                        self._functions.setdefault(callee, Function())
+                        changed = True
 
     def _note_needless(self, call: Call) -> None:
         """The layouts that a helper needs nowhere that one of its calls leads to."""
@@ -165,6 +181,7 @@ class Passing:
             (kernel, *_), term = next(iter(group.items()))
             analysis = self._analyses[kernel]
             name = "layout" if len(groups) == 1 else analysis.names.get(root_of(term).name, "layout")
+            name = reshaped_name(name) if isinstance(term, Reshaped) and len(groups) > 1 else name
             named[unused(name, {*named, *analysis.taken})] = group
         self.parameters[key] = named
 
@@ -191,5 +208,5 @@ class Passing:
 def roots(wanted: Wanted) -> Wanted:
     """The layouts that those wanted are made of, where all are made of theirs in one way; else as they are."""
     if len({skeleton(term) for term in wanted.values()}) == 1:
-        return {context: root_of(term) for context, term in wanted.items()}
+        return {context: base_of(term) for context, term in wanted.items()}
     return wanted

@@ -118,7 +118,10 @@ class Planner:
         """Where the loops of a kernel start that have warps of their own under each of its launches."""
         scenes = self.kernels[key].scenes if key in self.kernels else ()
         known = [scene.facts.lowered for scene in scenes]
-        if not all(each.may_be_parted for each in known):
+        # Of two products, warps of their own scale the sum, as many again: 32 is all that a block has.
+        warps = max((scene.launch.options.num_warps for scene in scenes), default=0)
+        chained = any(len(each.dots) > 1 for each in known)
+        if not all(each.may_be_parted for each in known) or chained and warps > 8:
             return frozenset()
         own = [{(line, column) for path, line, column in each.specialised if path == key[0]} for each in known]
         return frozenset(set.intersection(*own)) if own else frozenset()
@@ -137,7 +140,8 @@ class Planner:
                 want = function.rings[position]
                 layout = self.spelling.spelled(key, slot, position)
                 filled = (want.tile, want.registers, want.stored, want.direct, want.ends_at_once, want.held)
-                ring = Ring(want.name, want.dtype, _dims(slot), layout, want.in_memory, *filled)
+                known = (want.looked_up, want.scalar)
+                ring = Ring(want.name, want.dtype, _dims(slot), layout, want.in_memory, *filled, *known)
                 made.setdefault(want.name, ring)
         return tuple(ring for ring in made.values() if ring.name)
 
@@ -187,6 +191,7 @@ class Planner:
                 staged={p: (function.rings[p].name, layout) for p, layout in spelled("staged").items()},
                 tiles={p: kind for p, kind in function.tiles.items() if inside_of(p)},
                 shortened={p: element for p, element in function.shortened.items() if element and inside_of(p)},
+                passed={p: (each.order, each.banks) for p, each in function.passed.items() if inside_of(p)},
                 views={p: order for p, order in function.views.items() if inside_of(p)},
                 loads=spelled("load"),
                 stores={

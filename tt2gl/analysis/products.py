@@ -9,19 +9,40 @@ from tt2gl.analysis.anchors import in_ring
 from tt2gl.analysis.decisions import Clone, DotWant, Spot
 from tt2gl.analysis.graph import Definition, Node, Web
 from tt2gl.analysis.memory_arguments import caller_value
-from tt2gl.analysis.terms import IN_RING, Operand, Root, Stored, Term, Widened, packed
+from tt2gl.analysis.terms import IN_RING, BlockScale, Operand, Root, Stored, Term, Widened, packed
+from tt2gl.analysis.unpacking import unpacking
 
 if TYPE_CHECKING:
     from tt2gl.analysis.propagation import Propagation
 
 
 class Products:
-    """Decides how the operands of products come, where layouts flow through the rest of the graph."""
+    """Decides how the operands of products come, where layouts flow through the rest of the graph.
+
+    `unpacked`: values, by identity, that become operands in their layout; `once`: names that are converted for that.
+    """
 
     def __init__(self, flow: Propagation) -> None:
         self.flow = flow
         self.cores, self.graph, self.decisions = flow.cores, flow.graph, flow.decisions
         self._at_once: dict[int, Stored] = {}
+        self.unpacked: set[int] = set()
+        self.once: set[int] = set()
+
+    def find_unpacked(self) -> None:
+        """Find operands that Triton unpacks in their own layout, of which it converts what they are unpacked from."""
+        readers: dict[int, list[Node]] = {}
+        for node in self.graph.nodes:
+            if node.kind == "read" and node.web is not None:
+                readers.setdefault(id(node.web.find()), []).append(node)
+        for dot in [node for node in self.graph.nodes if node.kind == "dot"]:
+            for place, operand in enumerate(dot.operands[:2]):
+                width = self.cores.converted_width(dot, place)
+                found = unpacking(operand, place == 1, width, readers) if width else None
+                if found is not None and all(map(self.flow.is_kept, found.merges)):
+                    found.forget()
+                    self.unpacked |= found.nodes.keys()
+                    self.once |= found.taken_once(readers)
 
     def find_loaded_at_once(self) -> None:
         """Find tiles that go through shared memory where they are loaded: another launch's are in a ring, or computed.
@@ -107,6 +128,11 @@ class Products:
             self.flow.resolve(operand, IN_RING, clone)
             self.decisions.loads[spot] = term
             return True
+        if (passed := self.cores.passed(dot, place)) is not None:
+            self.flow.resolve(operand, term, clone)
+            if spot in self.decisions.converts:
+                self.decisions.passed[spot] = passed
+            return True
         slot = self.cores.reloaded(dot, place, operand, self.graph)
         if slot is None:
             return False
@@ -186,19 +212,34 @@ class Products:
         `pairs`: the layout of bytes with two elements each that gives `term`, where it is known.
         """
         elements, *scales = node.operands
+        own = term if pairs is not None or isinstance(term, Operand) or elements.shape == node.shape else None
         if pairs is not None:
             self.flow.resolve(elements, pairs, clone)
         elif isinstance(term, Operand):
             self.flow.resolve(elements, term if elements.shape == node.shape else packed(term), clone)
-        elif term is not None and elements.shape == node.shape:
-            self.flow.resolve(elements, term, clone)
+        elif own is not None:
+            self.flow.resolve(elements, own, clone)
         elif in_ring(elements) and elements.shape != node.shape:
             # A slot's bytes, two elements each, on their way to shared memory: Triton spreads them so.
             self.flow.resolve(elements, self.flow.spread(elements), clone)
         else:
-            self.flow.settle(elements, clone)
+            settled = self.flow.settle(elements, clone)
+            own = settled if elements.shape == node.shape else None
         for scale in scales:
+            self._scale(node, scale, own, clone)
+
+    def _scale(self, node: Node, scale: Node, own: Term | None, clone: Clone) -> None:
+        """Have scales where the elements are that they serve, `own`, as soon as they are loaded, as Triton has them.
+
+        Where they are brought there just before they are multiplied, all that is converted of both operands waits for
+        one barrier after the other.
+        """
+        web = scale.web.find() if scale.kind == "read" and scale.web is not None else None
+        if web is None or web.made_once() is None or not isinstance(own, Root | Operand):
             self.flow.settle(scale, clone)
+            return
+        self.once.add(id(web))
+        self.flow.resolve(scale, BlockScale(node.axis or 0, own, node.dims_known), clone)
 
 
 def _reads(node: Node, web: Web) -> bool:

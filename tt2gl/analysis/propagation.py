@@ -14,13 +14,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tt2gl.analysis.access_layouts import AccessLayouts
-from tt2gl.analysis.anchors import Anchors, in_ring, merges_pairs
+from tt2gl.analysis.anchors import Anchors, in_ring
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
 from tt2gl.analysis.graph import Definition, Node, Web, sources
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Stored, Term, Turned, halved
+from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Turned, halved
+from tt2gl.analysis.unpacking import half, merges
 from tt2gl.plan import ENTRY, HELPED
 
 _DEPTH = 50_000
@@ -41,6 +42,7 @@ class Propagation(Anchors):
         self.mark_cheap()
         self.find_naturals()
         self.forget_widened()
+        self.products.find_unpacked()
         self.products.find_loaded_at_once()
         for step in self.graph.steps:
             if isinstance(step, Node):
@@ -97,7 +99,9 @@ class Propagation(Anchors):
         """A layout for a value without one: what it already is in elsewhere, what it is made of, or the default."""
         if node.kind == "read" and node.web is not None:
             web = node.web.find()
-            known = [term for term in (web.natural, *web.versions) if term is not None and not isinstance(term, Stored)]
+            # A slot may be read again: in a product's operand's layout several warps would compute the same.
+            others = (Stored, Operand, Turned) if in_ring(node) else Stored
+            known = [term for term in (web.natural, *web.versions) if term is not None and not isinstance(term, others)]
             if known:
                 return known[0]
             if in_ring(node) and web.definitions[0].node is not node:
@@ -121,6 +125,13 @@ class Propagation(Anchors):
     def _operand_term(self, node: Node) -> Term:
         if node.operand_term is not None:
             return node.operand_term
+        if (
+            node.kind == "reduce"
+            and not node.shape
+            and len(node.operands) == 1
+            and node.operands[0].natural is not None
+        ):
+            return node.operands[0].natural
         for operand in node.operands:
             if operand.natural is not None and not isinstance(operand.natural, Inferred):
                 return operand.natural
@@ -179,6 +190,8 @@ class Propagation(Anchors):
                 self.resolve(node.operands[0], node.natural.parent, clone)
             case "opaque" if node.function == "interleave":
                 self._interleave(node, term, spot)
+            case "opaque" if node.function == "gather" and isinstance(node.natural or term, Root | Cut):
+                self._gather(node, term, spot)
             case "opaque":
                 self._reorder(node, term, spot)
             case "call" | "argument":
@@ -196,6 +209,11 @@ class Propagation(Anchors):
 
     def _reorder(self, node: Node, term: Term, spot: Spot) -> None:
         """What is reshaped or permuted comes in a layout of its own; Gluon infers the result's, which is converted."""
+        if merges(node) and id(node) in self.products.unpacked:
+            for operand in node.operands[0].operands:
+                self.resolve(operand, half(term, node), spot.clone)
+            self.decisions.converts[spot] = term
+            return
         for operand in node.operands:
             if (turned := self._turned_back(node, operand, term)) is not None:
                 self.resolve(operand, turned, spot.clone)
@@ -203,14 +221,15 @@ class Propagation(Anchors):
                 self.settle(operand, spot.clone)
         if node.function in HELPED:
             self.decisions.indexed[spot] = node.function
-        if not node.several and (node.natural != term or merges_pairs(node)):
+        if not node.several and (node.natural != term or not isinstance(term, Inferred | Turned)):
             self.decisions.converts[spot] = term
 
     def _turned_back(self, node: Node, operand: Node, term: Term) -> Term | None:
         """The layout of what is transposed to a product's operand, where it was loaded for that; None elsewhere."""
         if node.order != (1, 0) or not isinstance(term, Operand) or operand.natural is not None:
             return None
-        return Turned(term, node.dims_known) if any(map(self.is_operand, sources(operand))) else None
+        direct = id(node) in self.products.unpacked or any(map(self.is_operand, sources(operand)))
+        return Turned(term, node.dims_known) if direct else None
 
     def _create(self, node: Node, term: Term, spot: Spot) -> None:
         self.decisions.creations[spot] = term
@@ -228,6 +247,14 @@ class Propagation(Anchors):
         for operand in node.operands:
             self.resolve(operand, halves, spot.clone)
         self.decisions.converts[spot] = term
+
+    def _gather(self, node: Node, term: Term, spot: Spot) -> None:
+        """What is gathered comes as its indices do."""
+        source, indices = node.operands
+        own = node.natural or term
+        self.settle(source, spot.clone)
+        self.resolve(indices, own, spot.clone)
+        self.convert(node, own, term, spot)
 
     def _join(self, node: Node, term: Term, spot: Spot) -> None:
         own = node.natural if node.natural is not None else self.paired(node.operands[0])
@@ -289,8 +316,9 @@ class Propagation(Anchors):
             self.decisions.unconverted[spot] = term
             return
         self.decisions.reads[spot] = (web.name, web.natural)
-        if (made := web.made_outside(node)) is not None:
-            # Converted once where it is defined, not again on every turn of the loop.
+        made = web.made_once() if id(web) in self.products.once else web.made_outside(node)
+        if made is not None:
+            # Converted once where it is defined, not again on every turn of the loop, or for each reader.
             self.decisions.convert_after(made, web.name, web.natural, term)
             self.decisions.reads[spot] = (web.name, term)
         else:

@@ -8,11 +8,28 @@ from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.choices import conditional
 from tt2gl.analysis.collected import Body, Conflict, Wanted
 from tt2gl.analysis.facts import Position
-from tt2gl.analysis.naming import unused
+from tt2gl.analysis.naming import reshaped_name, unused
 from tt2gl.analysis.passing import roots
-from tt2gl.analysis.terms import IN_RING, Cut, Exchanged, Operand, Pair, Term, Turned, renamed, rendered, root_of
+from tt2gl.analysis.terms import (
+    IN_RING,
+    BlockScale,
+    Cut,
+    Exchanged,
+    Operand,
+    Pair,
+    Reshaped,
+    Root,
+    Term,
+    Turned,
+    based_on,
+    renamed,
+    rendered,
+    root_of,
+)
 from tt2gl.plan import ENTRY
 from tt2gl.stages import Declaration
+
+_Named = Operand | Turned | Exchanged | Reshaped | BlockScale
 
 
 class Spelling:
@@ -39,7 +56,7 @@ class Spelling:
             for name, group in self._parameters.get(key, {}).items():
                 if all(group.get(context) == term for context, term in made_of.items()):
                     term = next(iter(wanted.values()))
-                    return name if made_of == wanted else rendered(renamed(term, {root_of(term).name: name}))
+                    return name if made_of == wanted else rendered(based_on(term, Root(name)))
             raise Conflict(key, position, [wanted])
         analysis = self._kernels[key]
         said = {context[1]: rendered(renamed(term, analysis.names)) for context, term in wanted.items()}
@@ -61,25 +78,31 @@ class Spelling:
             return "as it comes"
 
     def _with_names(self, analysis: KernelAnalysis, text: str, term: Term) -> str:
-        """A layout's source, with a name for what it has of a dot's operand, transposition or store."""
+        """A layout's source, with a name for what it has of a product or of a value reshaped."""
         inner = term
         while isinstance(inner, Cut | Pair):
             inner = inner.parent
-        if not isinstance(inner, Operand | Turned | Exchanged):
+        if not isinstance(inner, _Named):
             return text
         said = rendered(renamed(inner, analysis.names))
         return text.replace(said, self._derived(analysis, said, inner))
 
-    def _derived(self, analysis: KernelAnalysis, text: str, term: Operand | Turned | Exchanged) -> str:
-        """The name of a layout that follows from a dot's: `rhs_layout`, or `acc_rhs_layout` of several."""
+    def _derived(
+        self, analysis: KernelAnalysis, text: str, term: Operand | Turned | Exchanged | Reshaped | BlockScale
+    ) -> str:
+        """The name of a layout that follows from another, of a dot's: `rhs_layout`, or `acc_rhs_layout` of several."""
         known = self._derivations.setdefault(analysis.body(analysis.function), {})
         if text not in known:
             other = "turned" if isinstance(term, Turned) else "stored"
-            operand = term.parent if isinstance(term, Turned) else term
+            operand = term.parent if isinstance(term, Turned | BlockScale) else term
             side = ("lhs", "rhs")[operand.index] if isinstance(operand, Operand) else other
             side = f"{side}_turned" if side != other and isinstance(term, Turned) else side
             whole = analysis.names[root_of(term).name].removesuffix("_layout")
             name = f"{side}_layout" if whole == "mma" else f"{whole}_{side}_layout"
+            if isinstance(term, BlockScale):
+                name = f"{side}_scale_layout" if side != other else f"{whole}_block_scale_layout"
+            if isinstance(term, Reshaped):
+                name = reshaped_name(analysis.names[term.parent.name])
             known[text] = unused(name, {*analysis.taken, *analysis.names.values(), *known.values()})
         return known[text]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFacts, LaunchFacts, Position, RingFact, TensorFact
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
 from tt2gl.analysis.memory import Scene
+from tt2gl.analysis.scalar_lookups import ScalarLookup, scalar_lookups
 from tt2gl.analysis.statics import position_of
 from tt2gl.analysis.uses import is_in_place, stages_of
 from tt2gl.pipelining.ahead import can_run_ahead
@@ -34,6 +35,7 @@ class Refusal:
 @dataclass(frozen=True)
 class Staging:
     """The loads that go through rings, and those that were refused; `held`: those that wait in registers.
+    `scalars`: what says where some of them read, and goes through slots of its own.
 
     By function: `wide`, its loops' variables of 64 bits, and `flattened`, those of loops that are one with the loops
     inside under every launch, so that Triton's loads run on from turn to turn.
@@ -44,6 +46,7 @@ class Staging:
     flattened: Mapping[FunctionKey, frozenset[str]]
     refused: tuple[Refusal, ...] = ()
     held: frozenset[CallChain] = frozenset()
+    scalars: tuple[ScalarLookup, ...] = ()
 
 
 def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> Staging:
@@ -52,7 +55,8 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     chains = {chain for _, chain, _ in rings} if any(_is_ahead(scene, ring) for scene, _, ring in rings) else set()
     held = _held(scenes) - chains
     chains |= held
-    chains -= {chain for scene in scenes for chain in _addressing(scene.graph, chains)}
+    lookups = _lookups(scenes, chains)
+    chains -= {chain for scene in scenes for chain in _addressing(scene.graph, chains)} - lookups
     functions = {
         (path, node.lineno): node
         for path, tree in trees.items()
@@ -75,18 +79,28 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     for node in nodes:
         asked.setdefault((node.site.function, id(node.loop)), []).append(node)
     helpers = {function.name: function for function in functions.values()}
+    facts = [scene.facts for scene in scenes]
+    named = {key: _pointers(key, functions[key], facts) for key in {node.site.function for node in nodes}}
+    scalars = scalar_lookups(scenes, functions, nodes, named) if nodes else []
     for (key, _), members in asked.items():
         loop = members[0].loop
         assert loop is not None
-        pointers = _pointers(key, functions[key], [scene.facts for scene in scenes])
-        positions = sorted({node.site.position for node in members})
+        pointers = named[key]
+        first = {node.site.position for node in members if node.chain in lookups}
+        first |= {scalar.site.position for scalar in scalars if scalar.loop is loop}
+        positions = sorted({node.site.position for node in members} | first)
         while positions:
-            answer = can_run_ahead(functions[key], loop, positions, helpers=helpers, pointers=pointers)
+            answer = can_run_ahead(
+                functions[key], loop, positions, helpers=helpers, pointers=pointers, lookups=frozenset(first)
+            )
             if answer.reason is None:
                 break
             gone = [answer.culprit] if answer.culprit in positions else list(positions)
             refused += [Refusal(key, position, answer.reason) for position in gone if position is not None]
             positions = [position for position in positions if position not in gone]
+            if first.issuperset(positions):
+                refused += [Refusal(key, position, _FOR_NONE) for position in positions]
+                break
     out = {(refusal.function, refusal.position) for refusal in refused}
     kept = frozenset(node.chain for node in nodes if (node.site.function, node.site.position) not in out)
     others = {
@@ -98,14 +112,14 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     for node in nodes:
         replaced = (node.site.function, node.site.position) in others and node.chain not in registers
         node.replaced = node.chain in kept and replaced
-    facts = [scene.facts for scene in scenes]
     loops = [(key, members[0].loop) for (key, _), members in asked.items()]
     wide = {key: frozenset(n for k, loop in loops if k == key for n in _wide(key, loop, facts)) for key, _ in loops}
     waiting = [n for scene in scenes for n in scene.graph.nodes if n.chain not in kept and _waits(scene, n)]
     refused += [_refusal(node, _GATHERED if node.tile else _IN_REGISTERS) for node in waiting]
     seen = {(known.path, known.line) for each in facts for known in each.functions.values()}
     flattened = {key: frozenset(_flattened(key, functions[key], facts)) for key in functions.keys() & seen}
-    return Staging(kept - held, wide, flattened, tuple(dict.fromkeys(refused)), kept & held)
+    left = tuple(scalar for scalar in scalars if (scalar.site.function, scalar.site.position) not in out)
+    return Staging(kept - held, wide, flattened, tuple(dict.fromkeys(refused)), kept & held, left)
 
 
 def _is_ahead(scene: Scene, ring: RingFact) -> bool:
@@ -116,6 +130,7 @@ def _is_ahead(scene: Scene, ring: RingFact) -> bool:
 
 
 _IN_REGISTERS = "its tiles wait in registers, and in the port's loop they are loaded when they are needed"
+_FOR_NONE = "the loads that it is for stay where they are"
 _GATHERED = "its rows are gathered when they are needed"
 
 
@@ -185,6 +200,25 @@ def _addressing(graph: Graph, staged: set[CallChain]) -> Iterator[CallChain]:
         if node.kind == "load" and node.chain in staged:
             for operand in node.operands:
                 yield from (source.chain for source in sources(operand) if source.kind == "load")
+
+
+def _lookups(scenes: Sequence[Scene], staged: set[CallChain]) -> set[CallChain]:
+    """The loads that say where loads through rings read, and that Triton copies an iteration before those.
+
+    Under all launches, by `cp.async` to a slot of their own, in a row. Where one needs another, none.
+    """
+    found: set[CallChain] = set()
+    others: set[CallChain] = set()
+    for scene in scenes:
+        addressing = {*_addressing(scene.graph, staged)}
+        for node in scene.graph.nodes:
+            if node.kind == "load" and node.chain in addressing:
+                ring = scene.facts.lowered.rings.get(node.chain)
+                plain = ring is not None and ring.is_lookup and node.loop is not None and not node.tile
+                (found if plain and len(node.shape) == 1 else others).add(node.chain)
+    found -= others
+    within = {chain for scene in scenes for chain in _addressing(scene.graph, found)}
+    return set() if within & found else found
 
 
 def _pointers(key: FunctionKey, function: ast.FunctionDef, facts: Sequence[LaunchFacts]) -> frozenset[str]:

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Set
 from dataclasses import replace
 
+from tt2gl.analysis.decisions import Passed
 from tt2gl.analysis.depths import stages
 from tt2gl.analysis.dot_formulas import Extent, Formulas, Layouts, Shapes
-from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, RingFact
+from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact
 from tt2gl.analysis.frames import Unsupported
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.analysis.memory import Classes, Scene, named_dims
 from tt2gl.analysis.naming import stem, unused
+from tt2gl.analysis.passed_operands import laid_out_as
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
-from tt2gl.analysis.uses import DotUse, RingUse, either, fact_of, names_in, stages_of
+from tt2gl.analysis.uses import LOOKED_UP_SHARED, DotUse, RingUse, either, fact_of, names_in, ring_of, stages_of
 from tt2gl.formulas import Written
 from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.stages import Stages
@@ -37,6 +39,7 @@ class TensorCores:
         self.descriptors: dict[CallChain, dict[int, Node]] = {}
         self._accumulators: set[str] = set()
         self._loaded: set[str] = set()
+        self._in_parts: set[str] = set()
         for index, scene in enumerate(self.scenes):
             names = names_in(scene.graph)
             for node in scene.graph.nodes:
@@ -49,7 +52,7 @@ class TensorCores:
                     dot.facts[index], dot.shapes[index] = fact, node.shape
                 elif node.kind == "descriptor":
                     self.descriptors.setdefault(node.chain, {})[index] = node
-                elif (ring := _ring_of(node, scene, held)) is not None:
+                elif (ring := ring_of(node, scene, held)) is not None:
                     if node.chain not in self.rings:
                         self.rings[node.chain] = RingUse(node, self._ring_name(node, names, index))
                     use = self.rings[node.chain]
@@ -133,6 +136,10 @@ class TensorCores:
         """Whether a layout is of registers that a dot's result is loaded into from tensor memory."""
         return root_of(term).name in self._loaded
 
+    def in_parts(self, term: Term | None) -> bool:
+        """Whether a layout is of registers that a dot's result is loaded into columns at a time; None may become so."""
+        return bool(self._in_parts) if term is None else root_of(term).name in self._in_parts
+
     def accumulator(self, node: Node) -> Root:
         """The layout of a dot's result."""
         use = self.dots[node.chain]
@@ -151,6 +158,8 @@ class TensorCores:
         self._accumulators.add(name)
         if all(fact.memory is not None for fact in use.facts.values()):
             self._loaded.add(name)
+        if any(fact.in_parts for fact in use.facts.values()):
+            self._in_parts.add(name)
         return Root(name)
 
     def _sum(self, use: DotUse) -> tuple[tuple[str, ...], Layouts, Written]:
@@ -176,6 +185,16 @@ class TensorCores:
         facts = self.dots[node.chain].facts.values()
         taken = [self._operand(fact, operand) for fact in facts]
         return all(fact.in_memory and fact.registers is None for fact in taken)
+
+    def converted_width(self, node: Node, operand: int) -> int:
+        """How many elements along K a thread has side by side of an operand that comes in registers by a conversion.
+
+        0 for other operands, and where it comes otherwise under other launches.
+        """
+        taken = [self._operand(fact, operand) for fact in self.dots[node.chain].facts.values()]
+        if any(fact.in_memory or fact.registers is not None or fact.reloaded is not None for fact in taken):
+            return 0
+        return min(int(fact.layout.get("kWidth", 0)) for fact in taken)
 
     def read_in_place(self, node: Node, operand: int, slot: Node) -> bool:
         """Whether a product may take a tile where its ring has it, which is then laid out for that."""
@@ -303,6 +322,19 @@ class TensorCores:
         root = self._register(named_dims(value, self.scenes, shapes), shapes, layouts, f"{name}_shared")
         return Stored(Root(root), self._spelled(value, graph, shapes), in_place=False, turned=turned)
 
+    def passed(self, node: Node, operand: int) -> Passed | None:
+        """How LDS lies that an operand passes under some launches or calls, on AMD; None where it is under all or none.
+
+        Its text is one for all of them: whether other warps have the elements, the compiler asks.
+        """
+        uses = [use for use in self.dots.values() if use.node.site.position == node.site.position]
+        uses = [use for use in uses if use.node.site.function == node.site.function]
+        taken = [self._operand(fact, operand) for use in uses for fact in use.facts.values()]
+        through = [fact for fact in taken if fact.reloaded is not None]
+        if not 0 < len(through) < len(taken) or not self.dots[node.chain].instruction.startswith(("mfma", "wmma")):
+            return None
+        return laid_out_as(through)
+
     def taken_otherwise(self, node: Node, operand: int) -> list[Scene]:
         """The launches under which Triton does not load a product's operand from shared memory that it put it in."""
         facts = self.dots[node.chain].facts
@@ -316,6 +348,10 @@ class TensorCores:
         """The shared layout of a ring's slots."""
         use = self.rings[node.chain]
         layouts = {index: fact.layout for index, fact in use.facts.items()}
+        if use.looked_up:
+            extents = graph.spelled(node)
+            name = self.classes.named(extents, layouts, LOOKED_UP_SHARED, True, f"{use.name}_shared")
+            return Stored(Root(name), extents)
         dims = named_dims(node, self.scenes, use.shapes)
         return Stored(Root(self._register(dims, use.shapes, layouts, f"{use.name}_shared")), graph.spelled(node))
 
@@ -341,16 +377,6 @@ class TensorCores:
         """The class of these layouts; called `label` where it is new. `pointer`: to elements of such a tile."""
         said = self.formulas.written(dims, shapes, layouts, pointer)
         return self.classes.named(dims, layouts, said.source, said.exact, label)
-
-
-def _ring_of(node: Node, scene: Scene, held: Collection[CallChain]) -> RingFact | None:
-    """Where the tiles of a loop's load wait until they are read; None for other values."""
-    if node.kind != "load" or node.loop is None:
-        return None
-    lowered = scene.facts.lowered
-    return (
-        lowered.rings.get(node.chain) if node.staged else lowered.held.get(node.chain) if node.chain in held else None
-    )
 
 
 def _element(scene: Scene, load: Node) -> str:

@@ -3,9 +3,9 @@
 A term says how a tensor's layout follows from a named one: the layout itself (`Root`), a slice of one along a
 dimension that a reduction removed or an `expand_dims` will add (`Cut`, Gluon's `SliceLayout`), or one with a last
 dimension of two elements that one thread holds (`Pair`: what `join` gives and `split` takes), one with more elements
-side by side (`Widened`: what interleaving gives), the layout of a dot's operand (`Operand`) that follows from its
-accumulator's, that of a dot's transposition (`Turned`) or of its store (`Exchanged`), or a layout of shared memory
-(`Stored`).
+side by side (`Widened`: what interleaving gives), what one becomes when its value is reshaped (`Reshaped`), the layout
+of a dot's operand (`Operand`) that follows from its accumulator's, that of a dot's transposition (`Turned`) or of its
+store (`Exchanged`), or a layout of shared memory (`Stored`).
 """
 
 from __future__ import annotations
@@ -48,6 +48,18 @@ class Widened:
 
 
 @dataclass(frozen=True)
+class Reshaped:
+    """`reshaped(gl.to_linear_layout(parent, dims), into)`: each thread keeps its elements when a value is reshaped.
+
+    `dims` and `into` are the extents before and after, as source.
+    """
+
+    parent: Root
+    dims: tuple[str, ...]
+    into: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Operand:
     """`gl.DotOperandLayout(index, parent, k_width)`: a dot's operand in registers; `k_width` is source."""
 
@@ -77,6 +89,18 @@ class Exchanged:
 
 
 @dataclass(frozen=True)
+class BlockScale:
+    """`block_scale_layout(gl.to_linear_layout(parent, dims), axis)`: scales that serve 32 elements each along `axis`.
+
+    `parent` is the layout of the elements, and `dims` are their extents as source.
+    """
+
+    axis: int
+    parent: Term
+    dims: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Stored:
     """In shared memory, in the layout named; `dims` are the extents as source. `IN_RING` where a ring holds the value.
 
@@ -101,7 +125,7 @@ class Inferred:
 IN_RING = Stored(Root(""))
 """A slot of a ring: its layout is the ring's own."""
 
-Term = Root | Cut | Pair | Widened | Operand | Turned | Exchanged | Stored | Inferred
+Term = Root | Cut | Pair | Widened | Reshaped | Operand | Turned | Exchanged | BlockScale | Stored | Inferred
 
 
 def packed(term: Operand) -> Operand:
@@ -118,6 +142,20 @@ def root_of(term: Term) -> Root:
     return term
 
 
+def base_of(term: Term) -> Root | Reshaped:
+    """What a term is made of that stands whole in the text of a helper: of a value reshaped, its layout after that."""
+    while not isinstance(term, Root | Reshaped):
+        term = term.parent
+    return term
+
+
+def based_on(term: Term, base: Root) -> Term:
+    """The same term over another layout in the place of its `base_of`."""
+    if isinstance(term, Root | Reshaped):
+        return base
+    return replace(term, parent=based_on(term.parent, base))  # type: ignore[arg-type]
+
+
 def renamed(term: Term, names: dict[str, str]) -> Term:
     """The same term over other names."""
     if isinstance(term, Cut):
@@ -128,9 +166,9 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
         return replace(term, parent=renamed(term.parent, names))
     if isinstance(term, Operand):
         return Operand(term.index, Root(names.get(term.parent.name, term.parent.name)), term.k_width)
-    if isinstance(term, Inferred | Turned):
+    if isinstance(term, Inferred | Turned | BlockScale):
         return replace(term, parent=renamed(term.parent, names))
-    if isinstance(term, Exchanged | Stored):
+    if isinstance(term, Exchanged | Stored | Reshaped):
         return replace(term, parent=Root(names.get(term.parent.name, term.parent.name)))
     return Root(names.get(term.name, term.name))
 
@@ -161,7 +199,7 @@ def halved(term: Term, dim: int) -> Term | None:
 
 def skeleton(term: Term) -> Term:
     """The term over a layout without a name: two terms of one skeleton differ only in the layout they are made of."""
-    return renamed(term, {root_of(term).name: ""})
+    return based_on(term, Root(""))
 
 
 def rendered(term: Term, alias: str = "gl") -> str:
@@ -172,6 +210,9 @@ def rendered(term: Term, alias: str = "gl") -> str:
         return f"paired({rendered(term.parent, alias)})"
     if isinstance(term, Widened):
         return f"widened({rendered(term.parent, alias)}, {term.dim}, {term.factor})"
+    if isinstance(term, Reshaped):
+        bases = f"{alias}.to_linear_layout({rendered(term.parent, alias)}, [{', '.join(term.dims)}])"
+        return f"reshaped({bases}, [{', '.join(term.into)}])"
     if isinstance(term, Operand):
         return f"{alias}.DotOperandLayout({term.index}, {rendered(term.parent, alias)}, {term.k_width})"
     if isinstance(term, Turned):
@@ -181,6 +222,9 @@ def rendered(term: Term, alias: str = "gl") -> str:
     if isinstance(term, Exchanged):
         bases = f"{alias}.to_linear_layout({rendered(term.parent, alias)}, [{', '.join(term.dims)}])"
         return f"exchanged({bases})"
+    if isinstance(term, BlockScale):
+        bases = f"{alias}.to_linear_layout({rendered(term.parent, alias)}, [{', '.join(term.dims)}])"
+        return f"block_scale_layout({bases}, {term.axis})"
     if isinstance(term, Inferred):
         return f"{alias}.AutoLayout()"
     if isinstance(term, Stored):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.amd_shared_layouts import TURNED_TILE, is_turned
@@ -12,6 +12,9 @@ from tt2gl.analysis.graph import Definition, Graph, Node
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.statics import position_of
 from tt2gl.pipelining.direct import DIRECT_COPIES
+
+LOOKED_UP_SHARED = "gl.SwizzledSharedLayout(1, 1, 1, [0])"
+"""How Triton lays out the slots of what says where loads read, one element after the other."""
 
 
 class Mixed(Exception):
@@ -60,6 +63,11 @@ class RingUse:
         return all(fact.registers for fact in self.facts.values())
 
     @property
+    def looked_up(self) -> bool:
+        """Whether they say where other loads read."""
+        return all(fact.is_lookup for fact in self.facts.values())
+
+    @property
     def held(self) -> bool:
         """Whether the tiles stay in registers."""
         return all(fact.held for fact in self.facts.values())
@@ -101,6 +109,16 @@ def fact_of(node: Node, scene: Scene) -> DotFact | None:
         if other.kind == "dot" and other.chain in known and [operand.shape for operand in other.operands[:2]] == shapes
     )
     return next((known[other.chain] for other in alike), None)
+
+
+def ring_of(node: Node, scene: Scene, held: Collection[CallChain]) -> RingFact | None:
+    """Where the tiles of a loop's load wait until they are read; None for other values."""
+    if node.kind != "load" or node.loop is None:
+        return None
+    lowered = scene.facts.lowered
+    return (
+        lowered.rings.get(node.chain) if node.staged else lowered.held.get(node.chain) if node.chain in held else None
+    )
 
 
 def stages_of(ring: RingFact, released: bool = False) -> int:

@@ -82,9 +82,15 @@ class Body:
                     self._alternatives(before, value)
                 self._locals[name] = value
             case ast.Tuple(elts=targets):
+                self._taken(source, len(targets))
                 values = source.elts if isinstance(source, ast.Tuple) and len(source.elts) == len(targets) else None
                 for index, element in enumerate(targets):
                     self._bind(element, self._value(values[index]) if values else Value(kind=value.kind), None)
+
+    def _taken(self, node: ast.expr | None, count: int) -> None:
+        """That so many elements are taken of what is a parameter, so that it is a tuple of as many or more."""
+        if isinstance(node, ast.Name) and node.id in self.facts and node.id not in self._locals:
+            self.facts[node.id].items = max(self.facts[node.id].items, count)
 
     def _alternatives(self, one: Value, other: Value) -> None:
         if one.bases and other.bases and not set(one.bases) & set(other.bases):
@@ -130,6 +136,10 @@ class Body:
             case ast.Subscript(value=value, slice=places):
                 if isinstance(places, ast.Tuple) and any(_is_none(place) for place in places.elts):
                     self.rank = max(self.rank, len(places.elts))
+                elif isinstance(places, ast.Constant) and type(places.value) is int:
+                    self._taken(value, places.value + 1)
+                elif not isinstance(places, ast.Slice | ast.Tuple | ast.Constant):
+                    self._taken(value, 1)
                 return self._value(value)
             case ast.Attribute(value=value, attr=attribute):
                 inner = self._value(value)

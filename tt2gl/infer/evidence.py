@@ -44,6 +44,8 @@ class Facts:
     """Of one of integers."""
     bits: int = 0
     """Bits of a loaded value that is reinterpreted, 0 where none is."""
+    items: int = 0
+    """How many elements are taken of it, at least, where it is a tuple; 0 where none is."""
     rank: int = 0
     """Indices of a descriptor's `load`, 0 where it is no descriptor."""
     asserted: int | str | None = None

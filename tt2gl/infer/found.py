@@ -26,6 +26,8 @@ class Known:
     grid: tuple[int, ...] | None = None
     strides: dict[str, tuple[str, int]] = field(default_factory=dict)
     """The tensor and the dimension that a stride is of."""
+    lengths: dict[str, int] = field(default_factory=dict)
+    """How many elements a tuple has that is passed."""
 
 
 def configs(kernel: Kernel) -> Iterator[Known]:
@@ -102,6 +104,8 @@ def _launch_call(kernel: Kernel, node: ast.Call, scope: Scope) -> Known:
             match argument:
                 case ast.Call(func=ast.Attribute(value=tensor, attr="stride"), args=[ast.Constant(value=int(place))]):
                     known.strides[name] = (ast.unparse(tensor), place)
+                case ast.Tuple(elts=elements) if not any(isinstance(each, ast.Starred) for each in elements):
+                    known.lengths[name] = len(elements)
             dtype = _tensor_dtype(argument, scope)
             if dtype is not None:
                 known.dtypes[name] = dtype
@@ -114,6 +118,8 @@ def _launch_call(kernel: Kernel, node: ast.Call, scope: Scope) -> Known:
 
 
 def _passable(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_passable, value))
     if isinstance(value, External):
         return value.dotted.rpartition(".")[2] in DTYPES
     return isinstance(value, bool | int | float | str | Constexpr | Function)
@@ -147,4 +153,5 @@ def _merge(call: Known, config: Known) -> Known:
         {**call.options, **config.options},
         call.grid if not config.values else None,
         call.strides,
+        call.lengths,
     )

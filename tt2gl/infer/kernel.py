@@ -10,7 +10,7 @@ from typing import Any
 
 from tt2gl.host.evaluator import Evaluator
 from tt2gl.host.scopes import Module, Scope
-from tt2gl.host.values import Constexpr, External, Frame, Function, HostRaise, Undecided, is_data
+from tt2gl.host.values import Constexpr, External, Frame, Function, HostRaise, Undecided
 from tt2gl.jit_functions import JitFunction, Parameter
 from tt2gl.launches import DtypeValue, JitValue
 
@@ -80,9 +80,9 @@ def launch_value(value: Any) -> Any:
             return DtypeValue(DTYPES[name]) if name in DTYPES else MISSING
         case Function():
             return JitValue(f"{value.path.stem}:{value.name}")
-        case tuple() | list() if is_data(value):
+        case tuple() | list():
             items = tuple(launch_value(item) for item in value)
-            return MISSING if MISSING in items else items
+            return MISSING if any(item is MISSING for item in items) else items
         case bool() | int() | float() | str() | None:
             return value
     return MISSING

@@ -23,6 +23,10 @@ Choice = str | bool | int | DtypeValue
 """What is guessed of a parameter: its type, or as a constexpr whether, how much or which dtype."""
 
 
+_FEWEST = 2
+"""Elements of a tuple of which nothing tells how many it has."""
+
+
 class Inferred(NamedTuple):
     """Launches of a kernel, notes on what was guessed, and what that was in the first, by parameter."""
 
@@ -96,6 +100,8 @@ def _launch(
                 value, flag = guess_constexpr(kernel, usage, name, flags)
                 if name in choices:
                     value, flag = choices[name], False
+                if facts.items and isinstance(value, int):
+                    value = (value,) * max(facts.items, _FEWEST)
                 flagged |= flag
                 guessed[name] = value
             constexprs[name] = value
@@ -110,6 +116,10 @@ def _launch(
         kind, sure = guess_type(kernel, usage, parameter, known.dtypes.get(name), value)
         if not sure:
             guessed[name] = kind = str(choices.get(name, kind))
+        length = known.lengths.get(name, max(facts.items, _FEWEST) if facts.items else 0)
+        if length:
+            signature[name] = f"({', '.join([kind] * length)})"
+            continue
         signature[name] = kind
         if is_divisible(name, kind, facts, value):
             divisible.append(name)
@@ -136,7 +146,7 @@ def _innermost(name: str, known: Known) -> str:
 
 
 def _note(name: str, choice: Any, launch: Launch) -> str:
-    return f"{name}={_shown(choice)}" if name in launch.constexprs else f"{name}: {choice}"
+    return f"{name}={_shown(choice)}" if name in launch.constexprs else f"{name}: {launch.signature[name]}"
 
 
 def _shown(value: Any) -> str:

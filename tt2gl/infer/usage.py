@@ -115,6 +115,8 @@ class Usage(Body):
             given = [value for value, arm in zip(values[1:], node.args[1:], strict=True) if not _is_number(arm)]
             return functools.reduce(operator.or_, given, Value())
         if name in _INT_CALLS:
+            if name == "len" and node.args:
+                self._taken(node.args[0], 1)
             return Value(kind="int")
         if name in _FLOAT_CALLS:
             self._mark((base for value in values if len(value.origins) == 1 for base in value.bases), "float")
@@ -242,10 +244,12 @@ class Usage(Body):
                         kept.packed |= found.packed
                         kept.wide |= found.wide
                         kept.bits = max(kept.bits, found.bits)
+                        kept.items = max(kept.items, found.items)
                 elif len(value.bases) == 1 and len(value.origins) == 1:
                     self.facts[value.bases[0]].merge(found)
                 for base in value.loaded if not value.kind else value.raw:
                     self.facts[base].dot |= found.dot
+                    self.facts[base].index |= found.offset
                     self.facts[base].whole |= found.whole
                     self.facts[base].packed |= found.packed or found.whole
                     self.facts[base].wide |= found.wide

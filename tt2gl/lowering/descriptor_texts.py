@@ -71,3 +71,9 @@ def comments_in(call: cst.Call) -> list[str]:
     found = _CommentTexts()
     call.visit(found)
     return found.texts
+
+
+def stem_of(descriptor: str) -> str:
+    """What a descriptor is of: `k` of `k_desc`, `desc_k` and `K_tensor_desc`."""
+    short = descriptor.removeprefix("desc_").removesuffix("_descriptor").removesuffix("_desc").removesuffix("_tensor")
+    return short if short.isidentifier() else descriptor

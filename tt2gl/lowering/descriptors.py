@@ -32,7 +32,7 @@ from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.descriptor_calls import Descriptor, Extent, Transfer, is_make, read_make, read_transfer, transferred
-from tt2gl.lowering.descriptor_texts import Assigned, Makes, Resolve, comments_in
+from tt2gl.lowering.descriptor_texts import Assigned, Makes, Resolve, comments_in, stem_of
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import Expression, target_names
 from tt2gl.lowering.naming import Names
@@ -226,7 +226,7 @@ class _Function:
         def held(part: Expression, role: str, text: str, *, plain: bool = False) -> str:
             if self.stable(part) and not (plain and not isinstance(part.node, cst.Name)):
                 return text
-            name = self.names.fresh(f"{_stem(target.value)}_{role}")
+            name = self.names.fresh(f"{stem_of(target.value)}_{role}")
             lines.append(f"{name} = {part.text}")
             return name
 
@@ -240,14 +240,7 @@ class _Function:
         lines = ([] if inline else comments_in(call)) + (lines or (["pass"] if inline or needed else []))
         start, end = self.spans.of(node)[0], self.spans.whole(node.value)[1]
         separator = "; " if inline else "\n" + self.spans.line(start)[0]
-        self.found.append(Edit(start, end, separator.join(lines)) if lines else self.gone(start, end))
-
-    def gone(self, start: int, end: int) -> Edit:
-        """A statement taken away, with its line if nothing else is there."""
-        raw = self.spans.raw
-        first, last = raw.rfind(b"\n", 0, start) + 1, raw.find(b"\n", end)
-        rest = raw[end:last]
-        return Edit(start, end + len(rest) - len(rest.lstrip()), "") if rest.strip() else Edit(first, last + 1, "")
+        self.found.append(Edit(start, end, separator.join(lines)) if lines else self.spans.gone(start, end))
 
     def stable(self, part: Expression) -> bool:
         """Whether an expression means the same wherever the descriptor may be used."""
@@ -266,7 +259,7 @@ class _Function:
             key = (transfer.name, "given" if given else str(dimension), offset.text)
             name, _ = at_hand.get(key, ("", frozenset()))
             if not name:
-                name = self.names.fresh(f"{_stem(transfer.name)}_{_axes(len(extents))[dimension]}")
+                name = self.names.fresh(f"{stem_of(transfer.name)}_{_axes(len(extents))[dimension]}")
                 wide = f"{offset.operand()}.to({language}.int64)"
                 line = f"{name} = {wide if given else _index(offset, extent, language)}"
                 if inline or not self.hoisted(line, key, (name, offset.names), pure=offset.pure):
@@ -286,7 +279,7 @@ class _Function:
         indent, before = self.spans.line(start)
         value = transfer.value
         if not inline and before + len(pointer) + len(mask) > _WIDTH - 40:
-            named = self.names.fresh(f"{_stem(transfer.name)}_mask")
+            named = self.names.fresh(f"{stem_of(transfer.name)}_mask")
             yield f"{named} = {mask}"
             mask = named
         masked = [f"mask={mask}"] if mask else []
@@ -368,9 +361,3 @@ def _sliced(index: str, dimension: int, rank: int) -> str:
 
 def _axes(rank: int) -> tuple[str, ...]:
     return _AXES.get(rank, tuple(f"dim{dimension}" for dimension in range(rank)))
-
-
-def _stem(descriptor: str) -> str:
-    """What a descriptor is of: `k` of `k_desc`, `desc_k` and `K_tensor_desc`."""
-    short = descriptor.removeprefix("desc_").removesuffix("_descriptor").removesuffix("_desc").removesuffix("_tensor")
-    return short if short.isidentifier() else descriptor

@@ -60,6 +60,17 @@ class Spans:
         start, end = self.whole(arg.value)
         return (self.of(arg.keyword)[0] if arg.keyword is not None else start), end
 
+    def text(self, node: cst.BaseExpression) -> str:
+        """An expression as it is written, with its parentheses."""
+        start, end = self.whole(node)
+        return self.raw[start:end].decode()
+
+    def gone(self, start: int, end: int) -> Edit:
+        """A statement taken away, with its line if nothing else is there."""
+        first, last = self.raw.rfind(b"\n", 0, start) + 1, self.raw.find(b"\n", end)
+        rest = self.raw[end:last]
+        return Edit(start, end + len(rest) - len(rest.lstrip()), "") if rest.strip() else Edit(first, last + 1, "")
+
     def line(self, place: int) -> tuple[str, int]:
         """The indentation of the line of a place, and how long the line is up to there."""
         start = self.raw.rfind(b"\n", 0, place) + 1

@@ -18,7 +18,7 @@ file the kernel has a decorator that takes them from the descriptor, so that the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import libcst as cst
 from libcst.metadata import PositionProvider
@@ -40,7 +40,7 @@ def parted_descriptors(source: SourceFile, given: Mapping[str, Mapping[str, int]
 
     def edits(function: JitFunction, spans: Spans) -> list[Edit]:
         known = given.get(function.name, {})
-        return list(_edits(function, known, source, spans)) if function in source.kernels and known else []
+        return list(in_parts(function, known, source, spans)) if function in source.kernels and known else []
 
     def told(refused: Refused) -> Diagnostic:
         start = source.wrapper.resolve(PositionProvider)[refused.node].start
@@ -51,11 +51,20 @@ def parted_descriptors(source: SourceFile, given: Mapping[str, Mapping[str, int]
     return each_function(source, given, edits, told)
 
 
-def _edits(function: JitFunction, ranks: Mapping[str, int], source: SourceFile, spans: Spans) -> Iterator[Edit]:
-    """The edits of one kernel. Raises Refused."""
+def in_parts(
+    function: JitFunction,
+    ranks: Mapping[str, int],
+    source: SourceFile,
+    spans: Spans,
+    whole: Mapping[str, Collection[int]] | None = None,
+) -> Iterator[Edit]:
+    """The edits of one function that takes some parameters' parts. Raises Refused.
+
+    `whole`: by parameter, the dimensions along which it is as long as its tile.
+    """
     node = function.node
     language = _language(node, source)
-    taken = Names.of(source.text).taken
+    taken = Names.of(source.module.code_for_node(node)).taken
     if not isinstance(node.body, cst.IndentedBlock):
         raise Refused(node, "its body stands in the line of its `def`")
     first = node.body.body[1 if node.get_docstring() is not None and len(node.body.body) > 1 else 0]
@@ -65,8 +74,8 @@ def _edits(function: JitFunction, ranks: Mapping[str, int], source: SourceFile, 
         name = param.name.value
         if name not in ranks:
             continue
-        rank = ranks[name]
-        wanted = list(parts(name, rank))
+        rank, full = ranks[name], (whole or {}).get(name, ())
+        wanted = [part for part in parts(name, rank) if part not in {sizes(name, rank)[dim] for dim in full}]
         if param.default is not None or taken & {*wanted}:
             raise Refused(param, f"`{name}` has a default" if param.default is not None else "a name is taken")
         constants = blocks(name, rank)
@@ -81,7 +90,8 @@ def _edits(function: JitFunction, ranks: Mapping[str, int], source: SourceFile, 
             yield Edit(start - spaces, end, f"\n{line}{given},\n{line}{tile}")
         else:
             yield Edit(start, end, f"{given},\n{line}{tile}" if line else f"{given}, {tile}")
-        lists = [", ".join(each) for each in (sizes(name, rank), [*strides(name, rank), "1"], constants)]
+        reach = [constants[dim] if dim in full else size for dim, size in enumerate(sizes(name, rank))]
+        lists = [", ".join(each) for each in (reach, [*strides(name, rank), "1"], constants)]
         made = ", ".join([base(name), *(f"[{each}]" for each in lists)])
         yield Edit(place, place, f"{name} = {language}.make_tensor_descriptor({made})\n{indent}")
 

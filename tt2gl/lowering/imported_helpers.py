@@ -1,4 +1,4 @@
-"""Helpers of other files that need layouts, brought into the file that calls them, Triton to Triton.
+"""Helpers of other files that need layouts or other accesses, brought into the file that calls them, Triton to Triton.
 
     from .tiles import row_block, scale
 
@@ -7,13 +7,14 @@ becomes
     from .tiles import scale
 
 
-    # row_block is that of .tiles: it makes tensors, whose layouts are chosen with its callers'
+    # row_block is that of .tiles: what becomes of its tensors is chosen with its callers'
     @triton.jit
     def row_block(ptr, rows, stride, n, D: tl.constexpr):
         ...
 
-What a helper reads of its file is imported from there, and jit functions that it calls come along. One that is imported
-under another name, or reads a name that means something else here, stays where it is.
+What a helper reads of its file is imported from there, and jit functions that it calls come along. One that is called
+through its module, or under another name, is called by its own then; one that is imported with `*` is there twice, and
+the file's own counts. One whose name, or a name that it reads, means something else here stays where it is.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.helper_bodies import assigned_names, read_names
 from tt2gl.lowering.steps import Lowered, Step
 from tt2gl.source import SourceFile, read_source
+from tt2gl.visitors import VariableReader
 
 Place = tuple[str, int]
 """File and line of a function's `def`."""
@@ -53,6 +55,8 @@ def with_helpers(source: SourceFile, wanted: Collection[Place], target: str, roo
             gone = [alias for alias in _aliases(imported) if helpers.bring(alias, wanted)]
             if gone:
                 edits.append(_without(source.module, spans, statement, imported, gone, helpers.imports))
+    for use in _uses(source) if wanted else ():
+        edits += _called_otherwise(use, wanted, source, spans, evaluator, module.scope, brought)
     if brought:
         place = _first_function(source, spans)
         newline = source.module.default_newline
@@ -72,39 +76,49 @@ class _Helpers:
     imports: list[str] = field(default_factory=list)
 
     def bring(self, alias: cst.ImportAlias, wanted: Collection[Place]) -> bool:
-        """Bring what a name of the statement stands for; whether that was wanted, and can be done."""
+        """Bring what a name of the statement stands for, where that, or what it calls, is wanted; whether it came."""
         if alias.asname is not None or not isinstance(alias.name, cst.Name):
             return False
         value = _value(self.evaluator, self.scope, alias.name.value)
-        if not isinstance(value, Function) or value.name != alias.name.value:
-            return False
+        return isinstance(value, Function) and value.name == alias.name.value and self.take(value, wanted)
+
+    def take(self, value: Function, wanted: Collection[Place]) -> bool:
+        """Bring a function, where that, or what it calls, is wanted; whether it came."""
         function = _jit(value)
-        if function is None or (str(value.path.resolve()), function.line) not in wanted:
+        if function is None:
             return False
         texts: dict[str, str] = {}
         imports: list[str] = []
-        if not self._collect(value, function, texts, imports):
+        places: set[Place] = set()
+        if not self._collect(value, function, texts, imports, places) or places.isdisjoint(wanted):
             return False
         self.brought.update(texts)
-        self.imports += [line for line in imports if line not in self.imports]
+        self.imports += [line for line in dict.fromkeys(imports) if line not in self.imports]
         return True
 
-    def _collect(self, value: Function, function: JitFunction, texts: dict[str, str], imports: list[str]) -> bool:
+    def _collect(
+        self, value: Function, function: JitFunction, texts: dict[str, str], imports: list[str], places: set[Place]
+    ) -> bool:
         """A helper's text, and what it takes along; whether every name that it reads can mean the same here."""
         node = function.node
+        places.add((str(value.path.resolve()), function.line))
         code = cst.Module([]).code_for_node(node.with_changes(leading_lines=[])).rstrip()
-        texts[function.name] = f"# {function.name} is that of {self.spelled}: it makes tensors, whose layouts are"
-        texts[function.name] += f" chosen with its callers'\n{code}"
+        said = f"# {function.name} is that of {self.spelled}: what becomes of its tensors is chosen with its callers'"
+        texts[function.name] = f"{said}\n{code}"
         own = {function.name, *(parameter.name for parameter in function.parameters), *assigned_names([node.body])}
         for name in sorted(read_names([node]).keys() - own - texts.keys()):
             there, here = (_value(self.evaluator, scope, name) for scope in (value.frame.scope, self.scope))
-            if there is None or isinstance(there, Builtin) or _same(there, here):
+            # What `*` alone brings is its helper's own, too.
+            starred = name not in self.scope.bindings and isinstance(there, Function) and _same(there, here)
+            if there is None or isinstance(there, Builtin) or _same(there, here) and not starred:
                 continue
-            if here is not None or name in self.scope.bindings:
+            if here is not None and not starred or name in self.scope.bindings:
                 return False
             callee = _jit(there) if isinstance(there, Function) and there.path == value.path else None
+            if callee is None and starred:
+                continue
             if callee is not None and isinstance(there, Function) and callee.name == name:
-                if not self._collect(there, callee, texts, imports):
+                if not self._collect(there, callee, texts, imports, places):
                     return False
                 continue
             line = _absolute_import(read_source(value.path), name)
@@ -112,6 +126,95 @@ class _Helpers:
                 return False
             imports.append(line or f"from {self.spelled} import {name}")
         return True
+
+
+@dataclass(frozen=True)
+class _Use:
+    """Where a function reads a global name, or an attribute of one."""
+
+    node: cst.Name | cst.Attribute
+    name: str
+    attribute: str = ""
+
+
+def _uses(source: SourceFile) -> Iterator[_Use]:
+    """The global names that the file's Triton functions read, but those that are imported as they are."""
+    imported = {
+        alias.evaluated_name for each in source.module.body if (said := _from_import(each)) for alias in _aliases(said)
+    }
+    for function in source.functions:
+        if function.dialect == "triton":
+            found = _Reads()
+            function.node.body.visit(found)
+            own = {*(parameter.name for parameter in function.parameters), *assigned_names([function.node.body])}
+            yield from (
+                use for use in found.uses if use.name not in own and (use.attribute or use.name not in imported)
+            )
+
+
+class _Reads(VariableReader):
+    def __init__(self) -> None:
+        self.uses: list[_Use] = []
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.uses.append(_Use(node, node.value))
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool | None:
+        if isinstance(node.value, cst.Name):
+            self.uses.append(_Use(node, node.value.value, node.attr.value))
+            return False
+        return super().visit_Attribute(node)
+
+
+def _called_otherwise(
+    use: _Use,
+    wanted: Collection[Place],
+    source: SourceFile,
+    spans: Spans,
+    evaluator: Evaluator,
+    scope: Scope,
+    brought: dict[str, str],
+) -> Iterator[Edit]:
+    """Bring what a use through a module, `*` or another name means; the edits of the use and of the imports."""
+    value = _value(evaluator, scope, use.name)
+    if use.attribute:
+        value = _value(evaluator, value.module.scope, use.attribute) if isinstance(value, ModuleValue) else None
+    function = _jit(value) if isinstance(value, Function) else None
+    if not isinstance(value, Function) or function is None:
+        return
+    if (str(value.path.resolve()), function.line) not in wanted:
+        return
+    imported = _importing(source, use, value)
+    if imported is None:
+        return
+    statement, spelled = imported
+    if value.name not in brought:
+        helpers = _Helpers(evaluator, scope, spelled, brought)
+        here = _value(evaluator, scope, value.name)
+        is_free = value.name not in scope.bindings and (here is None or _same(value, here))
+        if not is_free or not helpers.take(value, wanted):
+            return
+        end = spans.of(statement)[1]
+        if helpers.imports:
+            yield Edit(end, end, source.module.default_newline.join(["", *helpers.imports]))
+    if use.attribute or use.name != value.name:
+        yield Edit(*spans.of(use.node), value.name)
+
+
+def _importing(source: SourceFile, use: _Use, value: Function) -> tuple[cst.CSTNode, str] | None:
+    """The statement that a name comes from, and what its file is called there."""
+    for statement in source.module.body:
+        small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+        if isinstance(small, cst.ImportFrom) and isinstance(small.names, cst.ImportStar):
+            if not use.attribute and _spelled(small).rpartition(".")[2] == value.path.stem:
+                return small, _spelled(small)
+        elif isinstance(small, (cst.Import, cst.ImportFrom)):
+            for alias in small.names if not isinstance(small.names, cst.ImportStar) else ():
+                if (alias.evaluated_alias or alias.evaluated_name) == use.name:
+                    said = _spelled(small) if isinstance(small, cst.ImportFrom) else ""
+                    whole = f"{said}{'' if not said or said.endswith('.') else '.'}{alias.evaluated_name}"
+                    return small, whole if use.attribute else said
+    return None
 
 
 def _value(evaluator: Evaluator, scope: Scope, name: str) -> Any:

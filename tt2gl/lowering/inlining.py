@@ -72,17 +72,14 @@ def inlined(
     """
     places = {**dict.fromkeys(torn, _TORN), **dict.fromkeys(ahead, _AHEAD)}
     step = Step(source)
-    file = _File(source, step.spans, reached)
+    file = File(source, step.spans, reached)
     edits = {name: list(file.edits(function, places)) for name, function in file.functions.items()}
     edits = {name: own for name, own in edits.items() if own}
-    pairs = {name: file.before_and_after(name, own) for name, own in edits.items()}
-    changed = {name: sorted(file.reached(name) & pairs.keys()) for name in file.functions}
-    originals = {name: tuple(pairs[other] for other in others) for name, others in changed.items() if others}
-    return step.done([edit for own in edits.values() for edit in own], edits, originals=originals)
+    return step.done([edit for own in edits.values() for edit in own], edits, originals=file.originals(edits))
 
 
 @dataclass
-class _File:
+class File:
     """A file and the functions in it that may call each other."""
 
     source: SourceFile
@@ -110,7 +107,13 @@ class _File:
             pending += more
         return found
 
-    def before_and_after(self, name: str, edits: Collection[Edit]) -> tuple[str, str]:
+    def originals(self, edits: Mapping[str, Collection[Edit]]) -> dict[str, tuple[tuple[str, str], ...]]:
+        """For each function, those that it reaches and that are edited, each as it becomes and as it was."""
+        pairs = {name: self._before_and_after(name, own) for name, own in edits.items()}
+        changed = {name: sorted(self.reached(name) & pairs.keys()) for name in self.functions}
+        return {name: tuple(pairs[other] for other in others) for name, others in changed.items() if others}
+
+    def _before_and_after(self, name: str, edits: Collection[Edit]) -> tuple[str, str]:
         """A function's text as it becomes with its edits, and as it was."""
         start, end = self.spans.of(self.functions[name].node)
         before = self.spans.raw[start:end].decode()
@@ -118,13 +121,13 @@ class _File:
 
     def edits(self, function: JitFunction, places: Mapping[tuple[int, int], str]) -> Iterator[Edit]:
         """The edits of one function."""
-        calls = [call for call in self._calls(function) if self._place(call) in places]
+        calls = [call for call in self.calls(function) if self._place(call) in places]
         if not calls:
             return
         own = frozenset(parameter.name for parameter in function.parameters)
         names = own | read_names([function.node.body]).keys()
         caller = Caller(function, self.source.module, names, assigned_names([function.node.body]), self.functions)
-        sites = [(call, self._helper(call), self._site(function, call)) for call in calls]
+        sites = [(call, self.helper(call), self._site(function, call)) for call in calls]
         often = Counter((helper.name, site.scope) for _, helper, site in sites if site is not None)
         told: set[str] = set()
         for call, helper, site in sites:
@@ -138,7 +141,8 @@ class _File:
             if done is not None:
                 yield from self._written(done, site, told, f"# {helper.name}, written out: {places[self._place(call)]}")
 
-    def _helper(self, call: cst.Call) -> JitFunction:
+    def helper(self, call: cst.Call) -> JitFunction:
+        """The function that a call is of."""
         assert isinstance(call.func, cst.Name)
         return self.functions[call.func.value]
 
@@ -174,7 +178,8 @@ class _File:
             f"{newline}{indent if line or end else ''}{line}" for line, end in zip(rest, ends, strict=False)
         )
 
-    def _calls(self, function: JitFunction) -> list[cst.Call]:
+    def calls(self, function: JitFunction) -> list[cst.Call]:
+        """A function's calls of the file's functions."""
         found = _Calls(self.functions.keys())
         function.node.body.visit(found)
         return found.calls

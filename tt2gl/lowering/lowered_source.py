@@ -17,6 +17,8 @@ from tt2gl.lowering.host_descriptors import parted_descriptors
 from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.later_sums import later_sums
+from tt2gl.lowering.making_helpers import written_out
+from tt2gl.lowering.passed_descriptors import passed_in_parts
 from tt2gl.lowering.precise_dots import OF_BACKENDS, precise_dots
 from tt2gl.lowering.reorderings import reorderings
 from tt2gl.lowering.scaled_dots import turned_dots
@@ -115,7 +117,7 @@ def lowered_source(
         step = with_helpers(source, helpers, target.name, root)
         found.append((step, work))
         work = read_source(work.path, step.text)
-    lowerings = [lowered] if mover(target) else [lowered, lowered_descriptors]
+    lowerings = [lowered] if mover(target) else [lowered, written_out, passed_in_parts, lowered_descriptors]
     taken_apart = parted_descriptors(work, hosts or {})
     if taken_apart.functions or taken_apart.kept:
         found.append((taken_apart, work))

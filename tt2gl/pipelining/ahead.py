@@ -15,7 +15,7 @@ from tt2gl.pipelining.effects import Effects, Pointers
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, inside
 from tt2gl.pipelining.loads import needs, other_of
 from tt2gl.pipelining.rings import NotPipelinedError
-from tt2gl.pipelining.slices import slice_loop
+from tt2gl.pipelining.slices import Slice, slice_loop, statements_for
 from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.plan import Position
 
@@ -46,14 +46,16 @@ def can_run_ahead(
     *,
     helpers: Mapping[str, ast.FunctionDef] | None = None,
     pointers: Names | None = None,
+    lookups: frozenset[Position] = frozenset(),
 ) -> Ahead:
     """Whether those loads (calls, by position) of a loop of the function may all go through rings.
 
     `helpers`: the jit functions that it may call, by name; one that is not there may do anything. `pointers`: the
-    parameters that are pointers; where they are not said, each may be one.
+    parameters that are pointers; where they are not said, each may be one. `lookups`: those of the loads that others
+    may need, as they are done an iteration earlier.
     """
     try:
-        _Question(function, loop, helpers or {}, pointers).ask(loads)
+        _Question(function, loop, helpers or {}, pointers, lookups).ask(loads)
     except _NotAhead as no:
         return no.answer
     return Ahead()
@@ -68,8 +70,9 @@ class _Question:
         loop: ast.For,
         helpers: Mapping[str, ast.FunctionDef],
         pointers: Names | None,
+        lookups: frozenset[Position],
     ) -> None:
-        self.function, self.loop = function, loop
+        self.function, self.loop, self.lookups = function, loop, lookups
         self.known = constants(function), bound(function)
         self.effects = Effects(helpers)
         self.pointers = Pointers(function, self.known[0], pointers)
@@ -156,18 +159,30 @@ class _Question:
         if not parts.constants <= set(self.loop.body):
             raise _NotAhead("a compile-time constant that a load needs is bound in a branch")
         chosen = set(loads)
+        self._check_lookups(loads, parts)
         places: list[ast.AST] = [*parts.taken, *(each for load in loads for each in needs(load))]
         for place in places:
             if isinstance(place, ast.stmt) and list(blocks(place)):
                 raise _NotAhead("what a load needs is computed in a loop of its own")
             for node in (node for node in ast.walk(place) if isinstance(node, ast.Call)):
-                if node in chosen:
+                if node in chosen and position(node) not in self.lookups:
                     raise _NotAhead("what a load needs comes from another load that is to run ahead", node)
                 trouble = self.effects.trouble(node)
                 if trouble:
                     raise _NotAhead(f"what a load needs {trouble}")
                 if called(node) == "load":
                     self._check_unwritten(node)
+
+    def _check_lookups(self, loads: Sequence[ast.Call], parts: Slice) -> None:
+        """Lookups stand in the loop's own block, as does all they need, and only loads that run ahead need them."""
+        for load in (load for load in loads if position(load) in self.lookups):
+            own = next((each for each in self.loop.body if any(node is load for node in ast.walk(each))), None)
+            around, _ = statements_for(self.loop, {load: needs(load)})
+            apart = {each for each in around if each not in self.loop.body or list(blocks(each))} - parts.constants
+            if own is None or list(blocks(own)) or apart:
+                raise _NotAhead("what says where it reads is not in the loop's own block", load)
+            if own in parts.kept or other_of(load) is not None:
+                raise _NotAhead("what says where loads read is needed in its own iteration, too", load)
 
 
 def _is_number(node: ast.expr) -> bool:

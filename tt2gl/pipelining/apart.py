@@ -96,6 +96,27 @@ def asks(loop: ast.For) -> bool:
     return isinstance(loop.iter, ast.Call) and any(each.arg == PARTITIONED for each in loop.iter.keywords)
 
 
+def loads_of(
+    function: ast.FunctionDef, loop: ast.For, node: cst.For, spec: LoopRings
+) -> dict[ast.stmt, list[Load]] | None:
+    """The loads of tiles, all of one depth, by the statements that bind them or multiply them."""
+    found: dict[ast.stmt, list[Load]] = {}
+    for _, members, _ in lines_of(loop.body, node.body):
+        for each, small in members:
+            named = isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name) and viewed(each.value)
+            if named and is_marker(named) or product_of(each) is not None:
+                for marker in calls_in(small, RING_MARK):
+                    assert isinstance(marker.func, cst.Name)
+                    ring = spec.ring(marker.func.value.removeprefix(RING_MARK))
+                    load = Load(ring, code(marker.args[0].value), offsets_of(marker) if ring.tile else "")
+                    found.setdefault(each, []).append(load)
+    loads = [load for each in found.values() for load in each]
+    markers = sum(is_marker(each) for each in ast.walk(function))
+    plain = len(loads) == markers == len({load.ring.name for load in loads})
+    tiles = all(load.ring.tile and not load.ring.direct for load in loads)
+    return found if plain and tiles and len({spec.depth(load.ring) for load in loads}) == 1 else None
+
+
 def _marked(node: ast.AST) -> bool:
     return any(is_marker(each) for each in ast.walk(node))
 
@@ -114,7 +135,8 @@ class _Question:
 
     def answer(self) -> Apart | None:
         """All conditions, one after the other."""
-        product, loads, header = self._product(), self._loads(), self._header()
+        product, header = self._product(), self._header()
+        loads = loads_of(self.function, self.inner, self.inner_node, self.spec)
         if product is None or loads is None or header is None:
             return None
         tiles = NONE.union(*(writes(each) for each in loads if each is not product.statement))
@@ -158,24 +180,6 @@ class _Question:
         block = self.outer.body if self.outer is not None else self.function.body
         from_zeros = starts_from_zeros(product, block[: block.index(self.inner)])
         return product if product.carries and from_zeros and product.lhs is None and not product.scales else None
-
-    def _loads(self) -> dict[ast.stmt, list[Load]] | None:
-        """The loads of tiles, all of one depth, by the statements that bind them or multiply them."""
-        found: dict[ast.stmt, list[Load]] = {}
-        for _, members, _ in lines_of(self.inner.body, self.inner_node.body):
-            for each, small in members:
-                alone = isinstance(each, ast.Assign) and is_marker(each.value) and isinstance(each.targets[0], ast.Name)
-                if alone or product_of(each) is not None:
-                    for marker in calls_in(small, RING_MARK):
-                        assert isinstance(marker.func, cst.Name)
-                        ring = self.spec.ring(marker.func.value.removeprefix(RING_MARK))
-                        load = Load(ring, code(marker.args[0].value), offsets_of(marker) if ring.tile else "")
-                        found.setdefault(each, []).append(load)
-        loads = [load for each in found.values() for load in each]
-        markers = sum(is_marker(node) for node in ast.walk(self.function))
-        plain = len(loads) == markers == len({load.ring.name for load in loads})
-        tiles = all(load.ring.tile and not load.ring.direct for load in loads)
-        return found if plain and tiles and len({self.spec.depth(load.ring) for load in loads}) == 1 else None
 
     def _header(self) -> Header | None:
         """What the loop with the product counts; its body is of simple statements."""

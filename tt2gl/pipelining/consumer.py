@@ -11,6 +11,7 @@ import libcst as cst
 
 from tt2gl.pipelining.branches import branched
 from tt2gl.pipelining.direct import Read
+from tt2gl.pipelining.late_reads import with_late_reads
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.rings import Amount
 from tt2gl.pipelining.tma import of_ring
@@ -38,7 +39,7 @@ class Consumer:
         made: Lines = []
         # Before copies that go directly to LDS all waves meet, so the wait stands at the top.
         waited: set[str] = {""} if self.plan.direct else set()
-        for line, members, first in lines_of(loop.body, node.body):
+        for line, members, first in with_late_reads(loop, node, self.plan.late, self.plan.buffers):
             nodes: Sequence[cst.CSTNode] = [small for _, small in members] or [line]
             waits: Lines = []
             if not isinstance(first, ast.For):
@@ -52,7 +53,7 @@ class Consumer:
         made: Lines = []
         for marker in markers:
             ring = plan.spec.ring(code(marker.func).removeprefix(RING_MARK))
-            if ring.registers:
+            if ring.registers or ring.looked_up:
                 continue
             arrivals = of_ring(plan.barriers, ring)
             name = arrivals.name if arrivals is not None else ""
@@ -69,7 +70,14 @@ class Consumer:
         if younger.known != 0:
             further = "iteration" if younger.known == 1 else f"{younger.source} iterations"
             note = f"at most the copies of the next {further} are under way: this one's tiles are there"
-        made: Lines = [statement(f"async_copy.wait_group({younger.source})", note)] if plan.copied else []
+        count = younger.source
+        if plan.lookups is not None and plan.lookups.slots:
+            # Of an iteration there are two groups; all but the last one's are done where their lookups were awaited.
+            ahead = plan.spec.ahead
+            fixed = "0" if ahead.known == 1 else "2"
+            count = fixed if ahead.known is not None else f"0 if {ahead.base} == {1 - ahead.offset} else 2"
+            note = "this iteration's tiles are there"
+        made: Lines = [statement(f"async_copy.wait_group({count})", note)] if plan.copied else []
         if plan.moved:
             many = f"{plan.moved} * {younger.factor}" if plan.moved > 1 and younger.known != 0 else younger.source
             made.append(statement(f"tdm.async_wait({many})", *([] if made else [note])))

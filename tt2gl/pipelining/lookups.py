@@ -7,24 +7,47 @@
     after = p + 3
     page_next = gl.load(page_ptr + after, mask=more_after)
 
-The copies would wait for the first of these loads in every iteration.
+The copies would wait for the first of these loads in every iteration. Where Triton has threads copy what is looked up
+to shared memory, too, it takes no registers, and is read from its slot when the copies are to start:
+
+    page = page_buf.index(0).load(page_layout).item()
+    copy(x_buf.index(slot), x_ptr + page * 64, mask=more)
+    async_copy.commit_group()
+    after = p + 2
+    copy(page_buf.index(0), page_ptr + after + gl.arange(0, 1, layout=page_layout), mask=more_after)
+    async_copy.commit_group()
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import libcst as cst
 
 from tt2gl.pipelining.flow import NONE, Names, blocks, writes
 from tt2gl.pipelining.guards import Guarded, Loads
-from tt2gl.pipelining.loads import LOADS
+from tt2gl.pipelining.loads import LOADS, Load, is_marker
 from tt2gl.pipelining.slices import Slice, statements_for
 from tt2gl.pipelining.static import called
-from tt2gl.pipelining.trees import Uncommented, alone, bare, code, comments, edited, lines_of, statement, under
+from tt2gl.pipelining.texts import call, guarded, operand
+from tt2gl.pipelining.trees import (
+    Replaced,
+    Uncommented,
+    alone,
+    bare,
+    calls_in,
+    code,
+    comments,
+    edited,
+    lines_of,
+    parsed,
+    statement,
+    under,
+)
 from tt2gl.pipelining.walking import Lines
+from tt2gl.plan import RING_MARK, Ring
 
 
 @dataclass(frozen=True)
@@ -41,6 +64,41 @@ class Iteration:
 
 
 @dataclass(frozen=True)
+class LookedUp:
+    """A slot of shared memory that says where tiles are, and its `buffer`; `layout`: the name of a scalar's layout."""
+
+    ring: Ring
+    buffer: str
+    layout: str = ""
+
+    @property
+    def read(self) -> str:
+        """What stands for a load of it: the slot, or what a scalar in it is."""
+        return f"{self.buffer}.index(0).load({self.layout}).item()" if self.layout else f"{self.buffer}.index(0)"
+
+    def made(self) -> Lines:
+        """What makes it."""
+        shape = ", ".join(["1", *self.ring.dims])
+        made = [
+            statement(f"{self.buffer} = gl.allocate_shared_memory({self.ring.dtype}, [{shape}], {self.ring.layout})")
+        ]
+        if self.layout:
+            source = "gl.BlockedLayout([1], [32], [gl.num_warps()], [0])"
+            made.insert(0, statement(f"{self.layout}: gl.constexpr = {source}"))
+        return [*made]
+
+    def copy(self, call_of: str, load: Load, exists: str, indent: int) -> cst.BaseStatement:
+        """What starts its copy."""
+        pointers = load.pointers
+        if self.layout:
+            is_sum = isinstance(ast.parse(f"({pointers}\n)", mode="eval").body, ast.BinOp)
+            pointers = f"{pointers if is_sum else operand(pointers)} + gl.arange(0, 1, layout={self.layout})"
+        options = [f"{option}={value}" for option, value in load.options]
+        mask = f"mask={guarded(load.mask, exists)}"
+        return parsed(call(call_of, [f"{self.buffer}.index(0)", pointers, mask, *options], indent))
+
+
+@dataclass(frozen=True)
 class Lookups:
     """The lookups of a loop.
 
@@ -48,7 +106,7 @@ class Lookups:
     as they are, by which the copies have them. `found`: statements that lookups need; `used`: those of the copies.
     `renamed`: names of the lookups. `carried`: of those, what the lookups take from one iteration to the next, with
     the names that the copies have for it. `variable`: the loop's variable in the iteration that is looked up; `more`:
-    whether there is one.
+    whether there is one. `slots`: where it is copied to, by the names of rings; empty where it comes to registers.
     """
 
     values: Mapping[ast.stmt, Sequence[str]]
@@ -59,28 +117,48 @@ class Lookups:
     carried: Mapping[str, str]
     variable: str
     more: str
+    slots: Mapping[str, LookedUp] = field(default_factory=dict)
 
-    def lines(self, statements: Sequence[ast.stmt], block: cst.BaseSuite, here: Iteration) -> Lines:
+    def lines(
+        self, statements: Sequence[ast.stmt], block: cst.BaseSuite, here: Iteration, copy: str, indent: int
+    ) -> Lines:
         """What is looked up for an iteration that may not be there."""
-        guarded = Guarded(here.exists, {**self.renamed, **here.variables})
+        renamed = Guarded(here.exists, {**self.renamed, **here.variables})
         made: Lines = []
+        told: set[str] = set()
         for line, members, _ in lines_of(statements, block):
             own: Lines = []
             for each, small in members:
                 assert isinstance(line, cst.SimpleStatementLine)
                 if each in self.found:
-                    own.append(bare(alone(line, edited(small, guarded))))
-                if each in self.values:
+                    own.append(bare(alone(line, edited(small, renamed))))
+                if each in self.values and self.slots:
+                    own += self.copies(edited(small, renamed), here.exists, told, copy, indent)
+                elif each in self.values:
                     loads = Loads()
                     small.visit(loads)
                     for name, load in zip(self.values[each], loads.found, strict=True):
-                        own.append(statement(f"{name} = {code(edited(edited(load, guarded), Uncommented()))}"))
+                        own.append(statement(f"{name} = {code(edited(edited(load, renamed), Uncommented()))}"))
             if own and here.comments and not any(each in self.used or each in here.kept for each, _ in members):
                 assert isinstance(line, cst.SimpleStatementLine)
                 own[0] = own[0].with_changes(trailing_whitespace=line.trailing_whitespace)
                 own[0] = under(own[0], comments(line.leading_lines))
             made += own
         return made
+
+    def copies(self, small: cst.BaseSmallStatement, exists: str, told: set[str], copy: str, indent: int) -> Lines:
+        """The copies of a statement's lookups, but those in `told`, where they are noted."""
+        made: Lines = []
+        for marker in calls_in(small, RING_MARK):
+            name = code(marker.func).removeprefix(RING_MARK)
+            if name in self.slots and name not in told:
+                told.add(name)
+                made.append(self.slots[name].copy(copy, Load.of(edited(marker, Uncommented())), exists, indent))
+        return made
+
+    def read(self, small: cst.BaseSmallStatement) -> cst.BaseSmallStatement:
+        """A statement with its lookups read from their slots."""
+        return edited(small, Replaced(RING_MARK, {name: slot.read for name, slot in self.slots.items()}))
 
 
 def lookups_of(
@@ -89,12 +167,15 @@ def lookups_of(
     loads: Mapping[ast.Call, Sequence[ast.expr]],
     renamed: Mapping[str, str],
     fresh: Callable[[str], str],
+    slots: Mapping[str, LookedUp],
 ) -> Lookups | None:
     """The lookups of a loop's `loads`, None where there are none that can be done earlier.
 
     They must stand in the loop's own block, as must all that they need. One that needs another has it beside it.
+    `slots`: where Triton has them copied to.
     """
-    places = {each: loads_here for each in loop.body if each in parts.taken and (loads_here := _loads(each))}
+    wanted = _markers if slots else _loads
+    places = {each: loads_here for each in loop.body if each in parts.taken and (loads_here := wanted(each))}
     found, top = _around(loop, places)
     places = {each: loads_here for each, loads_here in places.items() if each not in found}
     found, top = _around(loop, places)
@@ -106,9 +187,11 @@ def lookups_of(
     used -= parts.constants
     both = NONE.union(*map(writes, used))
     names = {name: fresh(f"{name}_next") for name in sorted(both & NONE.union(*map(writes, found)))}
-    values = {each: [fresh(_named(each)) for _ in loads_here] for each, loads_here in places.items()}
+    values = {each: [] if slots else [fresh(_named(each)) for _ in here] for each, here in places.items()}
     given = {
-        name: values[each][0] for each in places if (name := _given(each)) and _alone(name, used - {each}, used_top)
+        name: values[each][0]
+        for each in places
+        if not slots and (name := _given(each)) and _alone(name, used - {each}, used_top)
     }
     return Lookups(
         values,
@@ -119,6 +202,7 @@ def lookups_of(
         {names[name]: renamed.get(name, name) for name in sorted(names.keys() & top)},
         fresh("after"),
         fresh("more_after"),
+        slots,
     )
 
 
@@ -137,6 +221,11 @@ def _loads(node: ast.stmt) -> list[ast.Call]:
     found = [each for each in ast.walk(node) if isinstance(each, ast.Call) and called(each) in LOADS]
     nested = any(inner in found for load in found for inner in ast.walk(load) if inner is not load)
     return [] if nested else found
+
+
+def _markers(node: ast.stmt) -> list[ast.Call]:
+    """The loads of a simple statement that go through slots."""
+    return [] if list(blocks(node)) else [each for each in ast.walk(node) if is_marker(each)]  # type: ignore[misc]
 
 
 def _named(node: ast.stmt) -> str:

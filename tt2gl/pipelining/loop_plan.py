@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from tt2gl.pipelining.counting import Count
 from tt2gl.pipelining.direct import TDM_LOAD
+from tt2gl.pipelining.last import Named
+from tt2gl.pipelining.late_reads import Late
 from tt2gl.pipelining.lookups import Lookups
 from tt2gl.pipelining.rings import Amount, LoopRings
 from tt2gl.pipelining.slices import Slice
@@ -20,13 +22,18 @@ from tt2gl.plan import Ring
 class Last:
     """Names of the last iterations: what counts them, the loop's variable, and what is read of each ring, by its name.
 
-    `slots`: of each ring of several tiles, where those are, the oldest first: both loops carry that.
+    `slots`: of each ring of several tiles, where those are, the oldest first: both loops carry that. `exists`: where
+    products alone are under a condition, its name; `products`: then, the names of each and of its operands; `befores`:
+    what variables are called as they were before an iteration.
     """
 
     counter: str
     variable: str
     tiles: Mapping[str, str]
     slots: Mapping[str, str]
+    exists: str = ""
+    products: Sequence[Named] = ()
+    befores: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class LoopPlan:
     their own; without a name, loads are masked there. `last`: that loop's names, where it is unrolled. `conditions`:
     the tests that there is a ring under; `decided`: those of branches that are constants of the compilation.
     `descriptors`: what rings of tiles are loaded through. `turns`: how loads run on from turn to turn of the loop
-    around, where they do.
+    around, where they do. `late`: the reads of tiles that stand where products take them.
     """
 
     spec: LoopRings
@@ -69,6 +76,7 @@ class LoopPlan:
     descriptors: Mapping[str, str] = field(default_factory=dict)
     decided: frozenset[str] = frozenset()
     turns: Turns | None = None
+    late: Late = field(default_factory=Late)
 
     @property
     def copied(self) -> bool:

@@ -12,13 +12,15 @@ from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, reads, strays, takes_attribute, writes
+from tt2gl.pipelining.last import only_computes, products_in
+from tt2gl.pipelining.late_reads import Late, late_reads
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
-from tt2gl.pipelining.lookups import lookups_of
+from tt2gl.pipelining.lookups import LookedUp, lookups_of
 from tt2gl.pipelining.loop_plan import Last, LoopPlan, comes_early
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.slices import slice_loop
 from tt2gl.pipelining.slots import slots_of
-from tt2gl.pipelining.static import bound, called, constants, is_static
+from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.surroundings import Surroundings, home_of
 from tt2gl.pipelining.texts import operand, whole
 from tt2gl.pipelining.tma import barriers, descriptors
@@ -27,9 +29,6 @@ from tt2gl.pipelining.turns import Turns, entry_of, needed_around
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
 from tt2gl.plan import RING_MARK
-
-_PRODUCTS = ("mfma", "wmma", "dot_fma")
-"""What calls of AMD's products are called, or begin with."""
 
 
 @dataclass
@@ -74,6 +73,12 @@ def _own(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         yield statement
         if isinstance(statement, ast.If):
             yield from _own([*statement.body, *statement.orelse])
+
+
+def _ring_name(marker: ast.Call) -> str:
+    """The ring of a marker."""
+    assert isinstance(marker.func, ast.Name)
+    return marker.func.id.removeprefix(RING_MARK)
 
 
 @dataclass
@@ -178,9 +183,10 @@ class FunctionWriter:
             raise NotPipelinedError("the loop's variable is assigned to in its body")
         markers = markers_of(loop)
         live_after = self.liveness.after[loop]
-        wanted = {marker: needs(marker) for marker in markers}
+        looked_up = self._looked_up(markers)
+        wanted = {each: needs(each) for each in markers if _ring_name(each) not in looked_up}
         parts = slice_loop(loop, wanted, live_after)
-        names = list(dict.fromkeys(marker.func.id.removeprefix(RING_MARK) for marker in markers))  # type: ignore[attr-defined]
+        names = list(dict.fromkeys(map(_ring_name, wanted)))
         rings = tuple(self.spec.ring(name) for name in names)
         bindings: list[tuple[str, str]] = []
         count = self._count(header, node, assigned, bindings)
@@ -189,6 +195,10 @@ class FunctionWriter:
             count = replace(count, variable=self.fresh("i"))
         # A prologue is unrolled, so that its names stay: another loop or branch may give them another type.
         leaking = NONE.union(*map(writes, parts.taken)) & strays(self.function.body, loop) - parts.carried
+        # Loads that stand among the lines that stay have names of their own for what those bind as well.
+        among = comes_early(rings) and not any(ring.direct for ring in rings)
+        common = NONE.union(*(writes(each) for each in parts.taken & parts.kept if not isinstance(each, ast.If)))
+        leaking |= common if among else NONE
         renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed | leaking)}
         # What a branch of the body gives its first value is carried by name alone.
         bindings += [
@@ -201,10 +211,14 @@ class FunctionWriter:
         drain = ""
         # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
         # a copy by offsets a mask is nothing. Of a short loop whose length the compiler knows, no iteration loads then.
-        apart = any(map(self._is_plain, markers)) or self._is_counted(header)
-        # Of two products in a row, the last iterations beside each other take more registers than they save.
-        products = sum(called(each).startswith(_PRODUCTS) for each in ast.walk(loop) if isinstance(each, ast.Call))
-        unrolled = all(ring.registers for ring in rings) and not any(tests.values()) and products < 2
+        apart = any(map(self._is_plain, wanted)) or self._is_counted(header)
+        unrolled = all(ring.registers for ring in rings) and not any(tests.values())
+        # Of several products, all that is read for one is in registers while the others are computed.
+        products = products_in(loop)
+        if unrolled and products > 1:
+            # A loop of them beside one without masks takes fewer registers than they do one after the other.
+            kept = [each for each in loop.body if each in parts.kept]
+            unrolled = not apart and only_computes(kept, Effects(self.helpers), self._known)
         last = None
         if comes_early(rings) and count.forwards and (apart or unrolled):
             drain = self.fresh("drain")
@@ -214,6 +228,10 @@ class FunctionWriter:
                 several = {self.spec.depth(ring) for ring in placed} == {self.spec.ahead} and self.spec.ahead.known != 1
                 slots = {ring.name: self.fresh(f"{ring.name}_slots") for ring in placed if several}
                 last = Last(self.fresh("s"), self.fresh(f"{count.variable}_last"), tiles, slots)
+                if products > 1:
+                    asked = [(self.fresh("product"), self.fresh("lhs"), self.fresh("rhs")) for _ in range(products)]
+                    befores = {name: self.fresh(f"{name}_before") for name in sorted(parts.lasting)}
+                    last = replace(last, exists=self.fresh("exists"), products=asked, befores=befores)
             bindings.append((drain, either(tests, names, count.last(self.spec.ahead), count.upper)))
         return LoopPlan(
             self.spec,
@@ -233,14 +251,25 @@ class FunctionWriter:
             ),
             arrivals,
             self.fresh("each") if arrivals else "",
-            lookups_of(loop, parts, wanted, renamed, self.fresh),
+            lookups_of(loop, parts, wanted, renamed, self.fresh, looked_up) if self.spec.looks_ahead else None,
             coming={ring.name: self.fresh(f"{ring.name}_next") for ring in rings if ring.registers},
             drain=drain,
             last=last,
             conditions=tests,
             descriptors=descriptors(self.spec, loop.body),
+            late=Late() if comes_early(rings) else late_reads(loop, parts.kept, live_after),
             decided=frozenset(ast.unparse(test) for test in branches if is_static(test, *self._known)),
         )
+
+    def _looked_up(self, markers: Sequence[ast.Call]) -> dict[str, LookedUp]:
+        """Where what says where tiles are is copied to, by the names of rings."""
+        made: dict[str, LookedUp] = {}
+        for name in dict.fromkeys(map(_ring_name, markers)):
+            ring = self.spec.ring(name)
+            if ring.looked_up:
+                layout = self.fresh(f"{name}_layout") if ring.scalar else ""
+                made[name] = LookedUp(ring, self.fresh(f"{name}_buf"), layout)
+        return made
 
     def _first_in_branches(self, loop: ast.For) -> Names:
         """The names that branches of a loop give values to, and nothing else in it or above it."""
@@ -258,8 +287,7 @@ class FunctionWriter:
 
     def _is_plain(self, marker: ast.Call) -> bool:
         """Whether a load has no mask, and is not a copy to LDS by a scalar pointer and offsets."""
-        assert isinstance(marker.func, ast.Name)
-        ring = self.spec.ring(marker.func.id.removeprefix(RING_MARK))
+        ring = self.spec.ring(_ring_name(marker))
         by_offsets = bool(ring.direct) and any(each.arg == "offsets" for each in marker.keywords)
         return ring.tile or not (is_masked(marker) or by_offsets)
 

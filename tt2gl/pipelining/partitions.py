@@ -26,20 +26,29 @@ A loop that is not of this kind stays one for all warps.
 from __future__ import annotations
 
 import ast
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from tt2gl.pipelining.apart import Apart, apart_of
+from tt2gl.pipelining.chained import chain_of
+from tt2gl.pipelining.chains import ChainWriter
 from tt2gl.pipelining.counting import without_option
-from tt2gl.pipelining.flow import NONE, Liveness
 from tt2gl.pipelining.loops import Fresh, names_of
+from tt2gl.pipelining.parts import (
+    WORKER_REGISTERS,
+    SlotBarriers,
+    arguments_of,
+    call_of,
+    names_before,
+    next_slot,
+    partition,
+)
 from tt2gl.pipelining.rings import LoopRings
 from tt2gl.pipelining.slots import Slots
 from tt2gl.pipelining.static import constants
-from tt2gl.pipelining.texts import WIDTH, call
+from tt2gl.pipelining.texts import call
 from tt2gl.pipelining.tma import Barriers, allocation
 from tt2gl.pipelining.trees import (
     Replaced,
@@ -60,9 +69,6 @@ from tt2gl.plan import PARTITIONED, RING_MARK, STORES_DONE, TMA_LOAD
 from tt2gl.syntax import is_name
 from tt2gl.visitors import Editor
 
-_WORKER_REGISTERS = 24
-"""Registers of a thread that only starts copies or products: what Triton asks for its own."""
-
 
 def partitioned(text: str, specs: Sequence[LoopRings]) -> tuple[str, frozenset[LoopRings]]:
     """The text with loops that ask for it taken apart, and of which functions; no loop asks any more."""
@@ -75,13 +81,27 @@ def partitioned(text: str, specs: Sequence[LoopRings]) -> tuple[str, frozenset[L
     for line, _, first in lines_of(tree.body, cst.IndentedBlock(module.body)):
         if isinstance(first, ast.FunctionDef) and isinstance(line, cst.FunctionDef):
             spec = wanted.get((first.name, first.lineno))
-            found = apart_of(first, line, spec, helpers) if spec is not None else None
-            if spec is not None and found is not None:
-                made += _Writer(found, spec, first, Fresh(set(names))).lines(line)
+            written = _taken_apart(first, line, spec, helpers, Fresh(set(names))) if spec is not None else None
+            if spec is not None and written is not None:
+                made += written
                 parted.add(spec)
                 continue
         made.append(line)
     return edited(module.with_changes(body=made), _Unasked()).code, frozenset(parted)
+
+
+def _taken_apart(
+    function: ast.FunctionDef,
+    line: cst.FunctionDef,
+    spec: LoopRings,
+    helpers: Mapping[str, ast.FunctionDef],
+    fresh: Fresh,
+) -> Lines | None:
+    """A function whose loop is taken apart, after its partitions; None where it cannot be."""
+    if (apart := apart_of(function, line, spec, helpers)) is not None:
+        return _Writer(apart, spec, function, fresh).lines(line)
+    chain = chain_of(function, line, spec, helpers)
+    return ChainWriter(chain, spec, function, fresh).lines(line) if chain is not None else None
 
 
 class _Unasked(Editor):
@@ -138,7 +158,7 @@ class _Writer:
         for name, (_, says, lines) in zip(names, parts, strict=True):
             arguments = self._arguments(lines)
             given.append(arguments)
-            made.append(self._function(name, says, arguments, lines))
+            made.append(partition(name, says, arguments, constants(self.function) | {self.sums}, lines))
         body = indented(node.body)
         block: Lines = []
         for line, _, first in lines_of(self.function.body, body):
@@ -190,7 +210,7 @@ class _Writer:
         ready = statement(f"mbarrier.wait({self.free_sums}.index({self.sum_slot}), {self.sum_phase})")
         taken = statement(f"{product.name} = {self.memory}.index({self.sum_slot})")
         done = statement(f"tcgen05_commit({self.sum_bars}.index({self.sum_slot}))")
-        turn = [ready, taken, loop, done, *self._next_sum()]
+        turn = [ready, taken, loop, done, *next_slot(self.sum_slot, self.sum_phase, self.sums)]
         return [*self.slots.started(None), *self._first_sum(1), *self._around(apart.product_slice, turn)]
 
     def _rest(self) -> Lines:
@@ -207,7 +227,7 @@ class _Writer:
             wait = statement(f"mbarrier.wait({self.sum_bars}.index({self.sum_slot}), {self.sum_phase})")
             free = statement(f"mbarrier.arrive({self.free_sums}.index({self.sum_slot}), count=1)")
             taken = self._taken(f"{self.memory}.index({self.sum_slot})")
-            body += [under(wait, leading(line)), taken, free, *self._next_sum()]
+            body += [under(wait, leading(line)), taken, free, *next_slot(self.sum_slot, self.sum_phase, self.sums)]
         loop = without_hint(apart.outer_node)
         block = indented(loop.body).with_changes(body=body)
         ended = [statement(STORES_DONE)] if self.stored is not None else []
@@ -241,13 +261,6 @@ class _Writer:
     def _first_sum(self, phase: int) -> Lines:
         return [statement(f"{self.sum_slot} = 0"), statement(f"{self.sum_phase} = {phase}")]
 
-    def _next_sum(self) -> Lines:
-        slot = self.sum_slot
-        return [
-            statement(f"{slot} = gl.where({slot} + 1 == {self.sums}, 0, {slot} + 1)"),
-            statement(f"{self.sum_phase} = {self.sum_phase} ^ ({slot} == 0)"),
-        ]
-
     # ------------------------------------------------------------------------------------------------------ the caller
 
     def _called(self, line: cst.BaseStatement, names: Sequence[str], given: Sequence[Sequence[str]]) -> Lines:
@@ -260,7 +273,9 @@ class _Writer:
             for load in apart.tiles
         ]
         made[0] = under(made[0], [*leading(line), *comment(note)])
-        made += self._pair(self.tile_bars, self.free_bars, self.depth.source)
+        tiles = SlotBarriers(self.tile_bars, self.free_bars, self.depth.source, self.each)
+        sums = SlotBarriers(self.sum_bars, self.free_sums, self.sums, self.each)
+        made += tiles.made()
         if apart.outer is None:
             made.append(statement(f"{self.memory} = allocate_tensor_memory({dtype}, {dims}, {layout})"))
             made += [
@@ -273,68 +288,21 @@ class _Writer:
             made.append(statement(room, "where there is room a second sum is added up while the first is stored"))
             all_dims = f"[{self.sums}, {rows}, {columns}]"
             made.append(statement(f"{self.memory} = allocate_tensor_memory({dtype}, {all_dims}, {layout})"))
-            made += self._pair(self.sum_bars, self.free_sums, self.sums)
-        made.append(parsed(_partitions(names, given)))
-        made += self._each(self.depth.source, [self.tile_bars, self.free_bars], "mbarrier.invalidate({})")
+            made += sums.made()
+        made.append(parsed(call_of(names, given, ["1", "1"], [WORKER_REGISTERS, WORKER_REGISTERS])))
+        made.append(tiles.gone())
         if apart.outer is not None:
-            return [*made, *self._each(self.sums, [self.sum_bars, self.free_sums], "mbarrier.invalidate({})")]
+            return [*made, sums.gone()]
         return [*made, statement(f"mbarrier.invalidate({self.sum_bars})"), self._taken(self.memory)]
-
-    def _pair(self, there: str, free: str, count: str) -> Lines:
-        shape = f"gl.int64, [{count}, 1], mbarrier.MBarrierLayout()"
-        made: Lines = [statement(f"{name} = gl.allocate_shared_memory({shape})") for name in (there, free)]
-        return [*made, *self._each(count, [there, free], "mbarrier.init({}, count=1)")]
-
-    def _each(self, count: str, names: Sequence[str], source: str) -> Lines:
-        inner = [statement(source.format(f"{name}.index({self.each})")) for name in names]
-        span = cst.parse_expression(f"gl.static_range({count})")
-        return [cst.For(cst.Name(self.each), span, cst.IndentedBlock(inner))]
 
     # ------------------------------------------------------------------------------------------------------- functions
 
     def _arguments(self, lines: Lines) -> list[str]:
         """What a partition takes: what it reads that the function has before the loop, in that order."""
-        tree = ast.parse("".join(map(code, lines)))
-        needed = Liveness().before(tree.body, NONE)
         rings = [*self.buffers.values(), self.tile_bars, self.free_bars]
         sums = [self.memory, self.sum_bars, self.free_sums, self.sums]
-        known = [*_in_order(self.function, self.apart.loop), *rings, *sums]
-        fixed = constants(self.function) | {self.sums}
-        found = [name for name in dict.fromkeys(known) if name in needed]
-        return sorted(found, key=lambda name: name in fixed)
-
-    def _function(self, name: str, says: str, arguments: Sequence[str], lines: Lines) -> cst.BaseStatement:
-        fixed = constants(self.function) | {self.sums}
-        parameters = [f"{each}: gl.constexpr" if each in fixed else each for each in arguments]
-        made = cst.parse_statement(f"@gluon.jit\ndef {name}({', '.join(parameters)}):\n    pass\n")
-        assert isinstance(made, cst.FunctionDef)
-        told = statement(f'"""{says}"""')
-        gap = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
-        return made.with_changes(body=cst.IndentedBlock([told, *lines]), leading_lines=gap)
-
-
-def _partitions(names: Sequence[str], given: Sequence[Sequence[str]]) -> str:
-    """The call of the partitions, the first of which has the warps of the launch."""
-    rows = []
-    for name, arguments in zip(names, given, strict=True):
-        flat = f"        ({name}, ({', '.join(arguments)}{',' if len(arguments) == 1 else ''})),"
-        if len(flat) > WIDTH:
-            own = " " * 16
-            inside = textwrap.fill(", ".join(arguments) + ",", WIDTH, initial_indent=own, subsequent_indent=own)
-            flat = f"        (\n            {name},\n            (\n{inside}\n            ),\n        ),"
-        rows.append(flat)
-    workers = len(names) - 1
-    ends = f"    {[1] * workers},\n    {[_WORKER_REGISTERS] * workers},\n"
-    return "gl.warp_specialize(\n    [\n" + "\n".join(rows) + "\n    ],\n" + ends + ")"
-
-
-def _in_order(function: ast.FunctionDef, loop: ast.For) -> list[str]:
-    """The names that a function has before a loop, as it gets them."""
-    arguments = function.args
-    found = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-    for each in function.body[: function.body.index(loop)]:
-        found += [node.id for node in ast.walk(each) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-    return list(dict.fromkeys(found))
+        known = [*names_before(self.function, self.apart.loop), *rings, *sums]
+        return arguments_of(lines, known, constants(self.function) | {self.sums})
 
 
 def _expression(node: ast.expr) -> cst.BaseExpression:

@@ -33,6 +33,7 @@ from tt2gl.pipelining.trees import (
     edited,
     leading,
     lines_of,
+    parsed,
     statement,
     under,
 )
@@ -59,6 +60,8 @@ class Producer:
         self.taken = plan.parts.taken
         self.values: dict[ast.stmt, Sequence[str]] = {}
         self.copies: set[str] = set()
+        self.told: set[str] = set()
+        self.partly: dict[str, str] = {}
         if plan.lookups is not None and self.place == "steady":
             self.names |= plan.lookups.given
             self.taken, self.values = plan.lookups.used, dict(plan.lookups.values)
@@ -73,6 +76,8 @@ class Producer:
             made = with_variable(plan.ahead, plan.count.further(plan.spec.ahead), made)
         if not plan.copied:
             return made
+        if self.place == "steady" and plan.lookups is not None and plan.lookups.slots:
+            made = [*self._awaited(), *made]
         last = max(index for index, line in enumerate(made) if any(call in code(line) for call in self.copies))
         head, steps = [*made[: last + 1], statement("async_copy.commit_group()")], made[last + 1 :]
         if plan.read_at_once and stepping(steps, head, self.variable):
@@ -80,6 +85,16 @@ class Producer:
                 steps = [] if plan.spec.ahead.known == 1 else after_first(steps, plan.stage)
             return [*steps, *head]
         return [*head, *steps]
+
+    def _awaited(self) -> Lines:
+        """The wait for what was looked up last, where the wait for tiles leaves it under way."""
+        ahead = self.plan.spec.ahead
+        if ahead.known == 1:
+            return []
+        wait = "async_copy.wait_group(0)"
+        if ahead.known is None:
+            return [parsed(f"if {ahead.base} > {1 - ahead.offset}:\n    {wait}\n")]
+        return [statement(wait)]
 
     def coming(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
         """What is looked up for the iteration after the last whose copies are started."""
@@ -89,14 +104,18 @@ class Producer:
         count, ahead = plan.count, plan.spec.ahead
         if self.place == "steady":
             here = Iteration({count.variable: lookups.variable}, lookups.more, plan.parts.kept, comments=True)
-            made = with_variable(lookups.variable, count.further(ahead.plus(1)), lookups.lines(statements, block, here))
+            found = lookups.lines(statements, block, here, plan.copy, self.indent)
+            made = with_variable(lookups.variable, count.further(ahead.plus(1)), found)
             note = "where the tiles after these are"
         else:
             here = Iteration({count.variable: plan.first}, count.exists(plan.first), frozenset(), comments=False)
             made = [statement(f"{name} = {source}") for name, source in lookups.carried.items()]
             number = ahead.source if count.step == "1" else ahead.factor
-            made = with_variable(plan.first, count.at(number), [*made, *lookups.lines(statements, block, here)])
+            made += lookups.lines(statements, block, here, plan.copy, self.indent)
+            made = with_variable(plan.first, count.at(number), made)
             note = "where the next tiles are, looked up one iteration before they are copied"
+        if lookups.slots:
+            made.append(statement("async_copy.commit_group()"))
         return [under(made[0], [*comment(note), *leading(made[0])]), *made[1:]]
 
     def _block(
@@ -109,7 +128,8 @@ class Producer:
                 said = any(each in parts.kept for each, _ in members)
                 for each, small in members:
                     if each in self.taken:
-                        known = edited(small, Loaded(iter(self.values[each]))) if each in self.values else small
+                        known = self._known(each, small)
+                        made += self._looked_up(small, indent)
                         made.append(self._statement(line, known, noted=not said))
                         said = True
                     made += self._copies(small, copied, indent)
@@ -118,6 +138,24 @@ class Producer:
             elif first in self.taken:
                 raise NotPipelinedError("what a load needs is computed in a loop of its own")
         return joined(made)
+
+    def _known(self, each: ast.stmt, small: cst.BaseSmallStatement) -> cst.BaseSmallStatement:
+        """A statement with what it looks up as it is known by then."""
+        lookups = self.plan.lookups
+        if lookups is not None and lookups.slots:
+            return lookups.read(small) if each in lookups.values else small
+        return edited(small, Loaded(iter(self.values[each]))) if each in self.values else small
+
+    def _looked_up(self, small: cst.BaseSmallStatement, indent: int) -> Lines:
+        """What a prologue waits for, which has not looked it up before."""
+        lookups = self.plan.lookups
+        if lookups is None or not lookups.slots or self.place == "steady":
+            return []
+        renamed = edited(small, Guarded(self.exists, self.names))
+        made = lookups.copies(renamed, self.exists, self.told, self.plan.copy, indent)
+        if not made:
+            return []
+        return [*made, statement("async_copy.commit_group()"), statement("async_copy.wait_group(0)")]
 
     def _statement(
         self, line: cst.SimpleStatementLine, small: cst.BaseSmallStatement, *, noted: bool
@@ -137,6 +175,8 @@ class Producer:
             assert isinstance(marker.func, cst.Name)
             name = marker.func.value.removeprefix(RING_MARK)
             ring = plan.spec.ring(name)
+            if ring.looked_up:
+                continue
             renamed = edited(marker, Guarded(self.exists, self.names))
             if (arrivals := of_ring(plan.barriers, ring)) is not None:
                 made += self._arrivals(arrivals, ring, renamed, copied, indent)
@@ -147,7 +187,8 @@ class Producer:
             if name in copied:
                 if copied[name] != told:
                     raise NotPipelinedError(f"ring {name} is loaded from two places in one iteration")
-                continue
+                if name not in self.partly:
+                    continue
             copied[name] = told
             if ring.registers:
                 made.append(self._loaded(ring, marker))
@@ -186,6 +227,8 @@ class Producer:
         if name in copied:
             if copied[name] != offsets:
                 raise NotPipelinedError(f"ring {name} is loaded from two places in one iteration")
+            if name in self.partly:
+                raise NotPipelinedError(f"ring {name} is loaded under one condition or another")
             return []
         slot = plan.first_slot(ring) if self.place == "prologue" else plan.free_slot(ring)
         made: Lines = []
@@ -197,13 +240,18 @@ class Producer:
 
     def _branches(self, first: ast.If, line: cst.If, copied: dict[str, str], indent: int) -> Lines:
         here, there = dict(copied), dict(copied)
+        test, partly = ast.unparse(first.test), self.partly
+        self.partly = {name: under_which for name, under_which in partly.items() if under_which != test}
         body = self._block(first.body, line.body, here, indent + 4)
+        self.partly = {**self.partly, **partly}
         other: Lines = []
         if isinstance(line.orelse, cst.Else):
             other = self._block(first.orelse, line.orelse.body, there, indent + 4)
         elif isinstance(line.orelse, cst.If):
             assert isinstance(first.orelse[0], ast.If)
             other = self._branches(first.orelse[0], line.orelse, there, indent)
+        # What follows a branch may have to load what only one side of it does: under another flag, say.
+        self.partly |= {name: test if name in here else "" for name in (here.keys() ^ there.keys()) - copied.keys()}
         copied |= {**here, **there}
         made = branched(edited(line, Renamed(self.names)), body, other)
         gone = first not in self.plan.parts.kept

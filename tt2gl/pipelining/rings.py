@@ -26,6 +26,7 @@ class LoopRings:
     left running on, as they are not of fp32. `wide`: variables of loops that count in 64 bits. `outside`: rings may be
     made before a loop around theirs. `released`: products that read tiles where they lie are waited for at once.
     `flattened`: variables of loops that are one with those inside, so that loads run on from turn to turn.
+    `looks_ahead`: what says where loads read is loaded an iteration earlier, where it can be.
     """
 
     function: str
@@ -37,6 +38,7 @@ class LoopRings:
     outside: bool = True
     released: bool = False
     flattened: frozenset[str] = field(default=frozenset())
+    looks_ahead: bool = True
 
     def ring(self, name: str) -> Ring:
         """The ring of that name. Raises NotPipelinedError where there is none."""

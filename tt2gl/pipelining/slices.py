@@ -18,7 +18,8 @@ class Slice:
 
     `taken`: statements of the producer. `kept`: those of the body that stay, of which some are in both. `constants`:
     taken compile-time constants, which stand once before the loop. `carried`: names that the producer takes from one
-    iteration to the next. `renamed`: names of the producer that something else uses too.
+    iteration to the next. `renamed`: names of the producer that something else uses too. `lasting`: names that what
+    stays binds for the next iteration, or for after the loop.
     """
 
     taken: frozenset[ast.stmt]
@@ -26,6 +27,7 @@ class Slice:
     constants: frozenset[ast.stmt]
     carried: Names
     renamed: Names
+    lasting: Names
 
 
 def slice_loop(loop: ast.For, loads: Mapping[ast.Call, Sequence[ast.expr]], live_after: Names) -> Slice:
@@ -42,7 +44,7 @@ def slice_loop(loop: ast.For, loads: Mapping[ast.Call, Sequence[ast.expr]], live
     # Given anew by a statement that stays, a name may be of another type there than the producer's.
     others = NONE.union(*(writes(each) for each in consumer.kept - taken if not isinstance(each, ast.If)))
     renamed = (carried & (kept_names | needed)) | (taken_names & (needed | others))
-    return Slice(taken, frozenset(consumer.kept) - constants, constants, carried, renamed)
+    return Slice(taken, frozenset(consumer.kept) - constants, constants, carried, renamed, kept_names & needed)
 
 
 def statements_for(

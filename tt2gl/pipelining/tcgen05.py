@@ -37,10 +37,11 @@ from tt2gl.pipelining.accumulators import (
     products_in,
     starts_from_zeros,
 )
+from tt2gl.pipelining.late import with_late_loads
 from tt2gl.pipelining.loops import Fresh
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.sums import with_plain_sums
-from tt2gl.pipelining.trees import alone, indented, leading, lines_of, mentions, statement, under
+from tt2gl.pipelining.trees import alone, indented, leading, lines_of, mentions, statement, together, under
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import TCGEN05_MARK
 
@@ -56,7 +57,10 @@ def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh, freed: Collectio
     tree = ast.parse(cst.Module([function]).code).body[0]
     assert isinstance(tree, ast.FunctionDef)
     block = indented(function.body)
-    return function.with_changes(body=block.with_changes(body=_Function(fresh, freed).lines(tree.body, block)))
+    writer = _Function(fresh, freed)
+    lines = writer.lines(tree.body, block)
+    body = with_late_loads(lines, frozenset(writer.memories.values()))
+    return function.with_changes(body=block.with_changes(body=body))
 
 
 @dataclass
@@ -83,7 +87,7 @@ class _Function:
                 seen += own
                 continue
             written = self._block(own, cst.IndentedBlock([line]), (), None, seen)
-            made += _together([*(self._barrier() if not end else ()), *self.pending], written)
+            made += together([*(self._barrier() if not end else ()), *self.pending], written)
             self.pending, end = [], len(made)
             seen += own
         return [*made[:end], statement(f"mbarrier.invalidate({self.barrier})"), *made[end:]]
@@ -180,7 +184,7 @@ class _Function:
         for name, product in decision.staying.items():
             made.append(statement(f"{self._memory(product)}.store({name})"))
         body = self._block(first.body, line.body, {*staying, *decision.staying}, decision)
-        made = _together(made, [line.with_changes(body=indented(line.body).with_changes(body=body))])
+        made = together(made, [line.with_changes(body=indented(line.body).with_changes(body=body))])
         if decision.last is not None:
             made.append(statement(f"mbarrier.wait({self.barrier}, {self.phase} ^ 1)"))
         elif decision.open_ended:
@@ -272,16 +276,6 @@ class _Function:
 
     def _load(self, product: Product) -> cst.BaseStatement:
         return statement(f"{product.name} = {self._memory(product)}.load({product.registers})")
-
-
-def _together(added: Lines, lines: Lines) -> Lines:
-    """Lines of ours before the author's: his empty lines stand above them all, his comments stay where they are."""
-    if not added:
-        return lines
-    lead = list(leading(lines[0]))
-    spoken = next((index for index, each in enumerate(lead) if each.comment is not None), len(lead))
-    first = under(added[0], [*lead[:spoken], *leading(added[0])])
-    return [first, *added[1:], under(lines[0], lead[spoken:]), *lines[1:]]
 
 
 def _lhs(product: Product) -> tuple[str, tuple[str, str, str]]:

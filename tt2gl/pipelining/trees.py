@@ -48,23 +48,27 @@ def calls_in(node: cst.CSTNode, prefix: str) -> list[cst.Call]:
     return [call for call in calls if isinstance(call.func, cst.Name) and call.func.value.startswith(prefix)]
 
 
-class _Variables(Editor):
+class Variables(Editor):
     """Walks over expressions as variables see them: names of attributes and of arguments are left alone."""
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
+        """Leave the name of an attribute alone."""
         return False
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        """Do what the attribute is of."""
         return updated_node.with_changes(value=original_node.value.visit(self))
 
     def visit_Arg(self, node: cst.Arg) -> bool:
+        """Leave the name of an argument alone."""
         return False
 
     def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        """Do the argument's value."""
         return updated_node.with_changes(value=original_node.value.visit(self))
 
 
-class Renamed(_Variables):
+class Renamed(Variables):
     """Variables under other names."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
@@ -163,3 +167,13 @@ def comment(*notes: str) -> list[cst.EmptyLine]:
 def alone(line: cst.SimpleStatementLine, small: cst.BaseSmallStatement) -> cst.SimpleStatementLine:
     """One small statement of a line, on a line of its own."""
     return line.with_changes(body=[small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
+
+
+def together(added: Sequence[cst.BaseStatement], lines: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
+    """Lines of ours before the author's: his empty lines stand above them all, his comments stay where they are."""
+    if not added:
+        return list(lines)
+    lead = list(leading(lines[0]))
+    spoken = next((index for index, each in enumerate(lead) if each.comment is not None), len(lead))
+    first = under(added[0], [*lead[:spoken], *leading(added[0])])
+    return [first, *added[1:], under(lines[0], lead[spoken:]), *lines[1:]]

@@ -13,6 +13,7 @@ from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.consumer import Consumer
 from tt2gl.pipelining.counting import with_bounds
 from tt2gl.pipelining.flow import reads, takes_attribute
+from tt2gl.pipelining.last import asked_for, kept_where
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
 from tt2gl.pipelining.registers import TilesRead, between, placed, rotated, stores
@@ -133,15 +134,21 @@ class LoopWriter:
         plan, count, last = self.plan, self.plan.count, self.plan.last
         assert last is not None
         consumer = Consumer(plan, self.rebuild, self.indent + 8)
-        tiles = TilesRead({plan.tile(ring): last.tiles[ring.name] for ring in plan.rings})
+        tiles = TilesRead({} if last.exists else {plan.tile(ring): last.tiles[ring.name] for ring in plan.rings})
         times = f"{last.counter} * {operand(count.step)}" if count.step != "1" else last.counter
         here = [edited(bare(line), tiles) for line in consumer.lines(loop, node)]
         if any(count.variable in reads(ast.parse(code(line))) for line in here):
             here = [edited(line, Renamed({count.variable: last.variable})) for line in here]
             here.insert(0, statement(f"{last.variable} = {plan.drain} + {times}"))
-        there = cst.If(cst.parse_expression(count.exists(f"{plan.drain} + {times}")), cst.IndentedBlock(here))
+        test = count.exists(f"{plan.drain} + {times}")
+        if last.exists:
+            above, below = kept_where(last.exists, last.befores)
+            asked = asked_for(here, last.exists, iter(last.products))
+            here = [statement(f"{last.exists} = {test}"), *above, *asked, *below]
+        else:
+            here = [cst.If(cst.parse_expression(test), cst.IndentedBlock(here))]
         read = [statement(f"{name} = {source}") for name, source in tiles.found.items()]
-        block = cst.IndentedBlock([*read, there, *rotated(plan), *self._advanced()])
+        block = cst.IndentedBlock([*read, *here, *rotated(plan), *self._advanced()])
         span = cst.parse_expression(f"gl.static_range({plan.spec.ahead.source})")
         made = cst.For(cst.Name(last.counter), span, block)
         return made.with_changes(leading_lines=comment("the last iterations, whose tiles have all come"))
@@ -207,7 +214,11 @@ class LoopWriter:
             run = "one iteration" if spec.ahead.known == 1 else f"{spec.ahead.source} iterations"
             note = f"# tiles that wait in registers; loads run {run} ahead"
             waiting[0] = waiting[0].with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(note))])
-        return [*made, *waiting, *(line for each in self.plan.barriers for line in each.made(self.plan.each))]
+        looked_up = self.plan.lookups.slots.values() if self.plan.lookups is not None else ()
+        found = [line for each in looked_up for line in each.made()]
+        if found:
+            found[0] = under(found[0], comment("what says where tiles are"))
+        return [*made, *waiting, *found, *(line for each in self.plan.barriers for line in each.made(self.plan.each))]
 
     def _started(self, *, at_use: bool) -> Lines:
         """The counters of slots before the first iteration."""

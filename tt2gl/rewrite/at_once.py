@@ -1,6 +1,7 @@
 """Rule `bounces` on AMD: an operand leaves shared memory as soon as it is there, so that the next takes its place.
 
-So Triton has it there: a block of small matrices takes 8 KiB of LDS and not 16.
+So Triton has it there: a block of small matrices takes 8 KiB of LDS and not 16. And an operand that is converted, which
+goes through memory, too, is so before the other is put there.
 
     x_smem = gl.allocate_shared_memory(x.dtype, [BLOCK_M, BLOCK_K], x_shared, x)            # before
     w_smem = gl.allocate_shared_memory(w.dtype, [BLOCK_K, BLOCK_N], w_shared, w)
@@ -10,21 +11,28 @@ So Triton has it there: a block of small matrices takes 8 KiB of LDS and not 16.
     x_lhs = x_smem.load(lhs_layout)
     w_smem = gl.allocate_shared_memory(w.dtype, [BLOCK_K, BLOCK_N], w_shared, w)
     acc = gl.amd.cdna3.mfma(x_lhs, w_smem.load(rhs_layout), acc)
+
+    w_smem = gl.allocate_shared_memory(w.dtype, [BLOCK_K, BLOCK_N], w_shared, w)            # before
+    acc = gl.amd.cdna3.mfma(gl.convert_layout(x, lhs_layout), w_smem.load(rhs_layout), acc)
+
+    x_lhs = gl.convert_layout(x, lhs_layout)                                                # after
+    w_smem = gl.allocate_shared_memory(w.dtype, [BLOCK_K, BLOCK_N], w_shared, w)
+    acc = gl.amd.cdna3.mfma(x_lhs, w_smem.load(rhs_layout), acc)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import libcst as cst
 
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.bounces import bounce_of, with_replaced
 from tt2gl.rewrite.build import MARK
-from tt2gl.rewrite.dots import names_in
+from tt2gl.rewrite.dots import first_name, names_in
 from tt2gl.rewrite.reads import SIDES, Blocks
 
-_PRODUCTS = ("mfma", "wmma")
+_PRODUCTS = ("mfma", "wmma", "dot_fma")
 
 
 def read_at_once(function: cst.FunctionDef) -> cst.FunctionDef:
@@ -50,7 +58,54 @@ class _AtOnce(Blocks):
                 body[reader] = with_replaced(line, {reading: cst.Name(operand)})
                 reads[memory] = cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(operand))], reading)])
         made = [each for at, line in enumerate(body) for each in (line, reads.get(at)) if each is not None]
-        return updated_node.with_changes(body=made)
+        return updated_node.with_changes(body=self._converted_first(made))
+
+    def _converted_first(self, body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
+        """The statements with what products alone read or convert above what stays in memory for others, too."""
+        made: list[cst.BaseStatement] = []
+        for line in body:
+            start = len(made)
+            while start and bounce_of(made[start - 1]) is not None:
+                start -= 1
+            put = {found[0] for each in made[start:] if (found := bounce_of(each)) is not None}
+            again = any(self.mentioned.count(name) > 2 for name in put)
+            line, above = self._read_first(line, made, start) if again else (line, [])
+            for side, operand in _converted(line, put):
+                if side == "rhs" and not again:
+                    continue  # the other is read before it, and gone by then
+                assert isinstance(line, cst.SimpleStatementLine)
+                name = self.unused(f"{first_name(operand)}_{side}")
+                line = with_replaced(line, {operand: cst.Name(name)})
+                above.append(cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(name))], operand)]))
+            if above:
+                leading = getattr(made[start], "leading_lines", ())
+                made[start] = made[start].with_changes(leading_lines=[])
+                above[0] = above[0].with_changes(leading_lines=leading)
+            made[start:start] = above
+            made.append(line)
+        return made
+
+    def _read_first(
+        self, line: cst.BaseStatement, made: list[cst.BaseStatement], start: int
+    ) -> tuple[cst.BaseStatement, list[cst.BaseStatement]]:
+        """A product's statement with what it alone reads of memory put there and read first, and the lines for that.
+
+        They are taken from those `made` that come after one which stays in memory.
+        """
+        above: list[cst.BaseStatement] = []
+        stays = False
+        for put in made[start:]:
+            name = (bounce_of(put) or ("",))[0]
+            found = list(_reads(line, name))
+            if stays and self.mentioned.count(name) == 2 and len(found) == 1:
+                assert isinstance(line, cst.SimpleStatementLine)
+                side, reading = found[0]
+                operand = self.unused(f"{name.removesuffix('_smem')}_{side}")
+                line = with_replaced(line, {reading: cst.Name(operand)})
+                made.remove(put)
+                above += [put, cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(operand))], reading)])]
+            stays = stays or self.mentioned.count(name) > 2
+        return line, above
 
 
 def _waiting(body: Sequence[cst.BaseStatement]) -> Iterator[tuple[int, int, str]]:
@@ -66,6 +121,28 @@ def _waiting(body: Sequence[cst.BaseStatement]) -> Iterator[tuple[int, int, str]
                 if others:
                     yield at, after, bounce[0]
                 break
+
+
+def _converted(line: cst.BaseStatement, put: Collection[str]) -> list[tuple[str, cst.BaseExpression]]:
+    """The operand that a statement's one product converts, where the other is read from memory that is `put` above."""
+    products = [node for node in walk(line) if isinstance(node, cst.Call) and _is_product(node)]
+    if len(products) != 1 or not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return []
+    operands = [arg.value for arg in products[0].args[:2]]
+    if not any(set(names_in(operand)) & set(put) for operand in operands):
+        return []
+    return [
+        (side, operand)
+        for side, operand in zip(SIDES, operands, strict=False)
+        if not set(names_in(operand)) & set(put) and _is_conversion(operand)
+    ]
+
+
+def _is_conversion(operand: cst.BaseExpression) -> bool:
+    """Whether an expression converts a layout, and calls nothing that may do more than compute."""
+    called = [node.func for node in walk(operand) if isinstance(node, cst.Call)]
+    names = {each.attr.value for each in called if isinstance(each, cst.Attribute)}
+    return all(isinstance(each, cst.Attribute) for each in called) and "convert_layout" in names and "load" not in names
 
 
 def _reads(line: cst.BaseStatement, name: str) -> Iterator[tuple[str, cst.Call]]:

@@ -11,9 +11,10 @@ MARK = "_tt2gl_"
 """Stands before an added name from its making to the end of the conversion (rule `collisions`)."""
 
 ADDED = (
-    "gluon", "gl", "coalesced", "paired", "widened", "max_with_index", "min_with_index",
+    "gluon", "gl", "coalesced", "paired", "widened", "reshaped", "max_with_index", "min_with_index",
     "_first_max", "_first_min", "_any_max", "_any_min", "flipped", "halvings",
-    "along", "is_second", "exchanged", "ordered_pairs", "merged", "sorted_rows", "merged_rows", "top_of_rows",
+    "along", "is_second", "exchanged", "block_scale_layout", "ordered_pairs", "merged",
+    "sorted_rows", "merged_rows", "top_of_rows",
     "mma_v2", "warpgroup_mma", "fence_async_shared",
     "mbarrier", "tdm", "tma", "tma_load", "tma_store", "load_tile", "store_tile", "store_again_tile",
     "with_tile_layouts", "fits_buffers",
@@ -21,9 +22,10 @@ ADDED = (
     "gather_tile", "scatter_tile", "async_gather", "async_scatter", "upcast", "turned", "with_parts_of",
     "mma_v2_layout", "batched_mma_v2_layout", "wgmma_layout", "chained_wgmma_layout", "fma_layout", "swizzled_layout",
     "TensorMemoryLayout", "tensor_memory_layout", "loaded_layout", "loaded_for_rows_layout",
-    "scales_layout", "tile_warps", "row_warps", "mfma_shape", "wmma_layout",
+    "loaded_in_parts_layout", "scales_layout", "tile_warps", "row_warps", "mfma_shape", "wmma_layout",
     "banked_layout", "rotating_layout", "staggered_layout", "direct_layout", "spaced_layout", "lined_layout",
     "coalesced_blocks", "turned_in_threads", "turned_in_threads_layout",
+    "as_operand",
     "mfma_tf32", "mfma_f8f6f4", "triton_dot", "triton_dot_scaled",
 )  # fmt: skip
 """Every module-level name that a conversion can add."""

@@ -9,9 +9,12 @@ gl.store(out_ptrs, gl.convert_layout(y, out_layout))        # after
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
-from tt2gl.plan import Conversion, Store
+from tt2gl.formulas import bracketed
+from tt2gl.plan import AS_OPERAND, Conversion, Store
 from tt2gl.rewrite.buffer_ops import cast
 from tt2gl.rewrite.build import bare, call, expression
 from tt2gl.rewrite.dots import argument, fence, put
@@ -20,6 +23,12 @@ from tt2gl.rewrite.dots import argument, fence, put
 def converted(value: cst.BaseExpression, layout: str) -> cst.BaseExpression:
     """The value in a layout."""
     return call("gl.convert_layout", value, expression(layout))
+
+
+def as_operand(value: cst.BaseExpression, layout: str, order: Sequence[int], banks: int) -> cst.BaseExpression:
+    """The value in a layout of a product's operand, through LDS where other warps have its elements."""
+    said = (layout, bracketed(order), *([str(banks)] if banks else []))
+    return call(AS_OPERAND, value, *map(expression, said))
 
 
 def conversion_lines(step: Conversion) -> list[cst.SimpleStatementLine]:

@@ -9,7 +9,7 @@ import libcst as cst
 from tt2gl.plan import HELPED, RING_MARK, Dot, Edits, Position, Upcast
 from tt2gl.rewrite.buffer_ops import by_buffer, in_ring, narrowed, on_base, one_side
 from tt2gl.rewrite.build import MARK, claimed, through
-from tt2gl.rewrite.conversions import converted, shortened
+from tt2gl.rewrite.conversions import as_operand, converted, shortened
 from tt2gl.rewrite.creations import with_keywords, with_layout
 from tt2gl.rewrite.dots import (
     argument,
@@ -113,7 +113,10 @@ class Expressions(Editor):
                 node = with_layout(node, edits.creations[at], edits.mover)
         node = self._in_memory(original, self._buffered(original, node, at), at)
         if at in edits.converts:
-            node = converted(node, edits.converts[at])
+            passed = edits.passed.get(at)
+            node = (
+                converted(node, edits.converts[at]) if passed is None else as_operand(node, edits.converts[at], *passed)
+            )
         if at in edits.fills:
             extents, layout = edits.fills[at]
             node = filled(node, extents, layout)

@@ -121,8 +121,12 @@ def gluon_name(qualified: str) -> str | None:
 
 
 def rewrite_name(updated: cst.BaseExpression, qualified: set[str], mover: str = "tma") -> cst.BaseExpression:
-    """`updated` under Gluon's module, where all that it can mean is there; `mover`: the one for descriptors."""
-    names = {f"{mover}.{MOVED[name]}" if name in MOVED else gluon_name(name) for name in qualified}
+    """`updated` under Gluon's module, where all that it can mean is there; `mover`: the one for descriptors.
+
+    Where nothing copies tiles, a descriptor stands in a branch that is never compiled, and stays as it is.
+    """
+    moved = MOVED if mover else {}
+    names = {f"{mover}.{moved[name]}" if name in moved else gluon_name(name) for name in qualified}
     if len(names) != 1 or (name := names.pop()) is None:
         return updated
     lpar, rpar = getattr(updated, "lpar", ()), getattr(updated, "rpar", ())

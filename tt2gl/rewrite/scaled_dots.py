@@ -49,6 +49,21 @@ def upcast(x, scale, form: gl.constexpr, other: gl.constexpr, axis: gl.constexpr
     return value
 '''
 
+BLOCK_SCALE_SOURCE = '''@gluon.constexpr_function
+def block_scale_layout(elements, axis):
+    """The layout of scales that serve 32 elements each along `axis`, which threads have where they have those."""
+
+    def of(basis):
+        return [basis[1 - axis], basis[axis] // 32]
+
+    registers = [of(basis) for basis in elements.reg_bases if any(of(basis))]
+    lanes, warps, blocks = (
+        [of(basis) for basis in bases] for bases in (elements.lane_bases, elements.warp_bases, elements.block_bases)
+    )
+    return gl.DistributedLinearLayout(registers, lanes, warps, blocks, of(elements.shape))
+'''
+"""`BlockScale` as a Gluon helper."""
+
 _SIDES = (("lhs", 0), ("rhs", 3))
 
 

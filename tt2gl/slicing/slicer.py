@@ -9,6 +9,7 @@ line. A name that reading cannot decide stays unbound, so that it fails only whe
 from __future__ import annotations
 
 import ast
+import builtins
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
@@ -164,6 +165,10 @@ class _Slicer:
         try:
             value = self.evaluator.resolve(scope, name)
         except HostRaise:
+            if context != "body" and hasattr(
+                builtins, name
+            ):  # such as `staticmethod`, of which host code knows nothing
+                return
             if context != "body":
                 part.early.setdefault(name, f"inert({name!r})")
             else:
@@ -311,7 +316,13 @@ class _Slicer:
         if is_compiled(value):
             self.keep_class(value, home)
             if home is not part:
-                self._place(part, name, f"from {home.name} import {value.node.name} as {name}", context)
+                statement = f"from {home.name} import {value.node.name} as {name}"
+                if context == "annotation":
+                    # Read where the function is defined, before slices may reach each other.
+                    part.early.setdefault(name, f"inert({name!r})")
+                    part.late.setdefault(name, statement)
+                else:
+                    self._place(part, name, statement, context)
             elif name != value.node.name:
                 part.late.setdefault(name, f"{name} = {value.node.name}")
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Literal
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
@@ -86,6 +87,14 @@ def adds_tiles() -> bool:
     from triton.experimental.gluon.language.nvidia.hopper import tma
 
     return hasattr(tma, "async_atomic_add")
+
+
+@functools.cache
+def buffers_spread() -> bool:
+    """Whether the installed Triton's buffer stores spread a value over their offsets: before 3.7, it must have all."""
+    from triton.experimental.gluon.language.amd.cdna3 import buffer_store
+
+    return "broadcast_tensors(offsets, stored_value" in inspect.getsource(buffer_store)
 
 
 def supported(target: Target) -> bool:

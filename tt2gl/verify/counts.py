@@ -55,10 +55,16 @@ class Counts:
         self.async_copies += 1
         self.load(BULK_BITS, line)
 
-    def copy_in(self, name: str, bits: int, line: AssemblyLine) -> None:
-        """An asynchronous copy from global to shared memory, of every thread."""
+    def copy_in(self, name: str, bits: int, line: AssemblyLine, *, again: bool = False) -> None:
+        """An asynchronous copy from global to shared memory, of every thread.
+
+        `again`: the same was copied before. Where a tile is wanted in two layouts, Triton may copy it for each of them,
+        and one copy brings as much.
+        """
         self.async_copies += 1
         self.load(bits, line)
+        if again:
+            return
         kind = f"{name}.{bits // 8}"
         self.copies[kind] += 1
         self._copies_by_loop[line.loop][kind] += 1

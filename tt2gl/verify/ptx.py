@@ -15,6 +15,10 @@ from tt2gl.verify.counts import BULK_BITS, Counts
 _INSTRUCTION = re.compile(r"(?:^|[;{}\t ])(?:@!?[%\w$]+\s+)?([a-z][a-z0-9_]*(?:\.[\w:]+)+)([^;\n]*);", re.MULTILINE)
 _TYPE = re.compile(r"[busf](\d+)")
 _MATRIX_TYPE = re.compile(r"[busf]\d+|bf16|tf32|e\dm\d")
+# Labels of LLVM's for debuggers (`$L__tmp3`) are no place that is jumped to.
+_LABEL = re.compile(r"\s*(?!\$L__tmp)\$?\w+:(?!:)")
+# What an asynchronous copy reads, and how much: the last address in brackets, and the bytes after it.
+_COPIED = re.compile(r"\]\s*,\s*\[([^\]]*)\]\s*,\s*(0x[0-9a-fA-F]+|\d+)")
 
 
 def count_ptx(ptx: str, files: Mapping[str, str] | None = None) -> Counts:
@@ -24,13 +28,17 @@ def count_ptx(ptx: str, files: Mapping[str, str] | None = None) -> Counts:
     """
     assembly = read_assembly(ptx, "//", files or {})
     counts = Counts()
+    # What threads have copied since the last label: until then, a register keeps its value.
+    copied: set[tuple[str, str]] = set()
     for line in assembly.lines:
+        if _LABEL.match(line.text):
+            copied.clear()
         for name, operands in _INSTRUCTION.findall(line.text):
-            _count(counts, name.split("."), operands, line)
+            _count(counts, name.split("."), operands, line, copied)
     return counts.end(assembly)
 
 
-def _count(counts: Counts, parts: list[str], operands: str, line: AssemblyLine) -> None:
+def _count(counts: Counts, parts: list[str], operands: str, line: AssemblyLine, copied: set[tuple[str, str]]) -> None:
     match parts[0]:
         case "ld" | "ldu" if "global" in parts:
             counts.load(_width(parts), line)
@@ -41,7 +49,7 @@ def _count(counts: Counts, parts: list[str], operands: str, line: AssemblyLine) 
         case "ldmatrix" | "stmatrix":
             counts.shared_accesses += 1
         case "cp":
-            _count_copy(counts, parts, operands, line)
+            _count_copy(counts, parts, operands, line, copied)
         case "bar" | "barrier" if "warp" not in parts and ("sync" in parts or "red" in parts):
             counts.barriers += 1
         case "mma" | "wmma" | "wgmma" | "tcgen05":
@@ -56,7 +64,9 @@ def _width(parts: list[str]) -> int:
     return count * (int(kind[1]) if kind else 32)
 
 
-def _count_copy(counts: Counts, parts: list[str], operands: str, line: AssemblyLine) -> None:
+def _count_copy(
+    counts: Counts, parts: list[str], operands: str, line: AssemblyLine, copied: set[tuple[str, str]]
+) -> None:
     if "bulk" in parts:
         spaces = [part for part in parts if part.partition("::")[0] in ("shared", "global")]
         if "prefetch" in parts or len(spaces) < 2:
@@ -66,8 +76,11 @@ def _count_copy(counts: Counts, parts: list[str], operands: str, line: AssemblyL
         else:
             counts.copy_out(BULK_BITS, line)
     elif "global" in parts:
-        size = re.search(r"\]\s*,\s*\[[^\]]*\]\s*,\s*(0x[0-9a-fA-F]+|\d+)", operands)
-        counts.copy_in("cp.async", 8 * int(size[1], 0) if size else BULK_BITS, line)
+        found = _COPIED.search(operands)
+        bits = 8 * int(found[2], 0) if found else BULK_BITS
+        counts.copy_in("cp.async", bits, line, again=found is not None and found.groups() in copied)
+        if found is not None:
+            copied.add((found[1], found[2]))
 
 
 def _matrix_name(parts: list[str]) -> str | None:

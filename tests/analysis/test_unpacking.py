@@ -1,0 +1,81 @@
+"""Operands that are unpacked from narrower values: what they are unpacked from is converted, where Triton does so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_descriptors import equal
+from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options, TensorArg
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def low(x):
+    return (x << 4) >> 4
+
+
+@triton.jit
+def kernel(a_ptr, w_ptr, c_ptr, B: tl.constexpr, D: tl.constexpr):
+    rows, half, depth = tl.arange(0, B), tl.arange(0, D // 2), tl.arange(0, D)
+    a = tl.load(a_ptr + rows[:, None] * D + depth[None, :])
+    packed = tl.load(w_ptr + rows[:, None] * (D // 2) + half[None, :])
+    BODY
+    tl.store(c_ptr + rows[:, None] * B + rows[None, :], acc)
+"""
+LAUNCH = Launch(
+    file="kernel.py",
+    kernel="kernel",
+    signature={"a_ptr": "*fp16", "w_ptr": "*i8", "c_ptr": "*fp32", "B": "constexpr", "D": "constexpr"},
+    constexprs={"B": 32, "D": 64},
+    divisible_by_16=("a_ptr", "w_ptr", "c_ptr"),
+    options=Options(4, 3),
+    grid=(1,),
+    args={
+        "a_ptr": TensorArg("float16", (32, 64), (64, 1), None),
+        "w_ptr": TensorArg("int8", (32, 32), (32, 1), None),
+        "c_ptr": TensorArg("float32", (32, 32), (32, 1), None),
+    },
+)
+SECOND = "w = tl.join(low(packed), packed >> 4).reshape(B, D)\n    acc = tl.dot(a, w.to(a.dtype).trans(1, 0))"
+ONCE = "packed = gl.convert_layout(gl.load("
+
+
+def ported(body: str, tmp_path: Path, target: str = "sm80") -> str:
+    path, text = tmp_path / "kernel.py", KERNEL.replace("BODY", body)
+    path.write_text(text)
+    made = convert(path, target=target, launches=[LAUNCH], root=path.parent)
+    assert [each.code for report in made.kernels for each in report.diagnostics] == []
+    equal(path, text, made.text, LAUNCH, target)
+    return made.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # There is nothing to gain: as many bits are read as a product takes.
+        "w = tl.join(a, a).reshape(B, 2 * D)\n    acc = tl.dot(w, w.trans(1, 0))",
+        # Others read it too.
+        SECOND + "\n    acc += tl.sum(w, axis=1)[:, None]",
+    ],
+)
+def test_where_the_operand_is_converted(body: str, tmp_path: Path) -> None:
+    assert ONCE not in ported(body, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        SECOND,
+        "x = low(packed)\n    y = packed >> 4\n    w = tl.join(x, y).reshape(B, D).to(a.dtype)\n"
+        "    acc = tl.dot(w, a.trans(1, 0))",
+    ],
+)
+def test_what_it_is_unpacked_from_is_converted(body: str, tmp_path: Path) -> None:
+    text = ported(body, tmp_path)
+    assert text.count(ONCE) == 1
+    assert "paired(" not in text

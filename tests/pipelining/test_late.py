@@ -1,0 +1,72 @@
+"""Loads of tensor memory: first those that stay where they are, then those that move to where they are read."""
+
+from __future__ import annotations
+
+import textwrap
+
+import libcst as cst
+import pytest
+
+from tt2gl.pipelining.late import with_late_loads
+
+LOAD = "acc = acc_tmem.load(registers)"
+
+
+def moved(text: str) -> str:
+    """The text of a block with its loads moved."""
+    module = cst.parse_module(textwrap.dedent(text))
+    lines = [each for each in module.body if isinstance(each, cst.BaseStatement)]
+    return module.with_changes(body=with_late_loads(lines, {"acc_tmem", "sum_tmem"})).code
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{LOAD}\nuse(acc)\n",
+        f"{LOAD}\nother()\n",
+        f"{LOAD}\nacc_tmem.store(x)\nuse(acc)\n",
+        f"{LOAD}\nreturn\n",
+        "tile = tile_smem.load(registers)\nother()\nuse(tile)\n",
+        f"{LOAD}\nfor i in range(n):\n    other()\n    use(acc)\n",
+        f"{LOAD}\nif flag:\n    acc += 1\nuse(acc)\n",
+        f"{LOAD}\nif acc_is(acc):\n    other()\n    use(acc)\n",
+        f"{LOAD}\nif flag:\n    other()\n    use(acc)\nelif more:\n    use(acc)\n",
+    ],
+    ids=["read", "unread", "overwritten", "left", "shared", "loop", "branch", "condition", "chain"],
+)
+def test_a_load_that_stays(body: str) -> None:
+    assert moved(body) == body
+
+
+def test_a_load_moves_to_the_line_that_reads_it() -> None:
+    before = f"{LOAD}\nbias = gl.load(b)\n\n# it is added\nacc += bias\n"
+    assert moved(before) == f"bias = gl.load(b)\n\n{LOAD}\n# it is added\nacc += bias\n"
+
+
+def test_two_sums_are_loaded_one_after_the_other() -> None:
+    other = "sum = sum_tmem.load(registers)"
+    before = f"{LOAD}\n{other}\ngl.store(p, acc)\ngl.store(q, sum)\n"
+    assert moved(before) == f"{LOAD}\ngl.store(p, acc)\n{other}\ngl.store(q, sum)\n"
+    assert moved(f"{other}\n{LOAD}\nuse(acc, sum)\n") == f"{other}\n{LOAD}\nuse(acc, sum)\n"
+
+
+def test_a_load_moves_into_both_branches_of_a_condition() -> None:
+    before = f"{LOAD}\nif flag:\n    bias = gl.load(b)\n    acc += bias\nuse(acc)\n"
+    after = f"if flag:\n    bias = gl.load(b)\n    {LOAD}\n    acc += bias\nelse:\n    {LOAD}\nuse(acc)\n"
+    assert moved(before) == after
+    assert moved(after) == after
+    otherwise = f"{LOAD}\nif flag:\n    other()\n    acc += 1\nelse:\n    more()\nuse(acc)\n"
+    made = f"if flag:\n    other()\n    {LOAD}\n    acc += 1\nelse:\n    more()\n    {LOAD}\nuse(acc)\n"
+    assert moved(otherwise) == made
+
+
+def test_loads_in_loops_and_branches_move_too() -> None:
+    inner = f"    {LOAD}\n    other()\n    use(acc)\n"
+    made = f"    other()\n    {LOAD}\n    use(acc)\n"
+    for head in (
+        "for i in range(n):\n{}",
+        "while more:\n{}",
+        "if flag:\n{}else:\n{}",
+        "if flag:\n    x()\nelif y:\n{}",
+    ):
+        assert moved(head.replace("{}", inner)) == head.replace("{}", made)

@@ -1,0 +1,81 @@
+"""Tiles are read where products take them: first the reads that stay where the author has them."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import libcst as cst
+import pytest
+
+from tt2gl.pipelining.flow import NONE, Names
+from tt2gl.pipelining.late_reads import late_reads, with_late_reads
+from tt2gl.pipelining.trees import code
+
+pytestmark = pytest.mark.once
+
+READ = "v = _tt2gl_ring_v(v_ptrs).load(v_layout)\n"
+
+
+def written(body: str, live_after: Names = NONE) -> str:
+    """The body of a loop with its late reads moved, all of it kept."""
+    text = "for k in range(n):\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ") + "\n"
+    loop, node = ast.parse(text).body[0], cst.parse_module(text).body[0]
+    assert isinstance(loop, ast.For)
+    assert isinstance(node, cst.For)
+    late = late_reads(loop, frozenset(loop.body), live_after)
+    return "".join(code(line) for line, _, _ in with_late_reads(loop, node, late, {"v": "v_buf", "k": "k_buf"}))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            "k = _tt2gl_ring_k(k_ptrs).load(k_layout)\n" + READ + "acc = mma_v2(k, v, acc)\n", id="read side by side"
+        ),
+        pytest.param(READ + "p = f(q)\nacc = warpgroup_mma(p, v, acc)\n", id="another product"),
+        pytest.param(READ + "p = f(q)\nacc = mma_v2(p, v.to(gl.float16), acc)\n", id="not as it is"),
+        pytest.param(READ + "p = f(v)\nacc = mma_v2(p, v, acc)\n", id="taken twice"),
+        pytest.param(READ + "p = f(q)\nv = v * 2\nacc = mma_v2(p, v, acc)\n", id="assigned again"),
+        pytest.param("p = f(q)\nacc = mma_v2(p, v, acc)\n" + READ, id="of the iteration before"),
+        pytest.param(READ + "p = f(q)\nif FLAG:\n    acc = mma_v2(p, v, acc)\n", id="in a branch"),
+        pytest.param("v = _tt2gl_ring_v(v_ptrs).load(x)\nx = f(q)\nacc = mma_v2(x, v, acc)\n", id="its layout changes"),
+        pytest.param("v = _tt2gl_ring_v(v_ptrs)\np = f(q)\nacc = mma_v2(p, v, acc)\n", id="taken in place"),
+    ],
+)
+def test_a_read_stays(body: str) -> None:
+    assert written(body) == body
+
+
+def test_a_read_stays_where_it_is_needed_after_the_loop() -> None:
+    body = READ + "p = f(q)\nacc = mma_v2(p, v, acc)\n"
+    assert written(body, frozenset({"v"})) == body
+
+
+def test_a_read_goes_to_its_product_with_its_comment_and_its_type_to_the_ring() -> None:
+    made = written(
+        """
+        # the values
+        v = _tt2gl_ring_v(v_ptrs, mask=rows < n).permute([1, 0]).load(v_layout)  # of this tile
+        p = f(q).to(v.dtype)
+        # and their sum
+        acc = mma_v2(p, v, acc)
+        """
+    )
+    assert (
+        made
+        == textwrap.dedent(
+            """
+        p = f(q).to(v_buf.dtype)
+        # the values
+        # of this tile
+        # and their sum
+        acc = mma_v2(p, _tt2gl_ring_v(v_ptrs, mask=rows < n).permute([1, 0]).load(v_layout), acc)
+        """
+        ).lstrip()
+    )
+
+
+def test_a_read_among_other_statements_of_its_line() -> None:
+    made = written("v = _tt2gl_ring_v(v_ptrs).load(v_layout); p = f(q)\nacc = mma_v2(p, v, acc)")
+    assert made == "p = f(q)\nacc = mma_v2(p, _tt2gl_ring_v(v_ptrs).load(v_layout), acc)\n"

@@ -1,0 +1,114 @@
+"""Operands of products that are unpacked from narrower values, as Triton leaves them: those are what is converted.
+
+    lo, hi = packed & 0xF, packed >> 4                       # bytes of two elements each, in a layout for memory
+    w = tl.join(lo, hi).reshape(BLOCK_N, BLOCK_K)
+    acc = tl.dot(a, w.to(tl.float16).trans(1, 0), acc)
+
+`packed` goes to the layout whose threads then have the operand's elements; all that follows is theirs alone. Converted
+where the product takes it, the tile would go through shared memory with four times the bytes. (Triton's pass
+RemoveLayoutConversions, which computes what leads to a conversion in the layout behind it.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from tt2gl.analysis.graph import Node, Web
+from tt2gl.analysis.terms import Operand, Term, Turned, packed
+
+
+@dataclass
+class Unpacking:
+    """What one operand is unpacked by: it is the second of its product, or the first, with `width` elements a thread.
+
+    `shared`: names, by identity, that others read too, and that are taken as they are. `nodes`, `webs`: the expressions
+    and names that it is unpacked by. `merges`: those that put elements side by side. `leaves`: what all is made of.
+    """
+
+    second: bool
+    width: int
+    shared: Set[int] = frozenset()
+    nodes: dict[int, Node] = field(default_factory=dict)
+    webs: dict[int, Web] = field(default_factory=dict)
+    merges: list[Node] = field(default_factory=list)
+    leaves: dict[int, Node] = field(default_factory=dict)
+
+    def take(self, node: Node, width: int, *, turned: bool) -> None:
+        """Take a value apart. `width`: how many of its elements a thread has side by side; `turned`: before trans."""
+        if id(node) in self.nodes:
+            return
+        behind = self._behind(node)
+        if merges(node) and turned == self.second and width > 1:
+            self.merges.append(node)
+            width //= 2
+            behind = node.operands[0].operands
+        if behind is None:
+            self.leaves[id(node)] = node
+            return
+        self.nodes[id(node)] = node
+        if node.web is not None:
+            self.webs[id(node.web.find())] = node.web.find()
+        for each in behind:
+            if each.shape:
+                self.take(each, width, turned=turned ^ (node.order == (1, 0)))
+
+    def _behind(self, node: Node) -> Sequence[Node] | None:
+        """What a value is computed from, element by element; None of what is converted."""
+        if node.several:
+            return None
+        if node.kind == "read" and node.web is not None:
+            made = node.web.find().made_once()
+            return None if made is None or id(node.web.find()) in self.shared else (made.node,)
+        if node.kind in ("call", "argument"):
+            return (node.value,) if node.value is not None else None
+        same = all(len(each.shape) in (0, len(node.shape)) for each in node.operands)
+        return node.operands if node.kind == "elementwise" and same or node.order == (1, 0) else None
+
+    @property
+    def bits(self) -> int:
+        """How many bits there are to convert, each name's once."""
+        once = {id(leaf.web.find()) if leaf.web is not None else id(leaf): leaf for leaf in self.leaves.values()}
+        return sum(leaf.elements * leaf.bits for leaf in once.values() if leaf.natural is not None)
+
+    def taken_once(self, readers: Mapping[int, Sequence[Node]]) -> set[int]:
+        """The names of leaves, by identity, that nothing else reads."""
+        webs = {id(leaf.web.find()) for leaf in self.leaves.values() if leaf.web is not None}
+        return {web for web in webs if all(id(each) in self.leaves for each in readers.get(web, ()))}
+
+    def forget(self) -> None:
+        """Have no layout of its own for all that is unpacked: it takes the one that it is wanted in."""
+        for node in self.nodes.values():
+            node.natural = None
+        for web in self.webs.values():
+            web.natural = None
+
+
+def unpacking(operand: Node, second: bool, width: int, readers: Mapping[int, Sequence[Node]]) -> Unpacking | None:
+    """How an operand is unpacked; None where it is not, or where more would be converted. `readers`: of each name."""
+    shared: frozenset[int] = frozenset()
+    while True:
+        found = Unpacking(second, width, shared)
+        found.take(operand, width, turned=False)
+        more = {web for web in found.webs if any(id(each) not in found.nodes for each in readers.get(web, ()))}
+        if not more:
+            return found if found.merges and found.bits < operand.elements * operand.bits else None
+        shared |= more
+
+
+def merges(node: Node) -> bool:
+    """Whether a value is two others of one shape, element by element side by side in its last dimension."""
+    if node.function not in ("reshape", "view") or len(node.shape) != 2 or not node.operands:
+        return False
+    pairs = node.operands[0]
+    return pairs.kind == "join" and node.shape == (pairs.shape[0], 2 * pairs.shape[1])
+
+
+def half(term: Term, node: Node) -> Term:
+    """The layout of the two values that are side by side in `node`, which is wanted in this one."""
+    rows, columns = node.operands[0].operands[0].dims_known
+    if isinstance(term, Turned):
+        assert isinstance(term.parent, Operand)
+        return replace(term, parent=packed(term.parent), dims=(columns, rows))
+    assert isinstance(term, Operand)
+    return packed(term)

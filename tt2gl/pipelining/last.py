@@ -1,0 +1,158 @@
+"""The last iterations of a loop with several products, one after the other, as Triton's: products alone are asked for.
+
+All else is computed whether there is such an iteration or not, and what it gives is kept, or stored, where there is.
+So each tile is read right before its product, and not all above the whole: attention spills by that.
+
+product = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, qk_layout)
+if exists:
+    product = mfma(q, k, product)
+p = gl.exp2(product)                                            # was: p = gl.exp2(mfma(q, k, gl.zeros(...)))
+l_i = l_i + gl.sum(p, axis=1)
+l_i = gl.where(exists, l_i, l_i_before)                         # at its end
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+
+import libcst as cst
+
+from tt2gl.pipelining.effects import Effects
+from tt2gl.pipelining.flow import Names
+from tt2gl.pipelining.loads import is_marker
+from tt2gl.pipelining.static import called, is_static
+from tt2gl.pipelining.trees import code, edited, indented, statement
+from tt2gl.pipelining.walking import Lines
+from tt2gl.plan import AS_OPERAND
+from tt2gl.visitors import Editor, within
+
+Named = tuple[str, str, str]
+"""What a product and its operands are called, where they get names."""
+
+_PRODUCTS = ("mfma", "wmma", "dot_fma")
+_OURS = (AS_OPERAND, "turned_in_threads", "upcast")
+_STORES = ("store", "buffer_store")
+_ASSUMING = ("assume", "device_assert")
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+
+
+def products_in(node: ast.AST) -> int:
+    """How many products by AMD's instructions a statement has."""
+    return sum(called(each).startswith(_PRODUCTS) for each in ast.walk(node) if isinstance(each, ast.Call))
+
+
+def only_computes(statements: Sequence[ast.stmt], effects: Effects, known: tuple[Names, Names]) -> bool:
+    """Whether statements only compute, beside markers: they may be done where there is no iteration.
+
+    Those that store get a condition there. `known`: the constants of the compilation, and all variables.
+    """
+    for each in statements:
+        if isinstance(each, ast.If):
+            if not is_static(each.test, *known) or not only_computes([*each.body, *each.orelse], effects, known):
+                return False
+        else:
+            calls = [node for node in ast.walk(each) if isinstance(node, ast.Call)]
+            if isinstance(each, ast.Expr) and called(each.value) in _STORES and not products_in(each):
+                calls = [call for call in calls if call is not each.value]
+            elif not isinstance(each, _ASSIGNMENTS):
+                return False
+            if not all(_only_computes(call, effects) for call in calls):
+                return False
+    return True
+
+
+def _only_computes(call: ast.Call, effects: Effects) -> bool:
+    name = called(call)
+    if is_marker(call):
+        return True
+    if name.startswith(_PRODUCTS):
+        return name in _PRODUCTS and len(call.args) == 3 and not call.keywords
+    if name in _ASSUMING or name.endswith("_load") or name == "load" and ast.unparse(call.func) == "gl.load":
+        return False
+    return name in _OURS or not effects.trouble(call)
+
+
+def asked_for(lines: Lines, exists: str, names: Iterator[Named]) -> Lines:
+    """Lines with their products under a condition. `names`: what each and its operands may be called."""
+    made: Lines = []
+    for line in lines:
+        if isinstance(line, cst.If):
+            orelse = line.orelse
+            if isinstance(orelse, cst.Else):
+                orelse = orelse.with_changes(body=_block(orelse.body, exists, names))
+            elif orelse is not None:
+                (only,) = asked_for([orelse], exists, names)
+                assert isinstance(only, cst.If)
+                orelse = only
+            made.append(line.with_changes(body=_block(line.body, exists, names), orelse=orelse))
+        elif _is_store(line):
+            made.append(cst.If(cst.Name(exists), cst.IndentedBlock([line])))
+        else:
+            products = _Products(exists, names, _sum_of(line))
+            line = edited(line, products)
+            made += products.above if products.sum else [*products.above, line]
+    return made
+
+
+def _block(block: cst.BaseSuite, exists: str, names: Iterator[Named]) -> cst.IndentedBlock:
+    block = indented(block)
+    return block.with_changes(body=asked_for(list(block.body), exists, names))
+
+
+def _is_store(line: cst.BaseStatement) -> bool:
+    """Whether a statement stores to memory, and does no more."""
+    match line:
+        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call(func=func))]):
+            return code(func).rpartition(".")[2] in _STORES
+    return False
+
+
+def _sum_of(line: cst.BaseStatement) -> str:
+    """The variable that a statement adds its only product to, and does no more; empty for others."""
+    products = [each for each in within(line, cst.Call) if code(each.func).rpartition(".")[2] in _PRODUCTS]
+    match line:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                    value=cst.Call(func=func, args=[_, _, cst.Arg(value=cst.Name(value=added))]),
+                )
+            ]
+        ) if name == added and code(func).rpartition(".")[2] in _PRODUCTS and len(products) == 1:
+            return name
+    return ""
+
+
+class _Products(Editor):
+    """Gives products names; `above`: the lines that bind them. `sum`: the name that the only one has by itself."""
+
+    def __init__(self, exists: str, names: Iterator[Named], name: str) -> None:
+        super().__init__()
+        self.exists, self.names, self.sum = exists, names, name
+        self.above: Lines = []
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        """Name a product."""
+        if code(updated_node.func).rpartition(".")[2] not in _PRODUCTS:
+            return updated_node
+        product, *operands = next(self.names)
+        for place, arg in enumerate(updated_node.args[:2]):
+            if isinstance(arg.value, cst.Name):
+                operands[place] = arg.value.value
+            else:
+                self.above.append(statement(f"{operands[place]} = {code(arg.value)}"))
+        if self.sum:
+            product = self.sum
+        else:
+            self.above.append(statement(f"{product} = {code(updated_node.args[2].value)}"))
+        made = f"{product} = {code(updated_node.func)}({', '.join(operands)}, {product})"
+        self.above.append(cst.If(cst.Name(self.exists), cst.IndentedBlock([statement(made)])))
+        return cst.Name(product)
+
+
+def kept_where(exists: str, befores: Mapping[str, str]) -> tuple[Lines, Lines]:
+    """What stands above and below an iteration that there may not be, for it to change nothing if so."""
+    above: Lines = [statement(f"{before} = {name}") for name, before in befores.items()]
+    below: Lines = [statement(f"{name} = gl.where({exists}, {name}, {before})") for name, before in befores.items()]
+    return above, below

@@ -1,0 +1,111 @@
+"""Rule `late`: a sum is taken out of tensor memory where it is first read, and not where it is done.
+
+acc = acc_tmem.load(acc_layout)                                                                     # before
+bias = gl.load(bias_ptr + columns)
+acc += bias[None, :]
+
+bias = gl.load(bias_ptr + columns)                                                                  # after
+acc = acc_tmem.load(acc_layout)
+acc += bias[None, :]
+
+A sum takes most of a thread's registers, and waits in tensor memory for nothing. The compiler keeps such loads where
+they stand in the text; Triton has a pass of its own that moves them (InterleaveTMem).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import libcst as cst
+
+from tt2gl.pipelining.trees import indented, mentions, together
+from tt2gl.pipelining.walking import Lines
+
+_LEAVING = (cst.Return, cst.Break, cst.Continue)
+
+
+def with_late_loads(lines: Sequence[cst.BaseStatement], memories: Collection[str]) -> Lines:
+    """A block whose loads of these tensor memories stand where what they load is read."""
+    made: Lines = []
+    for line in reversed(lines):
+        found = _loaded(line, memories)
+        made = [_inside(line, memories), *made] if found is None else _placed(line, found, made, memories, last=False)
+    return made
+
+
+def _loaded(line: cst.BaseStatement, memories: Collection[str]) -> tuple[str, str] | None:
+    """The name and the memory of a line that is `name = memory.load(layout)`; None for other lines."""
+    match line:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                    value=cst.Call(
+                        func=cst.Attribute(value=cst.Name(value=memory), attr=cst.Name(value="load")), args=[_]
+                    ),
+                )
+            ]
+        ) if memory in memories:
+            return name, memory
+    return None
+
+
+def _inside(line: cst.BaseStatement, memories: Collection[str]) -> cst.BaseStatement:
+    """A statement with the loads in its own blocks moved."""
+    match line:
+        case cst.If(orelse=cst.If() as other):
+            changed = _inside(other, memories)
+            return line.with_changes(body=_moved(line.body, memories), orelse=changed)
+        case cst.If(orelse=cst.Else() as other):
+            orelse = other.with_changes(body=_moved(other.body, memories))
+            return line.with_changes(body=_moved(line.body, memories), orelse=orelse)
+        case cst.For() | cst.While() | cst.If():
+            return line.with_changes(body=_moved(line.body, memories))
+    return line
+
+
+def _moved(suite: cst.BaseSuite, memories: Collection[str]) -> cst.IndentedBlock:
+    block = indented(suite)
+    return block.with_changes(body=with_late_loads(_statements(block), memories))
+
+
+def _statements(suite: cst.BaseSuite) -> list[cst.BaseStatement]:
+    return [each for each in indented(suite).body if isinstance(each, cst.BaseStatement)]
+
+
+def _placed(
+    load: cst.BaseStatement, found: tuple[str, str], below: Lines, memories: Collection[str], *, last: bool
+) -> Lines:
+    """The lines below a load with it among them; `last`: at their end, if none of them reads the sum."""
+    for index, line in enumerate(below):
+        if not mentions(line, *found) and not _leaves(line):
+            continue
+        if isinstance(line, cst.If) and (branches := _in_branches(load, found, line, memories)) is not None:
+            return [*below[:index], branches, *below[index + 1 :]]
+        # Loads for one line stand in the order in which they were.
+        while index and _loaded(below[index - 1], memories):
+            index -= 1
+        return [*below[:index], *together([load], below[index:])] if index else [load, *below]
+    return [*below, load] if last else [load, *below]
+
+
+def _leaves(line: cst.BaseStatement) -> bool:
+    return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[-1], _LEAVING)
+
+
+def _in_branches(
+    load: cst.BaseStatement, found: tuple[str, str], line: cst.If, memories: Collection[str]
+) -> cst.If | None:
+    """A condition with a load in both branches, where the first has something to do before; None for others."""
+    name, memory = found
+    body, other = _statements(line.body), line.orelse
+    if mentions(line.test, name) or mentions(line, memory) or mentions(body[0], name):
+        return None
+    if not mentions(line.body, name) or isinstance(other, cst.If):
+        return None
+    others = [] if other is None else _statements(other.body)
+    otherwise = cst.IndentedBlock(_placed(load, found, others, memories, last=True))
+    return line.with_changes(
+        body=indented(line.body).with_changes(body=_placed(load, found, body, memories, last=True)),
+        orelse=cst.Else(otherwise) if other is None else other.with_changes(body=otherwise),
+    )
