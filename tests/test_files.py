@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tt2gl.diagnostics import DiagnosticError, ExitCode
-from tt2gl.files import output_paths, read_if_there, write_text
+from tt2gl.files import output_paths, read_if_there, remove_unfinished, write_text
 
 
 def names(folder: Path | str = ".") -> list[str]:
@@ -125,3 +125,11 @@ def test_unwritable_places(tmp_path: Path, name: str) -> None:
         write_text(tmp_path / name, "x")
     assert caught.value.diagnostic.code == "TTG005"
     assert names(tmp_path) == ["file"]
+
+
+def test_unfinished_files_are_removed_by_the_name_of_what_they_were_for(tmp_path: Path) -> None:
+    names = [".a.py.0123abcd.tmp", ".b.py.0123abcd.tmp", "a.py.0123abcd.tmp", ".a.py.0123abcg.tmp", ".a.py.tmp"]
+    for name in names:
+        (tmp_path / name).touch()
+    remove_unfinished({tmp_path / "a.py", tmp_path / "none" / "a.py"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names[1:])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
+
+_UNFINISHED = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.tmp")
 
 
 def output_paths(sources: Sequence[str], out: str | None) -> list[Path]:
@@ -94,3 +97,16 @@ def _replace(place: Path, content: bytes, mode: int | None) -> None:
         with contextlib.suppress(OSError):
             beside.unlink()
         raise
+
+
+def remove_unfinished(paths: Collection[Path]) -> None:
+    """Remove what a `write_text` to one of `paths` left beside it when it was killed, before the rename.
+
+    Nobody else may be writing to them. What cannot be listed or removed stays.
+    """
+    for folder in {path.parent for path in paths}:
+        with contextlib.suppress(OSError):
+            for each in list(folder.iterdir()):
+                match = _UNFINISHED.fullmatch(each.name)
+                if match is not None and folder / match["name"] in paths:
+                    each.unlink()

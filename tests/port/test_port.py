@@ -280,6 +280,24 @@ def test_killed_and_resumed_the_same_bytes(folder: Path, number: signal.Signals)
     assert [file.kernels for file in resumed.files] == [file.kernels for file in expected.files]
 
 
+def test_what_a_killed_port_left_unfinished_is_gone_after_the_next(folder: Path) -> None:
+    port("package", "out", targets=["sm90"])
+    expected = contents("out")
+    Path("out", "b.py").write_text("older")
+    child = os.fork()
+    if child == 0:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Path, "replace", lambda *_: os._exit(9))
+            port("package", "out", targets=["sm90"], resume=True)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    left = contents("out").keys() - expected.keys()
+    assert len(left) == 1
+    assert all(name.startswith(".b.py.") for name in left)
+    port("package", "out", targets=["sm90"], resume=True)
+    assert contents("out") == expected
+
+
 def test_what_is_done_when_interrupted_is_not_done_again(folder: Path) -> None:
     Path("package", "slow.py").write_text(SOURCE.format(name="slow"))
     process = start()

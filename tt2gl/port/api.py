@@ -22,7 +22,7 @@ from tt2gl.check.project import Files
 from tt2gl.children import Outcome
 from tt2gl.cores import available_cores
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.files import read_if_there, write_text
+from tt2gl.files import read_if_there, remove_unfinished, write_text
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.launch_file import launch_to_json
 from tt2gl.port.cluster import Cluster, connected
@@ -235,6 +235,8 @@ def _write(tree: Tree, folder: Path, converted: Mapping[PurePosixPath, Converted
     packages = frozenset(place.parent for place in tree.files if place.name == "__init__.py")
     taken = frozenset(place.parts[0].partition(".")[0] for place in tree.files)
     ported = with_shared_helpers(texts, packages, taken)
+    # A port that was killed while it wrote one of these files left it unfinished.
+    remove_unfinished({folder / place for place in (*tree.files, *ported)})
     copied = [place for place in tree.files if place not in ported]
     changed = {folder / place for place in copied if copy_file(tree.path(place), folder / place)}
     for place, text in ported.items():
