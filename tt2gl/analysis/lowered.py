@@ -6,7 +6,7 @@ pipeliner gives a load, all by the place in the source. They are the floor that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import replace
 
 from tt2gl.amd_shared_layouts import is_turned
@@ -36,101 +36,124 @@ _VIEWS = ("ttg.memdesc_index", "ttg.memdesc_trans", "ttg.memdesc_subslice", "ttg
 
 def lowered_facts(module: Module, author_file: Callable[[str], str]) -> Lowered:
     """Facts of every dot and every pipelined load; `author_file` names the author's file of a module's path."""
-    made = {id(result): operation for operation in module.kernel.walk() for result in operation.results}
-    uses = TensorMemoryUses(module, made)
-    dots: dict[CallChain, DotFact] = {}
-    rings: dict[CallChain, RingFact] = {}
-    descriptors: dict[CallChain, DescriptorFact] = {}
-    inferred: dict[CallChain, bool] = {}
-    stores: dict[CallChain, DialectAttr] = {}
-    turned: dict[CallChain, DialectAttr] = {}
-    loads: dict[CallChain, list[tuple[Operation, int | None]]] = {}
-    held_back: set[CallChain] = set()
-    copied: set[CallChain] = set()
-    spread: set[CallChain] = set()
-    filled: dict[CallChain, list[int | None]] = {}
-    looked_up = _looked_up(module.kernel, made)
-    in_place = taken_in_place(module, made)
-    loops = _loops(module.kernel)
-    chip = _chip(module)
+    reader = _Reader(module, author_file)
     # A pipelined loop has parts of its first and last iterations around it: what it does itself says most.
-    for operation in sorted(module.kernel.walk(), key=lambda each: id(each) not in loops):
-        if operation.name in _DOTS or operation.name in _INSTRUCTIONS:
-            fact = _dot(operation, made, uses, loops)
-            if fact is not None:
-                chain = _chain(operation.location, author_file)
-                known = dots.setdefault(chain, fact)
-                # Of a loop that is taken apart whole, the first product alone starts from zeros.
-                dots[chain] = replace(known, from_zero=known.from_zero and fact.from_zero)
-        elif operation.name in _COPIES:
-            ring = _ring(operation, made, looked_up)
-            if ring is not None:
-                rings.setdefault(_chain(operation.location, author_file), replace(ring, direct=chip))
-        elif operation.name == "ttg.local_store" and (found := _stored_ring(operation, made, looked_up)) is not None:
+    for operation in sorted(module.kernel.walk(), key=lambda each: id(each) not in reader.loops):
+        reader.take(operation)
+    return reader.result()
+
+
+class _Reader:
+    """Takes a kernel's operations one by one, those in loops first, and tells in the end what they say together."""
+
+    def __init__(self, module: Module, author_file: Callable[[str], str]) -> None:
+        self.kernel, self.author_file = module.kernel, author_file
+        self.chip = _chip(module)
+        self.loops = _loops(module.kernel)
+        self.made = {id(result): operation for operation in module.kernel.walk() for result in operation.results}
+        self.uses = TensorMemoryUses(module, self.made)
+        self.looked_up = _looked_up(module.kernel, self.made)
+        self.in_place = taken_in_place(module, self.made)
+        self.dots: dict[CallChain, DotFact] = {}
+        self.rings: dict[CallChain, RingFact] = {}
+        self.descriptors: dict[CallChain, DescriptorFact] = {}
+        self.inferred: dict[CallChain, bool] = {}
+        self.stores: dict[CallChain, DialectAttr] = {}
+        self.turned: dict[CallChain, DialectAttr] = {}
+        self.loads: dict[CallChain, list[tuple[Operation, int | None]]] = {}
+        self.held_back: set[CallChain] = set()
+        self.copied: set[CallChain] = set()
+        self.spread: set[CallChain] = set()
+        self.filled: dict[CallChain, list[int | None]] = {}
+
+    def take(self, operation: Operation) -> None:
+        """Add what one operation says."""
+        made, name = self.made, operation.name
+        if name in _DOTS or name in _INSTRUCTIONS:
+            self._dot(operation)
+        elif name in _COPIES:
+            if (ring := _ring(operation, made, self.looked_up)) is not None:
+                self.rings.setdefault(self._chain(operation), replace(ring, direct=self.chip))
+        elif name == "ttg.local_store" and (found := _stored_ring(operation, made, self.looked_up)) is not None:
             load, ring = found
-            chain = _chain(load.location, author_file)
-            filled.setdefault(chain, []).append(loops.get(id(operation)))
-            rings.setdefault(chain, ring)
-        elif operation.name in GATHERS or chip and operation.name.rpartition(".")[2] in _LOADS:
-            chain = _chain(operation.location, author_file)
-            loads.setdefault(chain, []).append((operation, loops.get(id(operation))))
-        elif operation.name == "tt.load" and id(operation) in loops and _is_coalesced(operation):
-            held_back.add(_chain(operation.location, author_file))
-        elif operation.name in TILE_LOADS:
-            chain = _chain(operation.location, author_file)
-            if (ring := tile_ring(operation, made, in_place)) is not None:
-                rings.setdefault(chain, ring)
-            elif not is_taken(operation, made, in_place):
-                copied.add(chain)
+            chain = self._chain(load)
+            self.filled.setdefault(chain, []).append(self.loops.get(id(operation)))
+            self.rings.setdefault(chain, ring)
+        elif name in GATHERS or self.chip and name.rpartition(".")[2] in _LOADS:
+            self.loads.setdefault(self._chain(operation), []).append((operation, self.loops.get(id(operation))))
+        elif name == "tt.load" and id(operation) in self.loops and _is_coalesced(operation):
+            self.held_back.add(self._chain(operation))
+        elif name in TILE_LOADS:
+            if (ring := tile_ring(operation, made, self.in_place)) is not None:
+                self.rings.setdefault(self._chain(operation), ring)
+            elif not is_taken(operation, made, self.in_place):
+                self.copied.add(self._chain(operation))
         elif (descriptor := descriptor_fact(operation)) is not None:
-            descriptors.setdefault(_chain(operation.location, author_file), descriptor)
-        elif operation.name == "tt.store" and _is_spread(operation):
-            spread.add(_chain(operation.location, author_file))
+            self.descriptors.setdefault(self._chain(operation), descriptor)
+        elif name == "tt.store" and _is_spread(operation):
+            self.spread.add(self._chain(operation))
         elif (stored := stored_layout(operation, made)) is not None:
-            stores.setdefault(_chain(operation.location, author_file), stored)
+            self.stores.setdefault(self._chain(operation), stored)
         elif from_loads := list(turned_loads(operation, made)):
-            turned |= {_chain(each.location, author_file): layout for each, layout in from_loads}
-        elif operation.name in _RESHAPES and (encoding := _layout(operation.results[0].type)) is not None:
-            if _is_constant(operation.operands[0], made):
-                # Where a loop has no turn, what it starts from is taken apart, which no layout serves better.
-                continue
-            chain = _chain(operation.location, author_file)
+            self.turned |= {self._chain(each): layout for each, layout in from_loads}
+        elif name in _RESHAPES:
+            self._reshape(operation)
+
+    def _chain(self, operation: Operation) -> CallChain:
+        """The place of an operation, then of each call that led to it."""
+        places: list[tuple[str, int, int]] = []
+        at: Location | None = operation.location
+        while at is not None:
+            places.append((self.author_file(at.file), at.line, at.column))
+            at = at.caller
+        return tuple(places)
+
+    def _dot(self, operation: Operation) -> None:
+        fact = _dot(operation, self.made, self.uses, self.loops)
+        if fact is not None:
+            chain = self._chain(operation)
+            known = self.dots.setdefault(chain, fact)
+            # Of a loop that is taken apart whole, the first product alone starts from zeros.
+            self.dots[chain] = replace(known, from_zero=known.from_zero and fact.from_zero)
+
+    def _reshape(self, operation: Operation) -> None:
+        encoding = _layout(operation.results[0].type)
+        # Where a loop has no turn, what it starts from is taken apart, which no layout serves better.
+        if encoding is not None and not _is_constant(operation.operands[0], self.made):
+            chain = self._chain(operation)
             kept = encoding.name == "ttg.linear" or operation.name == "tt.reshape" and encoding.name == "ttg.dot_op"
-            inferred[chain] = kept and inferred.get(chain, True)
-    # In a loop that is written out, one copy of a load may run ahead and another not: one text serves both.
-    everywhere = {chain: ring for chain, ring in rings.items() if ring.registers or chain not in held_back}
-    rings = {chain: _without_spare(ring, filled.get(chain, [])) for chain, ring in everywhere.items()}
-    # A load that stands before its loop, too, is done there for the first iterations.
-    early = {c: done for c, done in loads.items() if len({loop for _, loop in done}) > 1 and c not in rings}
-    if chip:
+            self.inferred[chain] = kept and self.inferred.get(chain, True)
+
+    def result(self) -> Lowered:
+        """What all that was taken says."""
+        # In a loop that is written out, one copy of a load may run ahead and another not: one text serves both.
+        everywhere = {c: ring for c, ring in self.rings.items() if ring.registers or c not in self.held_back}
+        rings = {c: _without_spare(ring, self.filled.get(c, [])) for c, ring in everywhere.items()}
+        early = self._early(rings)
+        held = {c: ring for c, done in early.items() if self.chip and (ring := _held(done)) is not None}
+        direct = operand_loads(self.kernel, self.made, self.loops) if self.chip else ()
+        return Lowered(
+            self.dots,
+            rings,
+            self.descriptors,
+            inferred=self.inferred,
+            prefetched=frozenset(early),
+            held=held,
+            stores=self.stores,
+            turned=self.turned,
+            copied=frozenset(self.copied),
+            spread=frozenset(self.spread),
+            operands=frozenset(map(self._chain, direct)),
+        )
+
+    def _early(self, rings: Container[CallChain]) -> dict[CallChain, list[tuple[Operation, int | None]]]:
+        """The loads without a ring that stand before their loop, too: there they are done for the first iterations."""
+        early = {c: done for c, done in self.loads.items() if len({loop for _, loop in done}) > 1 and c not in rings}
+        if not self.chip:
+            return early
         # One that is not carried to the next iteration stands for the last ones again, after its loop.
-        kept = _carried(module.kernel)
-        early = {c: done for c, done in early.items() if any(id(each.results[0]) in kept for each, _ in done)}
-    held = {chain: ring for chain, done in early.items() if chip and (ring := _held(done)) is not None}
-    lowered = Lowered(
-        dots,
-        rings,
-        descriptors,
-        inferred=inferred,
-        prefetched=frozenset(early),
-        held=held,
-        stores=stores,
-        turned=turned,
-        copied=frozenset(copied),
-        spread=frozenset(spread),
-    )
-    direct = operand_loads(module.kernel, made, loops) if chip else ()
-    return replace(lowered, operands=frozenset(_chain(each.location, author_file) for each in direct))
-
-
-def _chain(location: Location, author_file: Callable[[str], str]) -> CallChain:
-    """The place of an operation, then of each call that led to it."""
-    places: list[tuple[str, int, int]] = []
-    at: Location | None = location
-    while at is not None:
-        places.append((author_file(at.file), at.line, at.column))
-        at = at.caller
-    return tuple(places)
+        kept = _carried(self.kernel)
+        return {c: done for c, done in early.items() if any(id(each.results[0]) in kept for each, _ in done)}
 
 
 def _without_spare(ring: RingFact, places: Sequence[int | None]) -> RingFact:
