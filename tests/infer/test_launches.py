@@ -181,6 +181,16 @@ def test_one_block_is_long_and_several_are_small() -> None:
     assert two.constexprs == {"BLOCK_M": 64, "BLOCK_K": 32}
 
 
+def test_sides_of_a_product_take_a_warp_group() -> None:
+    sizes = "BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr"
+    tile = "x + tl.arange(0, BLOCK_{})[:, None] * 64 + tl.arange(0, BLOCK_{})[None, :]"
+    a, b, c = (tile.format(*sides) for sides in ("MK", "KN", "MN"))
+    product = guess(f"x, {sizes}", f"tl.store({c}, tl.dot(tl.load({a}), tl.load({b})))")
+    assert product.constexprs == {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
+    copies = guess(f"x, {sizes}", f"tl.store({c}, 0.0); tl.store({a}, tl.load({b}))")
+    assert copies.constexprs == {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32}
+
+
 def test_a_loop_that_is_written_out_is_short() -> None:
     loop = "for i in tl.static_range(N): tl.store(x + tl.arange(0, {}) + i, 0.0)"
     assert guess("x, N: tl.constexpr", loop.format("N")).constexprs == {"N": 4}

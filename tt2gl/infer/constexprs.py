@@ -66,7 +66,10 @@ def _tile(kernel: Kernel, usage: Usage, name: str) -> int:
         return 16  # three dimensions and more: the product must stay a tile
     if len(tiles) <= 1 and not others:
         return 1024 if usage.rank == 1 else 64
-    return 32 if re.search(r"_?B?K$", name.upper()) or len(tiles) > 2 else 64
+    if re.search(r"_?B?K$", name.upper()):
+        return 32
+    # With fewer rows of a product, no warp group could take it.
+    return 64 if usage.products or len(tiles) <= 2 else 32
 
 
 def _some_helper(kernel: Kernel) -> Any:
