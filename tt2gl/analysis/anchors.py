@@ -7,11 +7,13 @@ values (`natural`). What is cheap may be computed again instead, once for each l
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from tt2gl.analysis.graph import Node, Web, sources
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, root_of
+from tt2gl.analysis.transpositions import transposed_for_products
 
 RESHAPES = ("reshape", "view", "ravel")
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
@@ -184,7 +186,7 @@ class Anchors:
                 whole = operand if isinstance(operand, Pair) else Pair(self.default(node))
                 return Cut(len(node.shape), whole)
             case "opaque" if node.order == (1, 0):
-                return self._turned(node.operands[0])
+                return self._turned(node)
             case "opaque" if node.function == "interleave":
                 return None if node.cheap else self._interleaved(node)
             case "opaque" if merges_pairs(node) and isinstance(pairs := node.operands[0].natural, Pair):
@@ -216,13 +218,22 @@ class Anchors:
         before = own.dims if isinstance(own, Reshaped) else operand.dims_known
         return Reshaped(own.parent if isinstance(own, Reshaped) else own, before, node.dims_known)
 
-    def _turned(self, operand: Node) -> Term | None:
-        """The layout of a product's transposition, which is kept as it comes; other values are laid out anew."""
-        natural = operand.natural
-        if operand.kind != "dot" or not isinstance(natural, Root):
+    def _turned(self, node: Node) -> Term | None:
+        """The layout of a product's transposition, or (NVIDIA) of one that products alone read; others are laid out anew."""
+        operand, natural = node.operands[0], node.operands[0].natural
+        if not isinstance(natural, Root):
             return None
-        is_blocked = self.cores.dots[operand.chain].instruction not in ("wgmma", "mma_v2", "mfma", "wmma")
-        return Turned(natural, () if is_blocked else operand.dims_known)
+        if operand.kind == "dot":
+            is_blocked = self.cores.dots[operand.chain].instruction not in ("wgmma", "mma_v2", "mfma", "wmma")
+            return Turned(natural, () if is_blocked else operand.dims_known)
+        if id(node) in self._transposed and not self.cores.is_accumulator(natural):
+            return Inferred(natural, f"{node.function} {node.order}")
+        return None
+
+    @cached_property
+    def _transposed(self) -> set[int]:
+        on_amd = any(use.instruction.startswith(("mfma", "wmma")) for use in self.cores.dots.values())
+        return set() if on_amd else transposed_for_products(self.graph)
 
     def is_kept(self, node: Node) -> bool:
         """Whether Triton leaves a value in the layout that follows from a product's, under every launch.
