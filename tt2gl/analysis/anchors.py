@@ -219,7 +219,7 @@ class Anchors:
         return Reshaped(own.parent if isinstance(own, Reshaped) else own, before, node.dims_known)
 
     def _turned(self, node: Node) -> Term | None:
-        """The layout of a product's transposition, or (NVIDIA) of one that products alone read; others are laid out anew."""
+        """The layout of a product's transposition, on NVIDIA also of one that products alone read; None elsewhere."""
         operand, natural = node.operands[0], node.operands[0].natural
         if not isinstance(natural, Root):
             return None
