@@ -309,9 +309,11 @@ def _warps(tile: Tile, warps: Sequence[int], instr: str) -> Iterator[tuple[str, 
 
 
 EXCHANGED_SOURCE = '''@gluon.constexpr_function
-def exchanged(layout):
-    """A product's layout with 8 elements of a row side by side: for it, lanes exchange 4 of theirs, without LDS."""
-    step = min([column for _, column in layout.reg_bases if column > 2], default=4)
+def exchanged(product, layout, bits):
+    """A product's layout for a store: of 16 bits, lanes exchange 4 elements for 8 side by side, without LDS."""
+    step = min([column for _, column in layout.reg_bases if column in (8, 16)], default=0)
+    if bits != 16 or step == 0:
+        return product
     places = {4: step, step: 4}
     parts = layout.reg_bases, layout.lane_bases, layout.warp_bases, layout.block_bases
     made = [[[row, places.get(column, column)] for row, column in part] for part in parts]

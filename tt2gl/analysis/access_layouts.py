@@ -68,7 +68,7 @@ class AccessLayouts:
         if node.chain in self.flow.classes.exchanged:
             value = node.operands[1]
             if isinstance(value.natural, Root) and self.cores.is_accumulator(value.natural):
-                return Exchanged(value.natural, value.dims_known)
+                return Exchanged(value.natural, value.dims_known, self.flow.classes.exchanged[node.chain])
         if not node.anchored and node.kind == "store" and not self._is_spread(node):
             for operand in (*node.operands[1:2], node.operands[0]):
                 known = operand.natural if not isinstance(operand.natural, Inferred) else None

@@ -74,6 +74,7 @@ class _Candidate:
     shapes: dict[int, tuple[int, ...]]
     anchored: dict[int, bool]
     products: set[int]
+    inlined: bool
     exchanged: set[int] = field(default_factory=set)
 
 
@@ -88,13 +89,13 @@ class Classes:
         self.classes: list[LayoutClass] = []
         self.by_chain: dict[CallChain, LayoutClass] = {}
         self.anchored: set[CallChain] = set()
-        self.exchanged: set[CallChain] = set()
+        self.exchanged: dict[CallChain, str] = {}
         self.flags: dict[str, tuple[str, ...]] = {}
         for candidate in self._candidates():
             if 2 * len(candidate.products) > len(candidate.shapes):
                 # Stored as it comes from a product, or nearly, it takes that's layout.
-                if 2 * len(candidate.exchanged) >= len(candidate.products):
-                    self.exchanged.add(candidate.chain)
+                if width := self._exchanged(candidate):
+                    self.exchanged[candidate.chain] = width
                 continue
             made = self._class_for(candidate)
             self.by_chain[candidate.chain] = made
@@ -130,7 +131,9 @@ class Classes:
                     continue
                 known = found.get(node.chain)
                 if known is None:
-                    known = found[node.chain] = _Candidate(node.chain, (), node.pointer, {}, {}, {}, set())
+                    known = found[node.chain] = _Candidate(
+                        node.chain, (), node.pointer, {}, {}, {}, set(), bool(node.site.context)
+                    )
                 known.shapes[index] = node.shape
                 if (stored := scene.facts.lowered.stores.get(node.chain)) is not None:
                     known.products.add(index)
@@ -265,6 +268,17 @@ class Classes:
             for (text, bits), (column_text, column) in product(widths, widths):
                 said = f", gl.num_warps(), column_bits={column_text})"
                 yield "coalesced_blocks", _built(coalesced_blocks, bits, column), text, said
+
+    def _exchanged(self, candidate: _Candidate) -> str:
+        """Bits of what a product's lanes exchange for a store, as source; none where they do so under no launch.
+
+        The text of a helper has no names for them: there the launches decide that are more.
+        """
+        pointer = candidate.pointer
+        named = pointer is not None and all(pointee_bits(scene.launch, pointer) for scene in self.scenes)
+        if candidate.exchanged and named and not candidate.inlined:
+            return f"{pointer}.dtype.element_ty.primitive_bitwidth"
+        return "16" if 2 * len(candidate.exchanged) >= len(candidate.products) else ""
 
     def _widths(self, candidate: _Candidate) -> list[tuple[str, Any]]:
         """Ways to say how wide an element is: by the access's own pointer, another's, or as a number."""

@@ -82,10 +82,14 @@ class Turned:
 
 @dataclass(frozen=True)
 class Exchanged:
-    """`exchanged(gl.to_linear_layout(parent, dims))`: a product's, `parent`, with lanes' elements exchanged (CDNA4)."""
+    """`exchanged(parent, gl.to_linear_layout(parent, dims), bits)`: a product's, `parent`, for a store (CDNA4).
+
+    Lanes exchange elements where those have 16 `bits`, which is source as the `dims` are.
+    """
 
     parent: Root
     dims: tuple[str, ...]
+    bits: str
 
 
 @dataclass(frozen=True)
@@ -220,8 +224,8 @@ def rendered(term: Term, alias: str = "gl") -> str:
         bases = f"{alias}.to_linear_layout({parent}, [{', '.join(term.dims)}])" if term.dims else parent
         return f"turned({bases})"
     if isinstance(term, Exchanged):
-        bases = f"{alias}.to_linear_layout({rendered(term.parent, alias)}, [{', '.join(term.dims)}])"
-        return f"exchanged({bases})"
+        parent = rendered(term.parent, alias)
+        return f"exchanged({parent}, {alias}.to_linear_layout({parent}, [{', '.join(term.dims)}]), {term.bits})"
     if isinstance(term, BlockScale):
         bases = f"{alias}.to_linear_layout({rendered(term.parent, alias)}, [{', '.join(term.dims)}])"
         return f"block_scale_layout({bases}, {term.axis})"
