@@ -1,4 +1,4 @@
-"""Loops around pipelined loops: rings that are made once for all turns of the outer loop, whole kernels compared."""
+"""Loops around pipelined loops: rings that are made once for all their turns, whole kernels compared."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_descriptors import converted, equal
+from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
 
 KERNEL = """import triton
@@ -106,3 +107,78 @@ def test_where_there_is_no_room_rings_stay_inside_then_lose_stages(tmp_path: Pat
     assert codes == ["TTG321"]
     assert "    stages: gl.constexpr = 3 if NUM_STAGES > 3 else NUM_STAGES\n" in made
     assert "[stages, 1], mbarrier" in made
+
+
+POINTERS = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, N, K, P: tl.constexpr, B: tl.constexpr, BK: tl.constexpr, FLATTEN: tl.constexpr):
+    tiles = tl.cdiv(N, B)
+    for tile in tl.range(tl.program_id(0), tiles * tiles, P, flatten=FLATTEN):
+        rows = tile // tiles * B + tl.arange(0, B)
+        columns = tile % tiles * B + tl.arange(0, B)
+        k = tl.arange(0, BK)
+        a_ptrs = a_ptr + rows[:, None] % N * K + k[None, :]
+        b_ptrs = b_ptr + columns[None, :] % N * K + k[:, None]
+        acc = tl.zeros((B, B), tl.float32)
+        for start in range(0, K, BK):
+            a = tl.load(a_ptrs, mask=k[None, :] < K - start, other=0.0)
+            b = tl.load(b_ptrs, mask=k[:, None] < K - start, other=0.0)
+            acc = tl.dot(a, b, acc)
+            a_ptrs += BK
+            b_ptrs += BK
+        c_ptrs = c_ptr + rows[:, None] * N + columns[None, :]
+        tl.store(c_ptrs, acc.to(tl.float16), mask=(rows[:, None] < N) & (columns[None, :] < N))
+"""
+
+
+def of_pointers(n: int, k: int, *, stages: int = 3, programs: int = 2, flatten: bool = True) -> Launch:
+    tile_launch = launch(n, k, stages=stages, programs=programs)
+    return replace(
+        tile_launch,
+        signature={"b_ptr": "*fp16", **tile_launch.signature, "FLATTEN": "constexpr"},
+        constexprs={**tile_launch.constexprs, "FLATTEN": flatten},
+        divisible_by_16=("a_ptr", "b_ptr", "c_ptr", "K"),
+        args={**tile_launch.args, "b_ptr": TensorArg("float16", (n, k), (k, 1), None)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "k", "programs", "stages"),
+    [("sm80", 80, 2, 3), ("sm80", 16, 3, 4), ("sm90", 16, 3, 4), ("sm100", 80, 2, 3), ("sm120", 80, 2, 3)],
+)
+def test_copies_run_on_into_the_next_tile(target: str, k: int, programs: int, stages: int, tmp_path: Path) -> None:
+    path, given = tmp_path / "kernel.py", of_pointers(104, k, stages=stages, programs=programs)
+    made, codes = converted(path, POINTERS, given, target)
+    assert codes == []
+    loop = made[made.index("    for tile in ") :]
+    assert "gl.static_range" not in loop
+    assert "    if start_ahead >= K:\n                tile_ahead += P\n" in loop
+    assert loop.endswith("\n    async_copy.wait_group(0)\n")
+    equal(path, POINTERS, made, given, target)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("wait_group(NUM_STAGES - 2)", "wait_group(NUM_STAGES - 1)"),
+        ("                start_ahead = 0\n", "                start_ahead = BK\n"),
+    ],
+)
+def test_copies_that_go_wrong_are_found(before: str, after: str, tmp_path: Path) -> None:
+    path, given = tmp_path / "kernel.py", of_pointers(104, 80)
+    made, _ = converted(path, POINTERS, given, "sm80")
+    wrong = made.replace(before, after)
+    assert wrong != made
+    with pytest.raises(AssertionError):
+        equal(path, POINTERS, wrong, given, "sm80")
+
+
+def test_one_body_flattens_where_its_own_launches_do(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(POINTERS)
+    both = [of_pointers(104, 80), of_pointers(104, 80, stages=1, flatten=False)]
+    made = convert(path, target="sm80", launches=both, root=tmp_path, compile=False).text
+    assert "tile_ahead" in made

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -32,10 +34,23 @@ for tile in range(gl.program_id(0), tiles, 4):
 """
 
 
-def written(body: str, *flattened: str) -> str:
+TILES = (Ring("a", "", (), "", in_memory=True, tile=True),)
+
+SLOTS = Ring("a", "dtype", ("8",), "shared", in_memory=False)
+
+COPIED = """\
+for tile in range(gl.program_id(0), tiles, 4):
+    a_ptrs = table + tile * 64
+    for k in range(steps):
+        acc = mma_v2(_tt2gl_ring_a(a_ptrs, mask=k < n).load(operand), x, acc)
+        a_ptrs += 8
+    gl.store(c_desc + tile, acc)
+"""
+
+
+def written(body: str, *flattened: str, rings: Sequence[Ring] = TILES) -> str:
     text = HELPERS + HEAD + textwrap.indent(body, "    ")
-    rings = (Ring("a", "", (), "", in_memory=True, tile=True),)
-    spec = LoopRings("kernel", HELPERS.count("\n") + 1, rings, "STAGES", flattened=frozenset(flattened))
+    spec = LoopRings("kernel", HELPERS.count("\n") + 1, tuple(rings), "STAGES", flattened=frozenset(flattened))
     made = pipelined(text, [spec], "copy")
     ast.parse(made)
     return textwrap.dedent(made[made.index(HEAD) + len(HEAD) :])
@@ -59,6 +74,9 @@ def written(body: str, *flattened: str) -> str:
         # The loop around may be left, or does not count.
         ("    acc = 0\n", "    acc = 0\n    if row > n:\n        break\n"),
         ("for tile in range(gl.program_id(0), tiles, 4):", "for tile in gl.static_range(4):"),
+        # Triton makes one loop of two, not of three.
+        ("    store_tile", "    for i in range(n):\n        acc += i\n    store_tile"),
+        ("        acc = warpgroup_mma", "        for i in range(n):\n            x += i\n        acc = warpgroup_mma"),
         # The loop is under a condition.
         ("for tile in", "for other in range(n):\n  for tile in"),
     ],
@@ -135,6 +153,71 @@ def test_copies_go_through_both_loops() -> None:
             mbarrier.invalidate(bars.index(each))
         """
     )
+
+
+@pytest.mark.parametrize(
+    "ring",
+    [replace(SLOTS, registers=True), replace(SLOTS, registers=True, held=True), replace(SLOTS, direct="load_to_shared")],
+)
+def test_tiles_that_no_cp_async_copies_wait_for_the_turn(ring: Ring) -> None:
+    assert "tile_ahead" not in written(COPIED, "tile", rings=[ring])
+
+
+def test_tiles_of_both_kinds_wait_for_the_turn() -> None:
+    body = LOOP.replace("warpgroup_mma(x,", "warpgroup_mma(_tt2gl_ring_b(table + k),")
+    both = [*TILES, Ring("b", "dtype", ("8",), "shared", in_memory=True)]
+    assert "tile_ahead" not in written(body, "tile", rings=both)
+
+
+def test_copies_of_threads_go_through_both_loops() -> None:
+    assert written(COPIED, "tile", rings=[SLOTS]) == textwrap.dedent(
+        """\
+        gl.static_assert(STAGES > 0, "no load would run ahead")
+        # a ring of STAGES tiles; loads run STAGES iterations ahead
+        a_buf = gl.allocate_shared_memory(dtype, [STAGES, 8], shared)
+        first = gl.program_id(0)
+        # where the next copies are from: they run on into the next turn of the loop around
+        tile_ahead = first
+        a_ptrs_ahead = table + tile_ahead * 64
+        k_ahead = 0
+        more = (tile_ahead < tiles) & (k_ahead < steps)
+        for s in gl.static_range(STAGES):
+            copy(a_buf.index(s), a_ptrs_ahead, mask=more & (k_ahead < n))
+            async_copy.commit_group()
+            a_ptrs_ahead += 8
+            k_ahead += 1
+            if k_ahead >= steps:
+                tile_ahead += 4
+                a_ptrs_ahead = table + tile_ahead * 64
+                k_ahead = 0
+                more = (tile_ahead < tiles) & (k_ahead < steps)
+
+        slot = 0
+
+        for tile in range(first, tiles, 4):
+            for k in range(steps):
+                # at most the copies of the next STAGES - 1 iterations are under way: this one's tiles are there
+                async_copy.wait_group(STAGES - 1)
+                acc = mma_v2(a_buf.index(slot).load(operand), x, acc)
+                copy(a_buf.index(slot), a_ptrs_ahead, mask=more & (k_ahead < n))
+                async_copy.commit_group()
+                a_ptrs_ahead += 8
+                k_ahead += 1
+                if k_ahead >= steps:
+                    tile_ahead += 4
+                    a_ptrs_ahead = table + tile_ahead * 64
+                    k_ahead = 0
+                    more = (tile_ahead < tiles) & (k_ahead < steps)
+                slot = gl.where(slot + 1 == STAGES, 0, slot + 1)
+            gl.store(c_desc + tile, acc)
+        async_copy.wait_group(0)
+        """
+    )
+
+
+def test_an_unrolled_loop_is_none_beside_them() -> None:
+    body = LOOP.replace("    store_tile", "    for i in gl.static_range(2):\n        acc += i\n    store_tile")
+    assert "tile_ahead" in written(body, "tile")
 
 
 def test_what_only_the_copies_need_goes_with_them() -> None:

@@ -98,7 +98,7 @@ class Planner:
             rings=self._rings(key, function),
             stages=self.passing.staged.get(key),
             wide=frozenset(n for analysis in self.analyses for n in analysis.wide.get(key[:2], ())),
-            flattened=self._flattened(key[:2]),
+            flattened=self._flattened(key),
             partitioned=self._partitioned(key),
             flags=self._flags(key, declarations),
         )
@@ -109,9 +109,10 @@ class Planner:
         said = {name for each in declarations for name in re.findall(r"\w+", each.source)}
         return {flag: names for flag, names in flags.items() if flag in said}
 
-    def _flattened(self, key: FunctionKey) -> frozenset[str]:
-        """The variables of a function's loops that every launch flattens."""
-        said = [analysis.flattened[key] for analysis in self.analyses if key in analysis.flattened]
+    def _flattened(self, key: Body) -> frozenset[str]:
+        """The variables of a function's loops that each of its launches flattens."""
+        own = [analysis.flattened for analysis in self.analyses if analysis.body(key[:2]) == key]
+        said = [flattened[key[:2]] for flattened in own if key[:2] in flattened]
         return frozenset.intersection(*said) if said else frozenset()
 
     def _partitioned(self, key: Body) -> frozenset[tuple[int, int]]:

@@ -130,9 +130,11 @@ class FunctionWriter:
         """What writes a loop; its rings are made before the outermost loop that leaves them as they are."""
         writer = LoopWriter(self._plan(loop, node), self.rebuilt, indent)
         self.freed |= writer.plan.freed
-        home = home_of(writer.rings(), self.around) if self.spec.outside and writer.plan.barriers else None
-        if home is not None:
-            plan = self._through_turns(loop, replace(writer.plan, outside=True), home)
+        home = home_of(writer.rings(), self.around) if self.spec.outside else None
+        if home is None:
+            return writer
+        plan = self._through_turns(loop, replace(writer.plan, outside=True), home)
+        if plan.barriers or plan.turns is not None:
             writer = replace(writer, plan=plan)
             home.before += writer.rings() + (writer.begun(loop, node) if plan.turns is not None else [])
             home.after += writer.ended()
@@ -143,9 +145,11 @@ class FunctionWriter:
     def _through_turns(self, loop: ast.For, plan: LoopPlan, home: Surroundings) -> LoopPlan:
         """The plan with loads that run on from turn to turn of a flattened loop around, where they may."""
         outer, node = home.loop, home.node
-        if home is not self.around[-1] or not isinstance(outer, ast.For) or not isinstance(node, cst.For):
+        if len(self.around) > 1 or not isinstance(outer, ast.For) or not isinstance(node, cst.For):
             return plan
-        plain = all(ring.tile for ring in plan.rings) and plan.lookups is None and not any(plan.conditions.values())
+        by_tma = bool(plan.barriers) and all(ring.tile for ring in plan.rings)
+        by_threads = not any(ring.tile or ring.registers or ring.direct for ring in plan.rings)
+        plain = (by_tma or by_threads) and plan.lookups is None and not any(plan.conditions.values())
         if not plain or not writes(outer.target) <= self.spec.flattened or plan.count.wide:
             return plan
         wanted = {marker: needs(marker) for marker in markers_of(loop)}

@@ -70,21 +70,20 @@ class Producer:
         """The slice in its order."""
         plan = self.plan
         made = self._block(statements, block, {}, self.indent)
-        if plan.turns is not None:
-            return [*made, *plan.turns.following()]
-        if self.place == "steady":
+        following = plan.turns.following() if plan.turns is not None else []
+        if self.place == "steady" and plan.turns is None:
             made = with_variable(plan.ahead, plan.count.further(plan.spec.ahead), made)
         if not plan.copied:
-            return made
+            return [*made, *following]
         if self.place == "steady" and plan.lookups is not None and plan.lookups.slots:
             made = [*self._awaited(), *made]
         last = max(index for index, line in enumerate(made) if any(call in code(line) for call in self.copies))
         head, steps = [*made[: last + 1], statement("async_copy.commit_group()")], made[last + 1 :]
-        if plan.read_at_once and stepping(steps, head, self.variable):
+        if plan.turns is None and plan.read_at_once and stepping(steps, head, self.variable):
             if self.place == "prologue":
                 steps = [] if plan.spec.ahead.known == 1 else after_first(steps, plan.stage)
             return [*steps, *head]
-        return [*head, *steps]
+        return [*head, *steps, *following]
 
     def _awaited(self) -> Lines:
         """The wait for what was looked up last, where the wait for tiles leaves it under way."""

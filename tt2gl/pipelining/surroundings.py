@@ -16,8 +16,8 @@ phase = 0
 for tile in range(first, tiles, programs):
     ...
 
-It pays for rings with mbarriers, which must be initialised and seen by all threads. Others lie where they are used, so
-that their memory serves what follows the loop, too.
+It pays for rings with mbarriers, which must be initialised and seen by all threads, and is needed where copies run on
+into the next turn. Other rings lie where they are used, so that their memory serves what follows the loop, too.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ for tile in range(first, tiles, programs):
     c_desc.store(...)
 
 So the copies of a turn's first tiles are under way while the turn before it still computes and stores. Triton makes one
-loop of the two for it.
+loop of the two for it. Of tiles that threads copy, where those ahead are from is carried from turn to turn as tensors,
+and each iteration ends a group of copies, so that the waits count as they do in one loop.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import Names, inside, reads, writes
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.slices import Around, Slice, slice_around
+from tt2gl.pipelining.static import called
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.trees import Renamed, alone, bare, comment, comments, edited, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Lines
@@ -109,6 +111,9 @@ def needed_around(
     """
     if inner not in outer.body or parts.constants or any(isinstance(each, _LEAVES) for each in inside(outer.body)):
         return None
+    if any(each is not inner and _is_loop(each) for each in inside(outer.body)):
+        # Triton makes one loop of two, never of more.
+        return None
     try:
         variable = header_of(outer).variable
     except NotPipelinedError:
@@ -120,6 +125,12 @@ def needed_around(
     # They are done for a turn that there is not, too.
     early = all(isinstance(each, ast.Assign | ast.AugAssign) and effects.only_computes(each) for each in found.taken)
     return found if early and found.top & assigned == {variable} and found.taken <= set(outer.body) else None
+
+
+def _is_loop(statement: ast.stmt) -> bool:
+    """Whether a statement is a loop in the compiled kernel, too: not one that is unrolled."""
+    unrolled = isinstance(statement, ast.For) and called(statement.iter) == "static_range"
+    return isinstance(statement, ast.For | ast.While) and not unrolled
 
 
 _LEAVES = (ast.Break, ast.Continue, ast.Return)

@@ -68,7 +68,7 @@ class LoopWriter:
         if plan.drain:
             made.append(self._unrolled(loop, node) if plan.last else self._drained(loop, node))
         if plan.copied and not plan.drain:
-            made.append(statement("async_copy.wait_group(0)"))
+            made += self._landed()
         return made if plan.outside else [*made, *self.ended()]
 
     def _counted(self, node: cst.For, here: Lines, ahead: Lines) -> tuple[cst.For, bool]:
@@ -180,8 +180,14 @@ class LoopWriter:
         return [*bound, *plan.turns.first(), cst.For(cst.Name(plan.stage), span, block), *self._started(at_use=False)]
 
     def ended(self) -> Lines:
-        """What ends the life of the rings' mbarriers."""
-        return [line for each in self.plan.barriers for line in each.gone(self.plan.each)]
+        """What ends the life of the rings: copies that ran on to the last turn's end, and their mbarriers."""
+        plan = self.plan
+        copies = self._landed() if plan.turns is not None and plan.copied else []
+        return [*copies, *(line for each in plan.barriers for line in each.gone(plan.each))]
+
+    def _landed(self) -> Lines:
+        """The wait for all copies."""
+        return [statement("async_copy.wait_group(0)")]
 
     def _condition(self) -> Lines:
         """Refuses steps back, and depths with which nothing runs ahead: a tile would be read before it is there."""
