@@ -141,6 +141,18 @@ def test_what_a_loop_changes_is_not() -> None:
     assert made.startswith("i = 0\nx_cols = tl.arange(0, B).to(tl.int64)\nwhile")
 
 
+def test_nothing_is_put_into_a_turn_of_a_flattened_loop() -> None:
+    body = (
+        "for i in tl.range(0, n, B, flatten=FLAG):\n    for k in range(0, m, B):\n        x = x_desc.load([i, k])\n"
+    )
+    made = lowered_body(MAKE + body)
+    assert made.index("for k") < made.index("x_rows = i + ")
+    plain = lowered_body(MAKE + body.replace("FLAG", "False"))
+    assert plain.index("x_rows = i + ") < plain.index("for k")
+    outside = lowered_body(MAKE + body.replace("[i, k]", "[0, k]"))
+    assert outside.startswith("x_rows = tl.arange(0, BLOCK).to(tl.int64)\nfor i")
+
+
 def test_names_that_change_later_are_held() -> None:
     made = lowered_body("d = tl.make_tensor_descriptor(y_ptr, [n], [1], [B])\nn += 1\nx = d.load([0])\n")
     assert made.startswith("d_offs_bound = n\nn += 1\n")

@@ -40,6 +40,7 @@ from tt2gl.lowering.pointer_calls import Refused
 from tt2gl.lowering.signs import Signs
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
+from tt2gl.syntax import is_name
 from tt2gl.visitors import VariableReader
 
 _WIDTH = 120
@@ -80,11 +81,15 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Loop:
-    """A loop that is being walked: where it starts, what it assigns, and the indices at hand in it."""
+    """A loop that is being walked: where it starts, what it assigns, and the indices at hand in it.
+
+    `flattened`: Triton makes it one with a loop inside, whose loads run on from turn to turn.
+    """
 
     start: int
     assigned: frozenset[str]
     at_hand: Indices
+    flattened: bool
 
 
 @dataclass
@@ -153,7 +158,7 @@ class _Function:
         if isinstance(node, (cst.For, cst.While)):
             _forget(at_hand, changed)
             at_hand_inside = dict(at_hand)
-            self.loops = [*around, _Loop(self.spans.of(node)[0], changed, at_hand_inside)]
+            self.loops = [*around, _Loop(self.spans.of(node)[0], changed, at_hand_inside, _is_flattened(node))]
             self.body(node.body, at_hand_inside)
         else:
             self.branches(node, at_hand)
@@ -297,16 +302,28 @@ class _Function:
             self.found.append(Edit(inner[1], end, f"{''.join(between + each for each in masked)}{last})"))
 
     def hoisted(self, line: str, key: tuple[str, str, str], index: tuple[str, frozenset[str]], *, pure: bool) -> bool:
-        """Put an index before the loops that leave its offset alone; whether there are any."""
+        """Put an index before the loops that leave its offset alone; whether there are any.
+
+        Not to a turn of a flattened loop: Triton hoists nothing there, so that its offset is carried, and no tensor.
+        """
         names = index[1]
         inner = list(takewhile(lambda loop: pure and not loop.assigned & names, reversed(self.loops)))
-        if not inner:
+        outer = self.loops[: len(self.loops) - len(inner)]
+        if not inner or (outer and outer[-1].flattened):
             return False
         start = inner[-1].start
         self.found.append(Edit(start, start, f"{line}\n{self.spans.line(start)[0]}"))
         for loop in inner:
             loop.at_hand[key] = index
         return True
+
+
+def _is_flattened(loop: cst.For | cst.While) -> bool:
+    """Whether the author may flatten a loop, by a constant or a parameter."""
+    if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call):
+        return False
+    said = [each.value for each in loop.iter.args if each.keyword is not None and each.keyword.value == "flatten"]
+    return any(not is_name(each, "False") for each in said)
 
 
 @dataclass
