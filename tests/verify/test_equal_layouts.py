@@ -11,6 +11,10 @@ OPERAND = (
     "#ttg.linear<{register = [[8, 0], [0, 1], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], "
     "warp = [[16, 0], [32, 0]], block = []}>"
 )
+UNPACKED = (
+    "#ttg.linear<{register = [[1, 0], [2, 0], [4, 0], [16, 0], [32, 0], [64, 0]], "
+    "lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [8, 0]], warp = [[0, 32], [0, 64]], block = []}>"
+)
 MODULE = f"""#rows = {BLOCKED % ([1, 4], [4, 8], [4, 1], [1, 0])}
 #wide = {BLOCKED % ([1, 8], [4, 8], [4, 1], [1, 0])}
 #columns = {BLOCKED % ([4, 1], [8, 4], [1, 4], [0, 1])}
@@ -20,6 +24,8 @@ MODULE = f"""#rows = {BLOCKED % ([1, 4], [4, 8], [4, 1], [1, 0])}
 #broad = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}}>
 #operand = {OPERAND}
 #plain = #ttg.nvidia_mma<{{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}}>
+#unpacked = {UNPACKED}
+#mfma = #ttg.amd_mfma<{{version = 4, warpsPerCTA = [1, 4], instrShape = [32, 32, 16], isTransposed = true}}>
 """
 
 
@@ -45,6 +51,9 @@ def _rows_of(layout: str, dim: int = 0) -> str:
         ("64x16x", "#operand", "#ttg.dot_op<{opIdx = 0, parent = #plain, kWidth = 2}>", True),
         ("64x16x", "#operand", "#ttg.dot_op<{opIdx = 0, parent = #plain, kWidth = 4}>", False),
         ("64x16x", "#operand", "#ttg.dot_op<{opIdx = 1, parent = #plain, kWidth = 2}>", False),
+        ("128x128x", "#unpacked", "#ttg.dot_op<{opIdx = 1, parent = #mfma, kWidth = 8}>", True),
+        ("128x128x", "#unpacked", "#ttg.dot_op<{opIdx = 1, parent = #mfma, kWidth = 4}>", False),
+        ("128x128x", "#unpacked", "#ttg.dot_op<{opIdx = 0, parent = #mfma, kWidth = 8}>", False),
         ("64x", _rows_of("#narrow"), "#unknown", False),
     ],
 )

@@ -2,7 +2,7 @@
 
 A layout is known by its bases: the element to which each bit of a thread's lane and of its warp leads, and those that
 a thread has itself. `tt.reshape` and `tt.join` leave `linear` ones that a slice of a `blocked` one says as well, and
-rows of two products' sums lie alike, whatever their columns.
+rows of two products' sums lie alike, whatever their columns. What is unpacked for MFMA lies as its operand.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ _LAYOUT = re.compile(r"#ttg\.(\w+)<\{(.*)\}>$")
 _SLICE = re.compile(r"dim = (\d+), parent = (.*)$")
 _PARENT = re.compile(r"parent = (#\w+)")
 _NUMBERS = re.compile(r"(\w+) = (\d+|\[[\[\]\d, ]*\])")
+
+_WAVE = 64
+"""Lanes of the waves that have MFMA."""
 
 Basis = tuple[int, ...]
 
@@ -76,9 +79,14 @@ class Layouts:
     def _operand(self, parts: Mapping[str, Any], said: str, shape: Sequence[int]) -> _Bases | None:
         found = _PARENT.search(said)
         mma = _LAYOUT.match(self._named.get(found[1], "")) if found is not None else None
-        if mma is None or mma[1] != "nvidia_mma" or "CGALayout" in mma[2]:
+        if mma is None or "CGALayout" in mma[2]:
             return None
-        return _operand(_parts(mma[2]), shape, parts["opIdx"], parts["kWidth"])
+        match mma[1]:
+            case "nvidia_mma":
+                return _operand(_parts(mma[2]), shape, parts["opIdx"], parts["kWidth"])
+            case "amd_mfma":
+                return _mfma_operand(_parts(mma[2]), shape, parts["opIdx"], parts["kWidth"])
+        return None
 
     def _slice(self, said: str, shape: Sequence[int]) -> _Bases | None:
         found = _SLICE.match(said)
@@ -133,6 +141,25 @@ def _operand(parts: Mapping[str, Any], shape: Sequence[int], operand: int, width
     tile = (16, 8 * width) if operand == 0 else (8 * width, 8)
     across = [1 if dim == 1 - operand else extent for dim, extent in enumerate(shape)]
     return _matrix(parts, shape, (1 - operand, width), others, tile, across)
+
+
+def _mfma_operand(parts: Mapping[str, Any], shape: Sequence[int], operand: int, width: int) -> _Bases | None:
+    """One of AMD's (Triton's `mfmaDotToLinearLayout`): lanes along the other side than K, then along K by `width`."""
+    side, other = parts["instrShape"][:2]
+    deep = width * (_WAVE // side)
+    if side != other or shape[1 - operand] < deep or shape[operand] < side or "tilesPerWarp" in parts:
+        return None
+    one, order = ([1, 1], [1, 0]), [operand, 1 - operand]
+    own, lanes = [1, 1], [side, side]
+    own[1 - operand], lanes[1 - operand] = width, _WAVE // side
+    tile = [deep if dim == 1 - operand else side for dim in range(2)]
+    across = [1 if dim == 1 - operand else extent for dim, extent in enumerate(shape)]
+    counts = [1 if dim == 1 - operand else count for dim, count in enumerate(parts["warpsPerCTA"])]
+    covered = [extent * count for extent, count in zip(tile, counts, strict=True)]
+    within = _tiled((own, order), (lanes, order), one, tile)
+    again = _tiled(one, one, one, shape, covered).registers
+    warps = _tiled(one, one, (parts["warpsPerCTA"], [1, 0]), across, tile).warps
+    return _Bases(within.registers | again, within.lanes, warps)
 
 
 def _matrix(
