@@ -136,6 +136,7 @@ def kernel(a_ptr, b_ptr, c_ptr, N, K, P: tl.constexpr, B: tl.constexpr, BK: tl.c
 
 def of_pointers(n: int, k: int, *, stages: int = 3, programs: int = 2, flatten: bool = True) -> Launch:
     tile_launch = launch(n, k, stages=stages, programs=programs)
+    assert tile_launch.args is not None
     return replace(
         tile_launch,
         signature={"b_ptr": "*fp16", **tile_launch.signature, "FLATTEN": "constexpr"},

@@ -142,9 +142,7 @@ def test_what_a_loop_changes_is_not() -> None:
 
 
 def test_nothing_is_put_into_a_turn_of_a_flattened_loop() -> None:
-    body = (
-        "for i in tl.range(0, n, B, flatten=FLAG):\n    for k in range(0, m, B):\n        x = x_desc.load([i, k])\n"
-    )
+    body = "for i in tl.range(0, n, B, flatten=FLAG):\n    for k in range(0, m, B):\n        x = x_desc.load([i, k])\n"
     made = lowered_body(MAKE + body)
     assert made.index("for k") < made.index("x_rows = i + ")
     plain = lowered_body(MAKE + body.replace("FLAG", "False"))

@@ -157,7 +157,7 @@ def test_copies_go_through_both_loops() -> None:
 
 @pytest.mark.parametrize(
     "ring",
-    [replace(SLOTS, registers=True), replace(SLOTS, registers=True, held=True), replace(SLOTS, direct="load_to_shared")],
+    [replace(SLOTS, registers=True), replace(SLOTS, registers=True, held=True), replace(SLOTS, direct="to_shared")],
 )
 def test_tiles_that_no_cp_async_copies_wait_for_the_turn(ring: Ring) -> None:
     assert "tile_ahead" not in written(COPIED, "tile", rings=[ring])

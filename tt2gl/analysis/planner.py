@@ -15,7 +15,6 @@ from tt2gl.analysis.collected import Body, Conflict, Context, Function, Labels, 
 from tt2gl.analysis.copies import copies_are_defined
 from tt2gl.analysis.decisions import DotWant
 from tt2gl.analysis.facts import ConstFact, Position, TensorFact
-from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import class_names, listed
 from tt2gl.analysis.passing import Passing
 from tt2gl.analysis.spelling import Spelling
