@@ -73,6 +73,20 @@ def converted(path: Path, text: str, launch: Launch, target: str) -> tuple[str, 
     return made.text, [each.code for report in made.kernels for each in report.diagnostics]
 
 
+def test_a_product_of_descriptors_is_named_by_the_sum_that_it_is_added_to(tmp_path: Path) -> None:
+    sizes = {"M": 64, "N": 64, "K": 64}
+    text = f"""{HEADER}def kernel(a, c, total, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    acc = tl.zeros((M, N), tl.float32)
+    for k in range(0, total, K):
+        acc = tl.dot(a.load([0, k]), a.load([k, 0]), acc)
+    c.store([0, 0], acc.to(tl.float16))
+"""
+    kinds = {"a": "tensordesc<fp16[64, 64]>", "c": "tensordesc<fp16[64, 64]>", "total": "i32"}
+    launch = Launch("kernel.py", "kernel", kinds | dict.fromkeys(sizes, "constexpr"), sizes)
+    port, _ = converted(tmp_path / "kernel.py", text, launch, "sm90")
+    assert "[16, N, 16])" in port
+
+
 def test_descriptors_that_the_host_gives_one_launch_alone_stay_without_tma(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(HELPED)

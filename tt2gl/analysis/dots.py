@@ -69,7 +69,10 @@ class DotReader:
             operands.append(added)
         made = self.builder.node("dot", whole or node, fact, operands, frame)
         first, second = made.operands[:2]
-        made.dims = (*first.dims[:-1], second.dims[-1])
+        sum_dims = made.operands[2].dims if len(made.operands) > 2 else made.dims
+        own = (*first.dims[:-1], second.dims[-1])
+        # A descriptor's block has no names; the sum that it is added to may have.
+        made.dims = tuple(dim or summed for dim, summed in zip(own, sum_dims, strict=True))
         made.cheap = False
         made.chain = ((frame.key[0], node.lineno, node.col_offset), *frame.chain)
         made.dot = DotSite(
