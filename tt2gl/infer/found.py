@@ -28,6 +28,10 @@ class Known:
     """The tensor and the dimension that a stride is of."""
     lengths: dict[str, int] = field(default_factory=dict)
     """How many elements a tuple has that is passed."""
+    blocks: dict[str, tuple[int | str | None, ...]] = field(default_factory=dict)
+    """The block of a descriptor that is passed: extents, or the parameters that are passed the same."""
+    hook: Function | None = None
+    """What a config has done before the kernel runs."""
 
 
 def configs(kernel: Kernel) -> Iterator[Known]:
@@ -61,7 +65,9 @@ def _config(config: Any, names: set[str]) -> Known | None:
     }
     values = {name: value for name, value in kwargs.items() if not isinstance(value, Unknown)}
     options |= {name: value for name, value in values.items() if name in OPTIONS and name not in names}
-    return Known({name: value for name, value in values.items() if name in names}, {}, options)
+    hook = config.kwargs.get("pre_hook")
+    found = {name: value for name, value in values.items() if name in names}
+    return Known(found, {}, options, hook=hook if isinstance(hook, Function) else None)
 
 
 def calls(kernel: Kernel, source: SourceFile) -> Iterator[Known]:
@@ -109,6 +115,9 @@ def _launch_call(kernel: Kernel, node: ast.Call, scope: Scope) -> Known:
             dtype = _tensor_dtype(argument, scope)
             if dtype is not None:
                 known.dtypes[name] = dtype
+            if (block := _descriptor_block(argument, scope)) is not None:
+                passed = {ast.unparse(expression): parameter for parameter, expression in arguments}
+                known.blocks[name] = tuple(_extent(each, kernel, scope, passed) for each in block)
     if isinstance(node.func, ast.Subscript):
         grid = kernel.value(node.func.slice, scope)
         grid = (grid,) if isinstance(grid, int) else grid
@@ -138,6 +147,36 @@ def _tensor_dtype(argument: ast.expr, scope: Scope) -> str | None:
     return None
 
 
+def _descriptor_block(argument: ast.expr, scope: Scope) -> list[ast.expr] | None:
+    """The block of a descriptor made in the call or in the same function; None for what is none."""
+    if isinstance(argument, ast.Name) and argument.id not in scope.parameters:
+        bound = scope.bindings.get(argument.id, [])
+        made = [binding.node.value for binding in bound if isinstance(binding.node, ast.Assign) and not binding.path]
+        argument = made[-1] if made else argument
+    match argument:
+        case ast.Call(func=ast.Attribute(attr="from_tensor"), args=arguments, keywords=keywords):
+            place = 1
+        case ast.Call(
+            func=ast.Name(id="TensorDescriptor") | ast.Attribute(attr="TensorDescriptor"),
+            args=arguments,
+            keywords=keywords,
+        ):
+            place = 3
+        case _:
+            return None
+    named = [word.value for word in keywords if word.arg == "block_shape"]
+    match [*named, *arguments[place : place + 1]]:
+        case [ast.List(elts=extents) | ast.Tuple(elts=extents), *_]:
+            return extents
+    return None
+
+
+def _extent(node: ast.expr, kernel: Kernel, scope: Scope, passed: dict[str, str]) -> int | str | None:
+    """An extent of a block: a number, or the name of the parameter that is passed the same; None where neither."""
+    value = kernel.value(node, scope)
+    return value if type(value) is int else passed.get(ast.unparse(node))
+
+
 def combine(calls: list[Known], configs: list[Known]) -> Iterator[Known]:
     """Every call with the first config, then the first call with the others: neighbours differ in one thing."""
     for call in calls or [Known()]:
@@ -154,4 +193,6 @@ def _merge(call: Known, config: Known) -> Known:
         call.grid if not config.values else None,
         call.strides,
         call.lengths,
+        call.blocks,
+        config.hook,
     )

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.host.evaluator import open_module
+from tt2gl.infer.blocks import guess_block
 from tt2gl.infer.constexprs import guess_constexpr
 from tt2gl.infer.found import Known, calls, combine, configs
 from tt2gl.infer.kernel import MISSING, Kernel, launch_value
 from tt2gl.infer.types import guess_type, is_divisible
 from tt2gl.infer.usage import Usage
-from tt2gl.jit_functions import JitFunction
+from tt2gl.jit_functions import JitFunction, Parameter
 from tt2gl.launches import DtypeValue, JitValue, Launch, Options
 from tt2gl.source import SourceFile
 
@@ -83,39 +84,24 @@ def _launch(
     kernel: Kernel, usage: Usage, known: Known, flags: bool, choices: Mapping[str, Choice]
 ) -> tuple[Launch, dict[str, Any], bool]:
     """One launch, what of it was guessed, and whether a flag was set because of `flags`."""
+    constexprs, guessed, flagged = _constexprs(kernel, usage, known, flags, choices)
     signature: dict[str, str] = {}
-    constexprs: dict[str, Any] = {}
     divisible: list[str] = []
-    guessed: dict[str, Any] = {}
-    flagged = False
     units = {_innermost(name, known) for name, facts in usage.facts.items() if facts.unit}
     for parameter in kernel.fn.parameters:
-        name, facts = parameter.name, usage.evidence(parameter.name)
-        value = launch_value(known.values.get(name, MISSING))
-        if value is MISSING and (parameter.is_constexpr or parameter.default == "None"):
-            value = kernel.default(parameter)
-        if parameter.is_constexpr:
+        name, facts, value = parameter.name, usage.evidence(parameter.name), _value(kernel, known, parameter)
+        if value is None and not parameter.is_constexpr and not facts.address:
+            constexprs[name] = None
+        elif value is MISSING and not parameter.is_constexpr and name in units:
+            constexprs[name] = guessed[name] = 1
+        if name in constexprs:
             signature[name] = "constexpr"
-            if value is MISSING:
-                value, flag = guess_constexpr(kernel, usage, name, flags)
-                if name in choices:
-                    value, flag = choices[name], False
-                if facts.items and isinstance(value, int):
-                    value = (value,) * max(facts.items, _FEWEST)
-                flagged |= flag
-                guessed[name] = value
-            constexprs[name] = value
             continue
-        if value is None and not facts.address:
-            signature[name], constexprs[name] = "constexpr", None
-            continue
-        if value is MISSING and name in units:
-            signature[name], constexprs[name] = "constexpr", 1
-            guessed[name] = 1
-            continue
-        kind, sure = guess_type(kernel, usage, parameter, known.dtypes.get(name), value)
+        block = guess_block(kernel, known, constexprs, name, facts.rank) if facts.rank else ()
+        kind, sure = guess_type(kernel, usage, parameter, known.dtypes.get(name), value, block)
         if not sure:
-            guessed[name] = kind = str(choices.get(name, kind))
+            # A block is that of the config.
+            guessed[name] = kind = kind if facts.rank and not facts.address else str(choices.get(name, kind))
         length = known.lengths.get(name, max(facts.items, _FEWEST) if facts.items else 0)
         if length:
             signature[name] = f"({', '.join([kind] * length)})"
@@ -135,7 +121,38 @@ def _launch(
         grid=known.grid,
         origin="guessed" if guessed else "found",
     )
-    return launch, guessed, flagged
+    return launch, {name: guessed[name] for name in kernel.names if name in guessed}, flagged
+
+
+def _value(kernel: Kernel, known: Known, parameter: Parameter) -> Any:
+    """What a launch passes for a parameter, or its default; MISSING where neither is told."""
+    value = launch_value(known.values.get(parameter.name, MISSING))
+    if value is MISSING and (parameter.is_constexpr or parameter.default == "None"):
+        return kernel.default(parameter)
+    return value
+
+
+def _constexprs(
+    kernel: Kernel, usage: Usage, known: Known, flags: bool, choices: Mapping[str, Choice]
+) -> tuple[dict[str, Any], dict[str, Any], bool]:
+    """The constexprs of one launch, those that were guessed, and whether a flag was set because of `flags`."""
+    constexprs: dict[str, Any] = {}
+    guessed: dict[str, Any] = {}
+    flagged = False
+    for parameter in kernel.fn.parameters:
+        if not parameter.is_constexpr:
+            continue
+        name, facts, value = parameter.name, usage.evidence(parameter.name), _value(kernel, known, parameter)
+        if value is MISSING:
+            value, flag = guess_constexpr(kernel, usage, name, flags)
+            if name in choices:
+                value, flag = choices[name], False
+            if facts.items and isinstance(value, int):
+                value = (value,) * max(facts.items, _FEWEST)
+            flagged |= flag
+            guessed[name] = value
+        constexprs[name] = value
+    return constexprs, guessed, flagged
 
 
 def _innermost(name: str, known: Known) -> str:

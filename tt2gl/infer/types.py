@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tt2gl.infer.evidence import Facts
@@ -16,10 +16,13 @@ from tt2gl.jit_functions import Parameter
 _OF_BITS: Mapping[int, str] = {8: "fp8e4nv", 16: "bf16", 32: "fp32", 64: "fp64"}
 
 
-def guess_type(kernel: Kernel, usage: Usage, parameter: Parameter, dtype: str | None, value: Any) -> tuple[str, bool]:
+def guess_type(
+    kernel: Kernel, usage: Usage, parameter: Parameter, dtype: str | None, value: Any, block: Sequence[int]
+) -> tuple[str, bool]:
     """The type of a run-time parameter, and whether it is known rather than guessed.
 
-    `dtype` is that of the tensor and `value` the number that a launch call passes, where it says so.
+    `dtype` is that of the tensor and `value` the number that a launch call passes, where it says so; `block` that of
+    what is a descriptor.
     """
     facts = usage.evidence(parameter.name)
     annotated = _annotation_type(parameter.annotation)
@@ -27,8 +30,8 @@ def guess_type(kernel: Kernel, usage: Usage, parameter: Parameter, dtype: str | 
         return annotated, True
     if facts.address or facts.rank or (annotated is None and parameter.annotation and "Tensor" in parameter.annotation):
         if dtype is not None:
-            return _pointer(dtype, facts), True
-        return _pointer(_element(parameter.name, usage), facts), False
+            return _pointer(dtype, facts, block), True
+        return _pointer(_element(parameter.name, usage), facts, block), False
     if type(value) is float:
         return "fp32", True
     if type(value) is bool:
@@ -46,10 +49,9 @@ def guess_type(kernel: Kernel, usage: Usage, parameter: Parameter, dtype: str | 
     return ("i64" if facts.wide else "i32"), False
 
 
-def _pointer(element: str, facts: Facts) -> str:
+def _pointer(element: str, facts: Facts, block: Sequence[int]) -> str:
     if facts.rank and not facts.address:
-        shape = ", ".join(["1"] * (facts.rank - 2) + ["64"] * min(facts.rank, 2))
-        return f"tensordesc<{element}[{shape}]>"
+        return f"tensordesc<{element}[{', '.join(map(str, block))}]>"
     return f"*{element}"
 
 
