@@ -685,6 +685,34 @@ def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
         made = port(text, launch(VECTOR, BLOCK=1024))
         assert conversions(made) == 0
 
+    def test_what_a_helper_returns_beside_what_it_loads(self, port: Port, launch: MakeLaunch) -> None:
+        """A count of constants alone, which comes back in the layout of what is counted."""
+        text = """
+@triton.jit
+def step(value, total, count, first):
+    if first:
+        new_count = tl.full(count.shape, 1, count.dtype)
+        new_total = value
+    else:
+        new_count = count + 1
+        new_total = total + value
+    return new_total, new_count
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    rows = tl.arange(0, M)[:, None]
+    total = tl.zeros([M, N], tl.float32)
+    count = tl.zeros([M, N], tl.float32)
+    for start in range(0, n, N):
+        cols = start + tl.arange(0, N)[None, :]
+        x = tl.load(x_ptr + rows * n + cols, mask=cols < n, other=0.0).to(tl.float32)
+        next_total, next_count = step(x, total, count, start == 0)
+        total = tl.where(cols < n, next_total, total)
+        count = tl.where(cols < n, next_count, count)
+    tl.store(y_ptr + rows, tl.sum(total / count, 1)[:, None])
+"""
+        assert conversions(port(text, launch("x_ptr=*fp32 y_ptr=*fp32 n=i32", M=64, N=64))) == 0
+
     def test_tuples_of_tensors(self, vectors: Port) -> None:
         made = vectors("""
 pair = (tl.load(x_ptr + offs), offs)

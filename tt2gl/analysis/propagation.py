@@ -73,6 +73,9 @@ class Propagation(Anchors):
         if node.kind != "argument" and definition.name != "return":
             self.decisions.targets[Spot(definition.site, term)] = (definition.name, term)
         if node.several:
+            if node.kind == "call" and node.natural is None:
+                # A helper can return each in any layout: the first that it is wanted in.
+                node.natural = term
             natural = self.settle(node, None)
             if natural != term:
                 self.decisions.convert_after(definition, definition.name, natural, term)
