@@ -14,7 +14,7 @@ from tt2gl.formatting import fitted
 from tt2gl.kernel_state import Calls, Kernel, blame_originals
 from tt2gl.launches import Launch
 from tt2gl.lowering.lowered_source import LoweredSource, lowered_source
-from tt2gl.observation import Asked, explore, from_hosts, inlined, look_at_alignment, observed
+from tt2gl.observation import Asked, explore, from_hosts, inlined, look_at_alignment, observed, promoting_elsewhere
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.results import Conversion
@@ -67,11 +67,11 @@ def convert(
             continue
         made, known = _converted(known, kernels, asked, rules, compile, calls)
         in_vain = {kernel.function.name for kernel in kernels if kernel.written_out_in_vain}
-        accessed = {place for kernel in kernels for place in kernel.accessed_elsewhere}
+        accessed = {place for kernel in kernels for place in kernel.accessed_elsewhere} | promoting_elsewhere(kernels)
         score = sum(kernel.variants is not None for kernel in kernels), -len(in_vain), -len(accessed)
         if best is None or score > best[1]:
             best = made, score, known, kernels
-        # Helpers of other files are brought along where kernels are kept for them, or could access memory better.
+        # Helpers of other files are brought along where kernels are kept for them, or what they do is better said here.
         kept = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere}
         more = (kept | accessed) - helpers
         named = {kernel.precision for kernel in kernels if kernel.kept is not None and kernel.precision} - precisions

@@ -13,11 +13,13 @@ from tt2gl.analysis.groups import alike, grouped, misaligned, traits
 from tt2gl.analysis.helper_loads import calls_in_between, calls_of
 from tt2gl.analysis.kernel import observe_accesses_job, observe_job, parsed
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
+from tt2gl.file_plan import same_file
 from tt2gl.guesses import guessed_launches, likely_launches
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Calls, Kernel
 from tt2gl.launches import Launch, check_launch, descriptor_ranks, launches_for, parted
+from tt2gl.lowering.asked_types import made_for_types
 from tt2gl.lowering.lowered_source import LoweredSource, with_inlined
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
@@ -65,6 +67,18 @@ def from_hosts(kernels: Sequence[Kernel], target: Target) -> dict[str, dict[str,
     """The tensor descriptors that the host gives kernels on a target where nothing copies tiles: by kernel, ranks."""
     given = {} if mover(target) else {kernel.function.name: descriptor_ranks(kernel.launches) for kernel in kernels}
     return {name: ranks for name, ranks in given.items() if ranks}
+
+
+def promoting_elsewhere(kernels: Sequence[Kernel]) -> frozenset[tuple[str, int]]:
+    """The helpers in other files that make a number a tensor, which may be for its type alone: by file and line."""
+    seen = {
+        (function.path, function.line)
+        for kernel in kernels
+        for facts in kernel.facts.values()
+        for function in facts.functions.values()
+        if not same_file(function.path, kernel.function)
+    }
+    return made_for_types(seen)
 
 
 def inlined(
