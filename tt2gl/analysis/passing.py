@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tt2gl.analysis.analysed import KernelAnalysis
-from tt2gl.analysis.collected import Body, Context, Function, Wanted
+from tt2gl.analysis.collected import Body, Conflict, Context, Function, Wanted
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import CallSite
 from tt2gl.analysis.naming import reshaped_name, unused
-from tt2gl.analysis.terms import Reshaped, base_of, root_of, skeleton
+from tt2gl.analysis.terms import Reshaped, Root, base_of, root_of, skeleton
+from tt2gl.plan import ENTRY
 from tt2gl.stages import STAGES, Stages
 
 Spelled = Callable[[Body, Wanted, Position], str]
@@ -147,6 +148,7 @@ class Passing:
             for scene in analysis.scenes:
                 for key, names in scene.graph.borrowed.items():
                     found[analysis.body(key)] = found.get(analysis.body(key), frozenset()) | names
+        self._check_known(found)
         changed = True
         while changed:
             changed = False
@@ -157,6 +159,14 @@ class Passing:
                     found[call.caller] = found.get(call.caller, frozenset()) | missing
                     changed = True
         return found
+
+    def _check_known(self, borrowed: Mapping[Body, frozenset[str]]) -> None:
+        """Raise `Conflict` where a helper needs parameters of one kernel that another, which calls it too, has not."""
+        for callee, names in borrowed.items():
+            calls = [call for call in self.calls if call.callee == callee]
+            if any(names - self._analyses[call.kernel].scenes[call.launch].graph.parameters for call in calls):
+                contexts: list[Context] = [(call.kernel, call.launch, call.site.context) for call in calls]
+                raise Conflict(callee, ENTRY, [dict.fromkeys(contexts, Root("extents"))])
 
     def _words(self, call: Call) -> dict[str, str]:
         """What the caller knows of the kernel's by parameters of its own, with what it calls them."""
