@@ -191,6 +191,16 @@ def test_sides_of_a_product_take_a_warp_group() -> None:
     assert copies.constexprs == {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32}
 
 
+def test_distances_of_heads_and_of_what_is_looked_up_are_multiples_too() -> None:
+    body = (
+        "pid = tl.program_id(0); "
+        "page = tl.load(table + pid // heads); "
+        "tl.store(x + pid % heads * stride_h + pid // heads * b + page * stride_page + tl.arange(0, 64), 0.0)"
+    )
+    launch = guess("x, table, heads, stride_h, b, stride_page", body)
+    assert launch.divisible_by_16 == ("x", "table", "stride_h", "b", "stride_page")
+
+
 def test_a_loop_that_is_written_out_is_short() -> None:
     loop = "for i in tl.static_range(N): tl.store(x + tl.arange(0, {}) + i, 0.0)"
     assert guess("x, N: tl.constexpr", loop.format("N")).constexprs == {"N": 4}

@@ -206,7 +206,9 @@ class Body:
                 self._mark(value.bases, "multiplied")
         kinds = [kind for kind in (left.kind, right.kind) if kind not in ("int", "wide")]
         total = left | right
-        kind = "int" if not kinds else kinds[0]
+        # An index stays one, whatever it is divided by.
+        index = isinstance(op, ast.FloorDiv | ast.Mod) and left.kind in ("int", "wide")
+        kind = "int" if not kinds or index else kinds[0]
         return Value((), total.origins, total.loaded, kind, total.raw, ranged=total.ranged)
 
     def _compare(self, node: ast.Compare) -> Value:

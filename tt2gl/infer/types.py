@@ -86,7 +86,7 @@ def is_divisible(name: str, kind: str, facts: Facts, value: Any) -> bool:
     if type(value) is int:
         return value % 16 == 0
     if STRIDE_NAME.search(name):
-        return facts.stride
+        return facts.stride or facts.offset
     return (facts.stride and not facts.size) or bool(facts.size and SIZE_NAME.search(name))
 
 
