@@ -118,8 +118,9 @@ def matmul_kernel(
         async_load(b_buf.index(k), b_ptrs, mask=(k < steps) & (in_n & (offs_k_b[:, None] < K - k * BLOCK_K)))
         async_copy.commit_group()
 
-    slot = 0
+    slot = -1
     for k in range(0, steps):
+        slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
         more = k < steps - (NUM_STAGES - 1)
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
@@ -133,7 +134,6 @@ def matmul_kernel(
         async_load(a_buf.index(slot), a_ptrs, mask=more & (in_m & (offs_k[None, :] < K - ahead * BLOCK_K)))
         async_load(b_buf.index(slot), b_ptrs, mask=more & (in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K)))
         async_copy.commit_group()
-        slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
     async_copy.wait_group(0)
 
     c_ptrs = c_ptr + offs_m_c[:, None] * stride_cm + offs_n_c[None, :]

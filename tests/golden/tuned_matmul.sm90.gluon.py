@@ -198,8 +198,9 @@ def matmul_kernel_mma_v2(
         async_load(b_buf.index(k), b_ptrs, mask=(k < steps) & ((offs_k_b[:, None] < left) & (offs_n[None, :] < N)))
         async_copy.commit_group()
 
-    slot = 0
+    slot = -1
     for k in range(0, steps):
+        slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
         more = k < steps - (NUM_STAGES - 1)
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
@@ -214,7 +215,6 @@ def matmul_kernel_mma_v2(
         async_load(a_buf.index(slot), a_ptrs, mask=more & ((offs_m[:, None] < M) & (offs_k[None, :] < left)))
         async_load(b_buf.index(slot), b_ptrs, mask=more & ((offs_k_b[:, None] < left) & (offs_n[None, :] < N)))
         async_copy.commit_group()
-        slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
     async_copy.wait_group(0)
 
     c_ptrs = c_ptr + offs_m_c[:, None] * stride_cm + offs_n_c[None, :]

@@ -180,6 +180,29 @@ def test_slots_are_counted_where_they_are_used_if_a_product_runs_on() -> None:
     )
 
 
+def test_slots_are_counted_where_they_are_used_beside_the_one_product_of_registers() -> None:
+    product = "    acc = mma_v2(_tt2gl_ring_a(a_ptr + k).load(x), y, acc)\n"
+    second = product.replace("acc", "sum").replace("ring_a(a_", "ring_b(b_")
+    several = written("for k in range(n):\n" + product + second, rings("STAGES - 1", in_memory=False))
+    assert "\nslot = 0\n" in several
+    one = written("for k in range(n):\n" + product, rings("STAGES - 1", in_memory=False))
+    assert one[one.index("slot = ") :] == textwrap.dedent(
+        """\
+        slot = -1
+        for k in range(n):
+            slot = gl.where(slot + 1 == STAGES - 1, 0, slot + 1)
+            more = k < n - (STAGES - 1)
+            # at most the copies of the next STAGES - 2 iterations are under way: this one's tiles are there
+            async_copy.wait_group(STAGES - 2)
+            acc = mma_v2(a_buf.index(slot).load(x), y, acc)
+            ahead = k + STAGES - 1
+            copy(a_buf.index(slot), a_ptr + ahead, mask=more)
+            async_copy.commit_group()
+        async_copy.wait_group(0)
+        """
+    )
+
+
 def test_a_depth_that_is_a_number_is_folded() -> None:
     made = written("for k in range(n):\n    acc += _tt2gl_ring_a(a_ptr + k).load(x)\n", rings("1", in_memory=False))
     assert "# a ring of one tile; loads run one iteration ahead\n" in made

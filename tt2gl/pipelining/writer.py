@@ -18,6 +18,7 @@ from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
 from tt2gl.pipelining.registers import TilesRead, between, placed, rotated, stores
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
+from tt2gl.pipelining.static import called
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import allocation
 from tt2gl.pipelining.trees import (
@@ -72,19 +73,31 @@ class LoopWriter:
         return made if plan.outside else [*made, *self.ended()]
 
     def _counted(self, node: cst.For, here: Lines, ahead: Lines) -> tuple[cst.For, bool]:
-        """The loop with its slots counted, and whether that is where they are used: else it is at the body's end.
-
-        It is where a product runs on into the next iteration. Triton's pipeliner counts there, and ptxas then takes
-        other registers: attention backward on an H200 went from 0.966 of Triton's speed to 1.01, and attention by block
-        pointers from 0.968 to 1.01, as predicates of its mask no longer went through registers.
-        """
-        plan, counters = self.plan, self.plan.slots.values()
+        """The loop with its slots counted, and whether that is where they are used: else it is at the body's end."""
+        counters = self.plan.slots.values()
         made = self._loop(node, [*here, *ahead, *self._advanced()])
-        if plan.outside or plan.early or plan.barriers or not runs_on(made, plan.spec.synchronous, plan.freed):
+        if not self._counts_at_use(made):
             return made, False
         read = [line for each in counters for line in each.read_next()]
         filled = [line for each in counters for line in each.filled_next()]
         return self._loop(node, [*read, *here, *filled, *ahead]), True
+
+    def _counts_at_use(self, made: cst.For) -> bool:
+        """Whether slots are counted where they are used, as by Triton's pipeliner.
+
+        They are where a product runs on into the next iteration: attention backward on an H200 went from 0.966 of
+        Triton's speed to 1.01, and attention by block pointers from 0.968 to 1.01, as predicates of its mask no longer
+        went through registers. And they are beside the one product of registers of a loop: for sm80 ptxas then takes
+        210 registers for 240 (a matmul of any strides) and spills 90 for 144 (scaled 4-bit floats), where Triton's
+        kernels have 211 and 132. Of several such products, or with rows that are looked up, it takes more.
+        """
+        plan = self.plan
+        if plan.outside or plan.early or plan.barriers:
+            return False
+        if runs_on(made, plan.spec.synchronous, plan.freed):
+            return True
+        calls = [each for each in ast.walk(ast.parse(code(made))) if isinstance(each, ast.Call)]
+        return plan.lookups is None and [called(each) for each in calls].count("mma_v2") == 1
 
     def _loop(self, node: cst.For, body: Lines) -> cst.For:
         block = indented(node.body).with_changes(body=body)
