@@ -258,6 +258,20 @@ def test_the_target_answers(write: Write, tmp_path: Path) -> None:
     assert "1.25" in ir_of(path, tmp_path, target="sm90")
 
 
+@pytest.mark.parametrize(
+    ("body", "constant"),
+    [
+        ("x * -torch.finfo(torch.float32).max", "-3.40282347E+38"),
+        ("x * torch.finfo(torch.half).max", "6.550400e+04"),
+        ("x * (torch.iinfo(torch.int16).max + 0.5)", "3.276750e+04"),
+    ],
+)
+def test_limits_of_dtypes(write: Write, tmp_path: Path, body: str, constant: str) -> None:
+    path = write("a.py", HEADER + "import torch\n" + KERNEL.format(body=body))
+    fn = load_slice(slice_kernel(read_source(path), "kernel"), tmp_path / "slices")
+    assert constant in frontend(fn, SIGNATURE, {"BLOCK": 64}, "sm90")
+
+
 LIBDEVICE = {
     "language_extra": "from triton.language.extra.libdevice import rsqrt\n",
     "cuda": "from triton.language.extra.cuda.libdevice import rsqrt\n",

@@ -12,7 +12,7 @@ DIGEST = "0_digest_0"
 """Stands for the digest of the slice in its modules' names until all text is there."""
 
 SUPPORT = f"_tt2gl_{DIGEST}_support"
-"""The name of the module that has the slice's `bind`, `find`, `inert` and `stub`."""
+"""The name of the module that has the slice's `bind`, `find`, `inert`, `limits` and `stub`."""
 
 
 @dataclass
@@ -115,7 +115,7 @@ def _prelude(part: Part) -> list[str]:
     if future:
         statements.append(f"from __future__ import {', '.join(future)}")
     if part.found or part.early:
-        statements.append(f"from {SUPPORT} import bind, find, inert, stub")
+        statements.append(f"from {SUPPORT} import bind, find, inert, limits, stub")
     if part.found:
         wanted = ", ".join(f"{name}={dotted!r}" for name, dotted in part.found.items())
         statements.append(f"bind(globals(), {wanted})")

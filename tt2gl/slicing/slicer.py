@@ -20,6 +20,7 @@ from typing import Any
 import libcst as cst
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
+from tt2gl.host.dtype_limits import limits
 from tt2gl.host.evaluator import Evaluator, open_module
 from tt2gl.host.externals import PURE_MODULES
 from tt2gl.host.scopes import Module, Scope
@@ -247,6 +248,8 @@ class _Slicer:
         if not members:
             return False
         made = "".join(f", {member}=find({found!r})" for member, found in sorted(members.items()))
+        named = {chain[0]: limits(f"{dotted}.{chain[0]}") for chain in chains}
+        made += "".join(f", {member}=limits({known!r})" for member, known in sorted(named.items()) if known is not None)
         part.early[name] = f"stub({dotted!r}{made})"
         self._stood_in(part, name, ", ".join(sorted(found for found in members.values() if found)))
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tt2gl.host.dtype_limits import limits
 from tt2gl.host.externals import PURE_MODULES
 from tt2gl.host.facts import Version
 from tt2gl.host.values import Constexpr, External, IntMember, Made, Unknown
@@ -29,7 +30,8 @@ def spell(value: Any) -> str | None:
         case External(dotted) if value.within("triton") or dotted.partition(".")[0] in PURE_MODULES:
             return f"find({dotted!r})"
         case External(dotted):
-            return f"inert({dotted!r})"
+            known = limits(dotted)
+            return f"inert({dotted!r})" if known is None else f"limits({known!r})"
         case Made("collections.namedtuple", args, kwargs):
             items = [spell(item) for item in args] + [f"{k}={spell(v)}" for k, v in kwargs.items()]
             return None if None in items else f"find('collections.namedtuple')({', '.join(map(str, items))})"

@@ -40,6 +40,14 @@ def stub(name, **attributes):
     return module
 
 
+def limits(known):
+    def of(dtype=None):
+        name = "float32" if dtype is None else getattr(dtype, "__name__", None) or dtype.name
+        return types.SimpleNamespace(**known[name.rpartition(".")[2]])
+
+    return of
+
+
 def find(dotted):
     parts = dotted.split(".")
     for count in range(len(parts), 0, -1):
