@@ -187,6 +187,10 @@ def test_sides_of_a_product_take_a_warp_group() -> None:
     a, b, c = (tile.format(*sides) for sides in ("MK", "KN", "MN"))
     product = guess(f"x, {sizes}", f"tl.store({c}, tl.dot(tl.load({a}), tl.load({b})))")
     assert product.constexprs == {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
+    heads = guess(
+        "x, BLOCK_H: tl.constexpr, BLOCK_N: tl.constexpr", f"tl.store(x, tl.dot({a}, {a}))".replace("_M", "_H")
+    )
+    assert heads.constexprs["BLOCK_H"] == 16
     copies = guess(f"x, {sizes}", f"tl.store({c}, 0.0); tl.store({a}, tl.load({b}))")
     assert copies.constexprs == {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32}
 
@@ -210,6 +214,22 @@ def test_a_loop_that_is_written_out_is_short() -> None:
 def test_operands_of_a_product_are_half_precision() -> None:
     body = "o = tl.arange(0, 32); m = o[:, None] * 32 + o[None, :]; tl.store(c + m, tl.dot(tl.load(a + m), tl.load(b + m)))"  # noqa: E501
     assert guess("a, b, c", body).signature == {"a": "*fp16", "b": "*fp16", "c": "*fp32"}
+
+
+def test_what_a_helper_loads_is_an_operand_of_its_callers_product() -> None:
+    text = """@triton.jit
+def tile(base, stride):
+    o = tl.arange(0, 64)
+    return tl.load(base + o[:, None] * stride + o[None, :])
+
+
+@triton.jit
+def kernel(a, b, c, stride):
+    o = tl.arange(0, 64)
+    acc = tl.dot(tile(a + stride, 64), tile(b, stride).T)
+    tl.store(c + o[:, None] * 64 + o[None, :], acc)
+"""
+    assert inferred(text)[0].signature == {"a": "*fp16", "b": "*fp16", "c": "*fp32", "stride": "i32"}
 
 
 def test_float_arithmetic_leaves_a_pointer_floating() -> None:

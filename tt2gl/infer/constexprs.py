@@ -68,6 +68,8 @@ def _tile(kernel: Kernel, usage: Usage, name: str) -> int:
         return 1024 if usage.rank == 1 else 64
     if re.search(r"_?B?K$", name.upper()):
         return 32
+    if usage.products and re.search(r"_(H|HEADS?)$", name.upper()):
+        return 16  # heads that share their keys are few
     # With fewer rows of a product, no warp group could take it.
     return 64 if usage.products or len(tiles) <= 2 else 32
 

@@ -258,6 +258,9 @@ class Usage(Body):
             if usage._makes_ranges:  # else it spreads what it is given, whatever the shape
                 self.rank = max(self.rank, usage.rank)
         loaded = frozenset[str]().union(*(value.loaded for value in values.values()))
+        if usage is not self:
+            through = [values[name] for name in usage.returned.loaded if name in values and usage.facts[name].address]
+            loaded = loaded.union(*map(self._base, through))
         made_of = [values[name] for name in usage.returned.bases if name in values and usage is not self]
         # An address may be put together in a helper.
         bases = dict.fromkeys(base for value in made_of for base in value.bases)
