@@ -205,11 +205,17 @@ class Classes:
         pointers: list[str],
         exact: bool = True,
     ) -> LayoutClass:
-        """The class written as `source`, one of equal layouts on all launches, or a new one."""
+        """The class written as `source`, one of equal layouts on all launches that have both, or a new one.
+
+        Of two exact sources, the one that was made for more launches is right for those of the other.
+        """
         for known in self.classes:
             shared = known.layouts.keys() & layouts.keys()
             same = bool(shared) and all(known.layouts[i] == layouts[i] for i in shared)
+            more = bool(layouts.keys() - shared)
+            same = same and not (exact and more and known.layouts.keys() - shared)
             if known.dims == dims and known.exact == exact and (known.source == source or same):
+                known.source = source if exact and more else known.source
                 known.layouts = {**layouts, **known.layouts}
                 known.pointers.extend(p for p in pointers if p not in known.pointers)
                 return known
