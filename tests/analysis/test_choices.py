@@ -47,3 +47,22 @@ def test_no_choice(launch: MakeLaunch, said: list[str], values: list[Any]) -> No
 )
 def test_a_choice(launch: MakeLaunch, said: list[str], values: list[Any], expected: str) -> None:
     assert chosen(launch, said, values) == expected
+
+
+ROWS = [(64, 4), (128, 4), (128, 8), (256, 8)]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        pytest.param(["a", "a", "b", "b"], "a if FLAG == 1 else b", id="not the number of threads"),
+        pytest.param(["b", "a", "b", "a"], "a if N >= 32 * gl.num_warps() else b", id="at least as many as threads"),
+        pytest.param(["a", "b", "a", "b"], "b if N >= 32 * gl.num_warps() else a", id="fewer than threads, said first"),
+    ],
+)
+def test_a_row_and_the_number_of_threads(launch: MakeLaunch, said: list[str], expected: str) -> None:
+    flags = (1, 1, 2, 2)
+    launches = [
+        launch("x=*fp16", num_warps=warps, FLAG=flag, N=n) for (n, warps), flag in zip(ROWS, flags, strict=True)
+    ]
+    assert conditional(dict(enumerate(said)), launches, extents=["N"]) == expected

@@ -133,6 +133,60 @@ def test_a_tile_small_in_few_launches_is_an_anchor_all_the_same(analysed: Analys
     assert len(analysed(COPY, *launches).classes.anchored) == 2
 
 
+UNDER_FLAGS = """
+@triton.jit
+def kernel(x_ptr, y_ptr, stride, LOAD: tl.constexpr, STORE: tl.constexpr, BLOCK: tl.constexpr):
+    rows, cols = tl.arange(0, BLOCK), tl.arange(0, BLOCK)
+    tile = tl.zeros((BLOCK, BLOCK), tl.float16)
+    if LOAD:
+        tile += tl.load(x_ptr + rows[:, None] * stride + cols[None, :])
+    if STORE:
+        tl.store(y_ptr + rows[:, None] * stride + cols[None, :], tile)
+    else:
+        tl.store(x_ptr + rows[:, None] * stride + cols[None, :], tile)
+"""
+
+
+@pytest.mark.parametrize(
+    ("loaded", "shared"),
+    [
+        pytest.param([True, False], True, id="the second has more launches"),
+        pytest.param([True, True, False], False, id="each has one that the other lacks"),
+    ],
+)
+def test_what_two_accesses_share_is_right_for_all_launches_of_both(
+    analysed: Analysed, launch: MakeLaunch, loaded: list[bool], shared: bool
+) -> None:
+    flags = [{"LOAD": load, "STORE": place > 0 or shared} for place, load in enumerate(loaded)]
+    launches = [launch("x_ptr=*fp16 y_ptr=*fp16 stride=i32", aligned=each["LOAD"], **each, BLOCK=64) for each in flags]
+    found = classes(analysed(UNDER_FLAGS, *launches))
+    stored = next(known for known in found if "y_ptr" in known.pointers)
+    assert (len(found) == 1) is shared
+    assert " if LOAD else " in stored.source
+    assert [stored.layouts[index].size_per_thread[1] for index in sorted(stored.layouts)][-2:] == [8, 1]
+
+
+PRODUCT = """
+@triton.jit
+def kernel(x_ptr, w_ptr, bias_ptr, y_ptr, N: tl.constexpr):
+    rows, cols = tl.arange(0, 64), tl.arange(0, N)
+    x = tl.load(x_ptr + rows[:, None] * 64 + rows[None, :])
+    w = tl.load(w_ptr + rows[:, None] * N + cols[None, :])
+    acc = tl.dot(x, w) + tl.load(bias_ptr + cols)[None, :]
+    tl.store(y_ptr + rows[:, None] * N + cols[None, :], acc)
+"""
+
+
+@pytest.mark.parametrize("extents", [(64, 128), (64, 64, 128), (64, 128, 128)], ids=str)
+def test_a_row_beside_a_product_is_an_anchor_where_it_fills_the_threads(
+    port: Callable[..., str], launch: MakeLaunch, extents: tuple[int, ...]
+) -> None:
+    types = "x_ptr=*fp16 w_ptr=*fp16 bias_ptr=*fp32 y_ptr=*fp32"
+    text = port(PRODUCT, *(launch(types, N=n) for n in extents))
+    assert " = row_layout if N >= 32 * gl.num_warps() else gl.SliceLayout(0, mma_layout)" in text
+    assert "gl.convert_layout(gl.load(bias_ptr + cols_chosen), gl.SliceLayout(0, mma_layout))" in text
+
+
 def test_lanes_are_the_targets(analysed: Analysed, launch: MakeLaunch) -> None:
     (only,) = classes(analysed(COPY, launch(pointers("fp16"), BLOCK=1024), target="gfx942"))
     assert only.exact

@@ -31,7 +31,8 @@ class Anchors:
         """Find what may be computed twice: nothing that loads a full tile, reduces, or leaves through a helper."""
         for node in self.graph.nodes:
             is_access = node.kind in ("load", "store", "atomic") and (not node.staged or node.replaced)
-            node.anchored = node.chain in self.classes.anchored and is_access and not self.is_operand(node)
+            is_anchor = self.classes.is_anchor(node.chain, self.index)
+            node.anchored = is_anchor and is_access and not self.is_operand(node)
         changed = True
         while changed:
             changed = False
@@ -300,7 +301,7 @@ class Anchors:
         """The layout that a tile was copied in to the ring that it is read from; None for other and small values."""
         if node.kind == "read" and node.web is not None and in_ring(node):
             return self._ring_root(node.web.find().definitions[0].node)
-        return self.access_root(node) if node.staged and node.chain in self.classes.anchored else None
+        return self.access_root(node) if node.staged and self.classes.is_anchor(node.chain, self.index) else None
 
     def _strongest(self, node: Node) -> Term | None:
         """The layout of the largest operand, unless one is still to get its own."""

@@ -1,21 +1,33 @@
-"""Layouts that depend on a flag: one name for what a place wants under one launch and under another.
+"""Layouts that depend on a flag or an extent: one name for what a place wants under one launch and under another.
 
 k_layout: gl.constexpr = gl.SliceLayout(1, vk_layout) if STATE_V_FIRST else gl.SliceLayout(0, kv_layout)
+chosen_layout: gl.constexpr = row_layout if BLOCK_N >= 32 * gl.num_warps() else gl.SliceLayout(0, mma_layout)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tt2gl.launches import Launch
 
 
-def conditional(said: Mapping[int, str], launches: Sequence[Launch]) -> str | None:
-    """Source that gives each launch (by index) its layout, by one compile-time parameter; None where none tells."""
+def conditional(
+    said: Mapping[int, str], launches: Sequence[Launch], extents: Collection[str] = (), lanes: int = 32
+) -> str | None:
+    """Source that gives each launch (by index) its layout, by one compile-time parameter; None where none tells.
+
+    `extents`: of rows that have fewer elements than there are threads, of `lanes` a warp, under some launches; that is
+    asked first.
+    """
     texts = list(dict.fromkeys(said.values()))
     if len(texts) != 2:
         return None
+    for extent in extents:
+        large = [launch.constexprs[extent] >= lanes * launch.options.num_warps for launch in launches]
+        for yes, no in (texts, texts[::-1]):
+            if all(large[index] == (text == yes) for index, text in said.items()):
+                return f"{yes} if {extent} >= {lanes} * gl.num_warps() else {no}"
     for name in launches[0].constexprs:
         test = _test(name, {index: launches[index].constexprs.get(name) for index in said}, said, texts[0])
         if test is not None:

@@ -48,7 +48,8 @@ class Scene:
 class LayoutClass:
     """A layout with a name: its tile's extents as source, and the layout under each launch.
 
-    `pointers`: the accesses that it serves. `label`: what it is to be called, where it serves none.
+    `pointers`: the accesses that it serves. `label`: what it is to be called, where it serves none. `extent`: of a row
+    that has the layout where the parameter is not below the number of threads, and else that of who reads it.
     """
 
     dims: tuple[str, ...]
@@ -58,6 +59,7 @@ class LayoutClass:
     exact: bool = True
     name: str = ""
     label: str = ""
+    extent: str = ""
 
     @property
     def rank(self) -> int:
@@ -75,6 +77,7 @@ class _Candidate:
     anchored: dict[int, bool]
     products: set[int]
     inlined: bool
+    loaded: bool = False
     exchanged: set[int] = field(default_factory=set)
 
 
@@ -90,6 +93,7 @@ class Classes:
         self.by_chain: dict[CallChain, LayoutClass] = {}
         self.anchored: set[CallChain] = set()
         self.exchanged: dict[CallChain, str] = {}
+        self._large: dict[CallChain, frozenset[int]] = {}
         self.flags: dict[str, tuple[str, ...]] = {}
         for candidate in self._candidates():
             if 2 * len(candidate.products) > len(candidate.shapes):
@@ -99,9 +103,26 @@ class Classes:
                 continue
             made = self._class_for(candidate)
             self.by_chain[candidate.chain] = made
+            if self._is_told_apart(candidate):
+                made.extent = candidate.dims[0]
+                self._large[candidate.chain] = frozenset(i for i, large in candidate.anchored.items() if large)
             if 2 * sum(candidate.anchored.values()) >= len(candidate.anchored):
                 # Small and large under different launches: what most of them are.
                 self.anchored.add(candidate.chain)
+
+    def is_anchor(self, chain: CallChain, index: int) -> bool:
+        """Whether an access keeps its own layout under a launch, or takes that of who reads it."""
+        large = self._large.get(chain)
+        return chain in self.anchored if large is None else index in large
+
+    def _is_told_apart(self, candidate: _Candidate) -> bool:
+        """Whether a row is loaded that has an element for each thread under some launches, and a parameter says so.
+
+        In kernels with products alone: there the row comes in a product's layout, in which a thread has much of it.
+        """
+        mixed = len({*candidate.anchored.values()}) == 2
+        known = len(candidate.dims) == 1 and candidate.dims[0] in self.scenes[0].launch.constexprs
+        return candidate.loaded and mixed and known and any(seen.facts.lowered.dots for seen in self.scenes)
 
     def serves(self, name: str) -> bool:
         """Whether the layout of that key is an access's."""
@@ -135,6 +156,7 @@ class Classes:
                         node.chain, (), node.pointer, {}, {}, {}, set(), bool(node.site.context)
                     )
                 known.shapes[index] = node.shape
+                known.loaded = node.kind == "load"
                 if (stored := scene.facts.lowered.stores.get(node.chain)) is not None:
                     known.products.add(index)
                     known.exchanged |= {index} if stored.name == EXCHANGED else set()

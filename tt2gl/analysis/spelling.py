@@ -110,15 +110,18 @@ class Spelling:
         """A name for a layout that depends on a flag: the known one that agrees, or a new one."""
         body = analysis.body(analysis.function)
         known = self._choices.setdefault(body, {})
+        launches, lanes = [scene.launch for scene in analysis.scenes], analysis.scenes[0].lanes
+        told = {*said.values()}
+        extents = [row.extent for row in analysis.classes.classes if row.extent and analysis.names[row.name] in told]
         for name, (others, _) in known.items():
             together = {**others, **said}
             shared = others.keys() & said.keys()
             if len(shared) > 1 and all(others[i] == said[i] for i in shared):
-                source = conditional(together, [scene.launch for scene in analysis.scenes])
+                source = conditional(together, launches, extents, lanes)
                 if source is not None:
                     known[name] = (together, source)
                     return name
-        source = conditional(said, [scene.launch for scene in analysis.scenes])
+        source = conditional(said, launches, extents, lanes)
         if source is None:
             raise Conflict(body, position, [wanted])
         taken = {*analysis.taken, *analysis.names.values(), *known}
