@@ -148,14 +148,15 @@ def matmul_kernel_block_m_from_128(
     steps = gl.cdiv(K, BLOCK_K)
     drain = gl.maximum(steps - (NUM_STAGES - 1), 0)
     for k in gl.static_range(NUM_STAGES - 1):
+        if k > 0:
+            a_ptrs += BLOCK_K
+            b_ptrs += BLOCK_K * stride_bk
         a_buf.index(k).store(gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps), other=0.0))
         b_buf.index(k).store(
             turned_in_threads(
                 gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - k * BLOCK_K) & (k < steps), other=0.0)
             )
         )
-        a_ptrs += BLOCK_K
-        b_ptrs += BLOCK_K * stride_bk
 
     slot = NUM_STAGES - 2
     a_slots = ()
@@ -165,6 +166,8 @@ def matmul_kernel_block_m_from_128(
         b_slots = b_slots + (b_buf.index(s),)
     for k in range(0, drain):
         # tiles of an iteration ahead come to registers
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * stride_bk
         ahead = k + NUM_STAGES - 1
         a_next = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K), other=0.0)
         # the last step may be a short one
@@ -172,8 +175,6 @@ def matmul_kernel_block_m_from_128(
         b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K), other=0.0)
         b = b_slots[0].load(rhs_layout)
         acc = gl.amd.cdna3.mfma(a, b, acc)
-        a_ptrs += BLOCK_K
-        b_ptrs += BLOCK_K * stride_bk
         # and take the places of those that have been read
         slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
         a_slots = a_slots[1:] + (a_buf.index(slot),)
@@ -249,12 +250,13 @@ def matmul_kernel_block_m_below_128(
     steps = gl.cdiv(K, BLOCK_K)
     drain = gl.maximum(steps - (NUM_STAGES - 1), 0)
     for k in gl.static_range(NUM_STAGES - 1):
+        if k > 0:
+            a_ptrs += BLOCK_K
+            b_ptrs += BLOCK_K * stride_bk
         a_buf.index(k).store(gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps), other=0.0))
         b_buf.index(k).store(
             gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - k * BLOCK_K) & (k < steps), other=0.0)
         )
-        a_ptrs += BLOCK_K
-        b_ptrs += BLOCK_K * stride_bk
 
     slot = NUM_STAGES - 2
     a_slots = ()
@@ -264,6 +266,8 @@ def matmul_kernel_block_m_below_128(
         b_slots = b_slots + (b_buf.index(s),)
     for k in range(0, drain):
         # tiles of an iteration ahead come to registers
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * stride_bk
         ahead = k + NUM_STAGES - 1
         a_next = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K), other=0.0)
         # the last step may be a short one
@@ -271,8 +275,6 @@ def matmul_kernel_block_m_below_128(
         b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K), other=0.0)
         b = b_slots[0].load(rhs_layout)
         acc = gl.amd.cdna3.mfma(a, b, acc)
-        a_ptrs += BLOCK_K
-        b_ptrs += BLOCK_K * stride_bk
         # and take the places of those that have been read
         slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
         a_slots = a_slots[1:] + (a_buf.index(slot),)

@@ -11,9 +11,9 @@ from tt2gl.pipeline import LoopRings, Ring, pipelined
 HEAD = "@gluon.jit\ndef kernel(a_ptr, b_ptr, n, x, BLOCK: gl.constexpr, STAGES: gl.constexpr):\n"
 
 
-def written(body: str, buffers: str = "STAGES - 1", *, in_memory: bool = False) -> str:
-    """A loop over `k` after the pass; one whose tiles come to registers, unless it is said otherwise."""
-    ring = Ring("a", "gl.float16", ("BLOCK",), "shared", in_memory)
+def written(body: str, buffers: str = "STAGES - 1", *, in_memory: bool = False, registers: bool = False) -> str:
+    """A loop over `k` after the pass: its tiles are read, unless `in_memory`, and copied, unless by `registers`."""
+    ring = Ring("a", "gl.float16", ("BLOCK",), "shared", in_memory, registers=registers)
     loop = "for k in range(n):\n" + textwrap.indent(textwrap.dedent(body), "    ")
     text = HEAD + textwrap.indent(loop, "    ")
     made = pipelined(text, [LoopRings("kernel", 2, (ring,), buffers)], "copy")
@@ -78,3 +78,21 @@ def test_steps_come_first() -> None:
 def test_a_prologue_of_one_iteration_has_no_steps() -> None:
     made = written("acc += _tt2gl_ring_a(a_ptr).load(x)\na_ptr += BLOCK\n", "1")
     assert made.count("a_ptr += BLOCK") == 1
+
+
+def test_steps_come_before_loads_to_registers() -> None:
+    body = "a = _tt2gl_ring_a(a_ptr, mask=k < x).load(x)\nacc += a\na_ptr += BLOCK\n"
+    first, steady, _ = _parts(body)
+    assert first.index("a_ptr += BLOCK") < first.index("gl.load(a_ptr")
+    assert steady.index("a_ptr += BLOCK") < steady.index("gl.load(a_ptr")
+
+
+def test_what_is_left_behind_loads_to_registers() -> None:
+    for part in _parts("a = _tt2gl_ring_a(a_ptr, mask=k < x).load(x)\nacc += a\na_ptr += k\n")[:2]:
+        assert part.index("a_ptr += ") > part.index("gl.load(a_ptr")
+
+
+def _parts(body: str) -> list[str]:
+    """A prologue, the loop and its last iterations, of tiles that come to registers."""
+    loops = written(body, registers=True).split("for k in ")[1:]
+    return [*loops[:1], *loops[1].split("# the last iterations")]

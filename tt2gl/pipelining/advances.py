@@ -15,6 +15,9 @@ The same in the loop itself, without the condition. Triton's pipeliner has them 
 and another order for all of a body that computes with tiles in registers: on an H200 a product with 8-bit weights went
 from 0.88 of Triton's speed to 0.99, one with shared scales from 0.88 to 1.01. Where a product runs on in the background
 it costs up to 6% instead, as the additions come between its wait and the copies.
+
+So it is with loads to registers on AMD: a step of products with 4-bit weights that wait there waits for memory 9 and 32
+times on gfx950, as Triton's, where it waited 16 and 34 times.
 """
 
 from __future__ import annotations

@@ -94,6 +94,11 @@ class LoopPlan:
         return comes_early(self.rings)
 
     @property
+    def brought(self) -> bool:
+        """Whether all tiles come to registers, above what an iteration reads."""
+        return all(ring.registers for ring in self.rings)
+
+    @property
     def read_at_once(self) -> bool:
         """Whether threads copy all tiles, and each is out of its slot before the slot is filled again."""
         plain = not self.early and not self.barriers and self.lookups is None

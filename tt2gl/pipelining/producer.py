@@ -12,7 +12,7 @@ import libcst as cst
 from tt2gl.pipelining.advances import after_first, stepping
 from tt2gl.pipelining.branches import branched, joined
 from tt2gl.pipelining.direct import direct_call, direct_copy
-from tt2gl.pipelining.flow import reads
+from tt2gl.pipelining.flow import NONE, reads, writes
 from tt2gl.pipelining.guards import Guarded, Loaded
 from tt2gl.pipelining.loads import Load
 from tt2gl.pipelining.lookups import Iteration
@@ -74,16 +74,29 @@ class Producer:
         if self.place == "steady" and plan.turns is None:
             made = with_variable(plan.ahead, plan.count.further(plan.spec.ahead), made)
         if not plan.copied:
-            return [*made, *following]
+            brought = plan.brought and plan.turns is None
+            return [*(self._advanced(made, self._brought(made)) if brought else made), *following]
         if self.place == "steady" and plan.lookups is not None and plan.lookups.slots:
             made = [*self._awaited(), *made]
         last = max(index for index, line in enumerate(made) if any(call in code(line) for call in self.copies))
-        head, steps = [*made[: last + 1], statement("async_copy.commit_group()")], made[last + 1 :]
-        if plan.turns is None and plan.read_at_once and stepping(steps, head, self.variable):
-            if self.place == "prologue":
-                steps = [] if plan.spec.ahead.known == 1 else after_first(steps, plan.stage)
-            return [*steps, *head]
-        return [*head, *steps, *following]
+        made.insert(last + 1, statement("async_copy.commit_group()"))
+        at_once = plan.turns is None and plan.read_at_once
+        return [*(self._advanced(made, last + 2) if at_once else made), *following]
+
+    def _brought(self, made: Lines) -> int:
+        """How many lines there are up to the last load of a tile to registers."""
+        names = self.plan.coming if self.place == "steady" else self.plan.buffers
+        said = [NONE.union(reads(tree), writes(tree)) for tree in (ast.parse(code(line)) for line in made)]
+        return max(at for at, each in enumerate(said, 1) if each & set(names.values()))
+
+    def _advanced(self, made: Lines, end: int) -> Lines:
+        """The slice with what steps from tile to tile before its loads, of which `made[:end]` has the last."""
+        head, steps = made[:end], made[end:]
+        if not stepping(steps, head, self.variable):
+            return made
+        if self.place == "prologue":
+            steps = [] if self.plan.spec.ahead.known == 1 else after_first(steps, self.plan.stage)
+        return [*steps, *head]
 
     def _awaited(self) -> Lines:
         """The wait for what was looked up last, where the wait for tiles leaves it under way."""
