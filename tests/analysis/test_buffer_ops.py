@@ -375,6 +375,34 @@ def test_a_helper_is_asked_for_all_its_callers(
     assert ("buffer_load(ptr, offs)" in made.text) == is_buffer, made.text
 
 
+@pytest.mark.parametrize(
+    ("statements", "line"),
+    [
+        pytest.param(
+            "ptrs = y_ptr + cols\ntl.atomic_add(ptrs, 1.0)",
+            "gl.amd.cdna3.buffer_atomic_add(y_ptr, offsets, gl.full([BLOCK], 1.0, y_ptr.dtype.element_ty, ",
+            id="a variable of pointers",
+        ),
+        pytest.param(
+            "base = y_ptr + tl.load(i_ptr) * 8\ntl.atomic_add(base + cols - n, n, mask=cols < 9)",
+            "gl.full([BLOCK], n, y_ptr.dtype.element_ty, ",
+            id="a moved pointer",
+        ),
+        pytest.param(
+            "base = y_ptr + tl.load(i_ptr) * 8\ntl.store(base + cols - n, cols)\ntl.atomic_xchg(base + cols, 1.0)",
+            "gl.full([BLOCK], 1.0, y_ptr.dtype.element_ty, ",
+            id="what no buffer does, by one",
+        ),
+    ],
+)
+def test_a_scalar_that_atomics_take_is_of_what_a_pointer_is_of(
+    buffers: Callable[..., Conversion], statements: str, line: str
+) -> None:
+    made = buffers(f"{statements}\nx = tl.zeros([BLOCK], tl.float32)")
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    assert line in made.text, made.text
+
+
 MOVED = "x_ptr += row * stride\nx = tl.load(x_ptr + cols * n)"
 
 

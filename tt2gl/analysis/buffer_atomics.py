@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import ast
+from collections.abc import Collection, Iterator, Mapping
 
-from tt2gl.plan import ATOMIC_ADD, SIGNED_ATOMIC_ADD
+from tt2gl.analysis.offset_ranges import Body
+from tt2gl.analysis.statics import position_of
+from tt2gl.plan import ATOMIC_ADD, SIGNED_ATOMIC_ADD, Position
 from tt2gl.syntax import ACCESSES
 
 ATOMICS: Mapping[str, frozenset[str]] = {
@@ -41,3 +44,13 @@ def atomic_function(kind: str, elements: Collection[str], module: str) -> str:
         return SIGNED_ATOMIC_ADD
     mixed = kind == "atomic_add" and set(elements) <= _FLOATS and not _ADDED.isdisjoint(elements)
     return ATOMIC_ADD if mixed else ""
+
+
+def elements_taken(body: Body, bases: Mapping[str, str]) -> Iterator[tuple[Position, str]]:
+    """What atomics take by pointers that hold offsets now, with a pointer that is one still: `bases` has theirs."""
+    for call in ast.walk(body.tree):
+        if isinstance(call, ast.Call) and body.callee(call.func).startswith("atomic_"):
+            given = [*call.args, *(keyword.value for keyword in call.keywords)]
+            names = [part.id for each in given for part in ast.walk(each) if isinstance(part, ast.Name)]
+            for base in [bases[name] for name in names if name in bases][:1]:
+                yield from ((position_of(each), base) for each in given)

@@ -28,9 +28,10 @@ class Found:
     """What becomes of a function's accesses.
 
     `bases`: reads of a variable that become ones of its scalar pointer; `rebased`: those that become a sum of that and
-    the offsets again. `tensors`, `counts`: parameters, of kernels,
-    that are assumed to end below 2 GiB, and not to be negative. `passed`: the scalar pointers that a call gives beside
-    offsets, by the helper's names; `paired`: the parameters that are such offsets, by the names of their pointers.
+    the offsets again. `pointers`: of what atomics take by a variable, its scalar pointer. `tensors`, `counts`:
+    parameters, of kernels, that are assumed to end below 2 GiB, and not to be negative. `passed`: the scalar pointers
+    that a call gives beside offsets, by the helper's names; `paired`: the parameters that are such offsets, by the
+    names of their pointers.
     """
 
     accesses: dict[Position, BufferAccess] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Found:
     bases: dict[Position, str] = field(default_factory=dict)
     rebased: dict[Position, str] = field(default_factory=dict)
     begun: dict[Position, str] = field(default_factory=dict)
+    pointers: dict[Position, str] = field(default_factory=dict)
     passed: dict[Position, dict[str, str]] = field(default_factory=dict)
     paired: dict[str, str] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
@@ -68,6 +70,7 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
                 **edits.targets,
                 **{at: labels.offset(edits.targets.get(at, name)) for at, name in found.targets.items()},
             },
+            fills={at: _of_pointer(fill, found.pointers.get(at)) for at, fill in edits.fills.items()},
             buffers=found.accesses,
             rebased=found.rebased,
             sides=found.sides,
@@ -116,6 +119,13 @@ def _by_pointers(plan: FunctionPlan, paired: Mapping[str, str]) -> FunctionPlan:
         edits=spelled(plan.edits, asked_for_type),
         copies=spelled(plan.copies, asked_for_type),
     )
+
+
+def _of_pointer(fill: tuple[tuple[str, ...], str], pointer: str | None) -> tuple[tuple[str, ...], str]:
+    """A scalar's tile of what a pointer is of, where it is of what some pointer is of."""
+    (*extents, dtype), layout = fill
+    of_pointer = pointer is not None and dtype.endswith(".dtype.element_ty")
+    return (*extents, f"{pointer}.dtype.element_ty" if of_pointer else dtype), layout
 
 
 def _arguments(tree: ast.FunctionDef) -> list[ast.arg]:

@@ -31,7 +31,7 @@ from tt2gl.analysis.addresses import (
     scalar_parts,
     tensor_terms,
 )
-from tt2gl.analysis.buffer_atomics import ATOMICS, atomic_function
+from tt2gl.analysis.buffer_atomics import ATOMICS, atomic_function, elements_taken
 from tt2gl.analysis.buffer_edits import Found, Refused
 from tt2gl.analysis.buffer_sites import Site, Sites
 from tt2gl.analysis.buffer_sizes import BUFFER_BYTES, Sizes
@@ -87,6 +87,10 @@ class BufferOps:
             every = [*(site.address for site in self.sites), *filter(None, given)]
             starts = [each.start for each in every if not each.is_variable]
             self._narrow(hold_offsets(self.body, moved, starts, self.found))
+        bases = {name: self._base(name) for name in self.held} | {
+            name: self._base(base) for name, (base, _) in variables.items()
+        }
+        self.found.pointers = dict(elements_taken(self.body, bases))
         return self.found
 
     def _holders(self, variables: Variables) -> dict[str, Moved]:
