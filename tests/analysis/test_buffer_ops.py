@@ -375,6 +375,49 @@ def test_a_helper_is_asked_for_all_its_callers(
     assert ("buffer_load(ptr, offs)" in made.text) == is_buffer, made.text
 
 
+STEPS = """
+@triton.jit
+def walked(x, ptr, start, steps, stride, BLOCK: tl.constexpr):
+    ptrs = ptr + (start + tl.arange(0, BLOCK)) * stride
+    for _ in range(steps):
+        x += tl.load(ptrs)
+        ptrs += BLOCK * stride
+    return x
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, i_ptr, n, stride, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    x_ptr += tl.program_id(1) * stride
+    start, steps = tl.program_id(0) * BLOCK, 2
+    x = walked(tl.zeros([BLOCK], tl.float32), x_ptr, start, steps, stride, BLOCK)
+    start += steps * BLOCK
+    steps = {}
+    x = walked(x, x_ptr, start, steps, stride, BLOCK)
+    end = start + BLOCK
+    steps = end // BLOCK
+    x = walked(x, x_ptr, end - steps * BLOCK, steps, stride, BLOCK)
+    tl.store(y_ptr + cols, x)
+"""
+"""As in attention's backward: what is in the diagonal first, what is after it, and what is before."""
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_buffer"),
+    [
+        pytest.param("(n - start) // BLOCK", True, id="after the start is counted"),
+        pytest.param("(n - start) // BLOCK\n    start += steps", False, id="and counted"),
+    ],
+)
+def test_an_integer_is_what_it_was_when_it_was_read(
+    conversion: Convert, launch: MakeLaunch, steps: str, is_buffer: bool
+) -> None:
+    tensor = TensorArg("float16", (4096,), (1,))
+    given = dict[str, Any](x_ptr=tensor, y_ptr=tensor, i_ptr=tensor, n=300, stride=8)
+    made = conversion(STEPS.format(steps), replace(launch(TYPES, BLOCK=64), args=given), target="gfx942")
+    assert ("buffer_load(ptr, offsets)" in made.text) == is_buffer, made.text
+
+
 @pytest.mark.parametrize(
     ("statements", "line"),
     [

@@ -44,6 +44,8 @@ def test_what_is_not_known_may_be_anything(expression: str) -> None:
         ("7 // n", 0, 7),
         ("7 % n", 0, 7),
         ("n % 4", 0, 3),
+        ("n % m", 0, 10),
+        ("n % -4", 0, 3),
         ("n & m", 0, 10),
         ("n | 1", 0, 15),
         ("n << 2", 0, 40),
@@ -106,6 +108,21 @@ def test_a_parameter_that_is_assigned_is_both() -> None:
     ],
 )
 def test_counting_down(text: str, low: float) -> None:
+    assert read("j", text, n=Interval(0, 10)).low == low
+
+
+@pytest.mark.parametrize(
+    ("text", "low"),
+    [
+        pytest.param("k = n // 4\nj = n - k * 4", 0, id="by name"),
+        pytest.param("j = n - n // 4 * 4", 0, id="at once"),
+        pytest.param("k = n // 4\nj = n - k * 8", -16, id="another divisor"),
+        pytest.param("k = n // 4\nk = 5\nj = n - k * 4", -20, id="another number of steps"),
+        pytest.param("k = m // 4\nj = m - k * 4", -math.inf, id="a negative number"),
+        pytest.param("k = x // 4\nj = n - k * 4", -math.inf, id="another number"),
+    ],
+)
+def test_what_is_left_of_a_division(text: str, low: float) -> None:
     assert read("j", text, n=Interval(0, 10)).low == low
 
 

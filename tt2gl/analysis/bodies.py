@@ -11,6 +11,7 @@ from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.intervals import Interval
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.separate_names import tell_apart
+from tt2gl.analysis.separate_numbers import tell_numbers_apart
 from tt2gl.analysis.stated_ranges import assumed_ranges
 from tt2gl.analysis.statics import position_of
 from tt2gl.launches import Launch
@@ -43,6 +44,7 @@ def bodies_of(kernels: Sequence[Reached]) -> dict[FunctionKey, Body]:
                     made[key].facts.append(said)
     for body in made.values():
         tell_apart(body)
+        tell_numbers_apart(body)
     for kernel in kernels:
         for facts in kernel.seen:
             _link(made, facts)

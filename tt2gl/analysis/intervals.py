@@ -84,8 +84,9 @@ def combined(op: ast.operator, left: Interval, right: Interval) -> Interval:
         case ast.FloorDiv() if left.low >= 0 and right.low >= 0:
             low = 0 if math.isinf(right.high) else left.low // max(right.high, 1)
             return Interval(low, left.high if math.isinf(left.high) else left.high // max(right.low, 1))
-        case ast.Mod() if left.low >= 0 and right.low >= 0:
-            return Interval(0, min(left.high, max(right.high - 1, 0)))
+        # What is left has the sign of what is divided, as on the GPU; constants are worked out, not asked for here.
+        case ast.Mod() if left.low >= 0:
+            return Interval(0, min(left.high, max(abs(right.low), abs(right.high), 1) - 1))
         case ast.BitAnd() if left.low >= 0 or right.low >= 0:
             return Interval(0, min(each.high for each in (left, right) if each.low >= 0))
         case ast.BitOr() | ast.BitXor() if left.low >= 0 and right.low >= 0:

@@ -126,7 +126,7 @@ class Reader:
                 return self.named(name)
             case ast.BinOp(left=left, op=op, right=right):
                 made = combined(op, self.value(left), self.value(right))
-                return made.within(Interval(low=0)) if self._counts_down(node) else made
+                return made.within(Interval(low=0)) if self._counts_down(node) or self._is_rest(node) else made
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.value(operand).negated()
             case ast.IfExp(body=first, orelse=second):
@@ -185,6 +185,23 @@ class Reader:
             return False
         names = [part.id for part in ast.walk(stop) if isinstance(part, ast.Name)]
         return all(len(self.body.definitions.get(name, ())) + (name in self.body.arguments) <= 1 for name in names)
+
+    def _is_rest(self, node: ast.BinOp) -> bool:
+        """Whether it is `n - steps * block` of `steps = n // block`, where `n` is not negative."""
+        match node:
+            case ast.BinOp(left=whole, op=ast.Sub(), right=ast.BinOp(left=steps, op=ast.Mult(), right=block)):
+                pass
+            case _:
+                return False
+        names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+        if not all(len(self.body.definitions.get(name, ())) + (name in self.body.arguments) <= 1 for name in names):
+            return False
+        if isinstance(steps, ast.Name):
+            match [each.statement for each in self.body.definitions.get(steps.id, ())]:
+                case [ast.Assign(targets=[ast.Name()], value=steps)]:
+                    pass
+        divided = ast.BinOp(whole, ast.FloorDiv(), block)
+        return ast.unparse(steps) == ast.unparse(divided) and self.value(whole).low >= 0
 
     def _receiver(self, node: ast.Call) -> list[Fact]:
         """What was said of the value whose method a call may be of."""
