@@ -156,7 +156,7 @@ def _functions(source: SourceFile, kernels: Sequence[Kernel]) -> list[FunctionPl
     """
     analyses = [analysis for kernel in kernels if kernel.variants is not None for analysis in kernel.variants.analyses]
     lines = {function.line: function.name for function in source.functions}
-    own = str(Path(source.path).resolve())
+    own = str(Path(source.path).absolute())
     reached = {key for analysis in analyses for key in _functions_of(analysis.scenes)}
     names = {key: lines[key[1]] for key in sorted(reached) if key[0] == own and key[1] in lines}
     apart: set[FunctionKey] = set()
@@ -298,7 +298,7 @@ def _crowded(plan: FunctionPlan) -> FunctionPlan:
 
 
 def same_file(path: str, function: JitFunction) -> bool:
-    """Whether a path as analysis has it (resolved) is that of a function as the user named it."""
+    """Whether a path as analysis has it (absolute) is that of a function as the user named it."""
     return Path(path).resolve() == Path(function.path).resolve()
 
 

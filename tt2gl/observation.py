@@ -97,7 +97,7 @@ def inlined(
         ahead = set().union(*wanted.values())
         facts = [seen for kernel in kernels for seen in kernel.facts.values()]
         torn = calls_of(calls.torn, facts, known.work.path)
-        own = str(known.work.path.resolve())
+        own = str(known.work.path.absolute())
         reached = {one.line for seen in facts for one in seen.functions.values() if one.path == own}
         step = with_inlined(known, ahead, torn, reached) if ahead | torn else None
         if step is None:

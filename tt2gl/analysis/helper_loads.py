@@ -21,7 +21,7 @@ def calls_in_between(
         file: [_extent(node) for node in ast.walk(tree) if isinstance(node, ast.For) and _counts(node)]
         for file, tree in trees.items()
     }
-    own = str(path.resolve())
+    own = str(path.absolute())
     found: set[tuple[int, int]] = set()
     for chain in {chain for seen in facts for chain in seen.lowered.rings}:
         for depth, (file, line, column) in enumerate(chain):
@@ -34,7 +34,7 @@ def calls_in_between(
 
 def calls_of(names: Collection[str], facts: Collection[LaunchFacts], path: Path) -> set[tuple[int, int]]:
     """The places of all calls of these functions of a file."""
-    own = str(path.resolve())
+    own = str(path.absolute())
     return {
         position[:2]
         for seen in facts

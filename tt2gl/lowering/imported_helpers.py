@@ -101,7 +101,7 @@ class _Helpers:
     ) -> bool:
         """A helper's text, and what it takes along; whether every name that it reads can mean the same here."""
         node = function.node
-        places.add((str(value.path.resolve()), function.line))
+        places.add((str(value.path), function.line))
         code = cst.Module([]).code_for_node(node.with_changes(leading_lines=[])).rstrip()
         said = f"# {function.name} is that of {self.spelled}: what becomes of its tensors is chosen with its callers'"
         texts[function.name] = f"{said}\n{code}"
@@ -182,7 +182,7 @@ def _called_otherwise(
     function = _jit(value) if isinstance(value, Function) else None
     if not isinstance(value, Function) or function is None:
         return
-    if (str(value.path.resolve()), function.line) not in wanted:
+    if (str(value.path), function.line) not in wanted:
         return
     imported = _importing(source, use, value)
     if imported is None:
