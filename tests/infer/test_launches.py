@@ -232,6 +232,23 @@ def kernel(a, b, c, stride):
     assert inferred(text)[0].signature == {"a": "*fp16", "b": "*fp16", "c": "*fp32", "stride": "i32"}
 
 
+def test_what_is_cast_to_the_dtype_of_another_is_an_operand_of_that() -> None:
+    body = (
+        "o = tl.arange(0, 64); m = o[:, None] * 64 + o[None, :]; "
+        "v = tl.load(b + m); "
+        "v = (v * tl.exp(tl.load(g + o))).to(v.dtype); "
+        "state = tl.dot(tl.load(a + m), v); "
+        "tl.store(c + m, tl.dot(state.to(d.dtype.element_ty), tl.load(d + m)))"
+    )
+    assert guess("a, b, c, d, g", body).signature == {
+        "a": "*fp16",
+        "b": "*fp16",
+        "c": "*fp32",
+        "d": "*fp16",
+        "g": "*fp32",
+    }
+
+
 def test_float_arithmetic_leaves_a_pointer_floating() -> None:
     body = "v = tl.load(x); b = v.to(tl.int32, bitcast=True); w = v.to(tl.int32) >> 2; tl.store(x, (b >> 3) + w)"
     assert guess("x", body).signature == {"x": "*fp32"}

@@ -75,8 +75,8 @@ class Value:
     """What an expression is made of. `bases`: parameters added up, so that one may be an address.
 
     `raw`: of what is loaded, that which nothing was done to but to cast it to integers and to take bits. `made`: the
-    dtype that it was cast to; of a dtype, its own name. `ranged`: it has an index range that nothing multiplies;
-    `scales`: the parameters that multiply others.
+    dtype that it was cast to; of a dtype, its own name. `like`: the parameters whose elements have that dtype.
+    `ranged`: it has an index range that nothing multiplies; `scales`: the parameters that multiply others.
     """
 
     bases: tuple[str, ...] = ()
@@ -85,6 +85,7 @@ class Value:
     kind: str = ""
     raw: frozenset[str] = frozenset()
     made: str = ""
+    like: frozenset[str] = frozenset()
     ranged: bool = False
     scales: frozenset[str] = frozenset()
 
@@ -98,6 +99,7 @@ class Value:
             kind,
             self.raw | other.raw,
             self.made if self.made == other.made else "",
+            self.like | other.like,
             self.ranged or other.ranged,
             self.scales | other.scales,
         )

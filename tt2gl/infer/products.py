@@ -28,7 +28,7 @@ class Product:
 def side(value: Value) -> Product:
     """What one operand says of its product."""
     if value.made:
-        return Product(frozenset(), frozenset((value.made,)) - {SOME_DTYPE})
+        return Product(value.like, frozenset((value.made,)) - {SOME_DTYPE})
     if value.kind:
         return Product(frozenset(), plain=value.kind == "float")
     names = value.loaded or frozenset(value.bases)

@@ -216,7 +216,18 @@ class Usage(Body):
                 # Casting what was loaded to an integer says nothing of a float's pointer; to int64, mostly of an index.
             elif "float" in target.attr:
                 self._mark(value.bases, "number")
-        return replace(value, kind=kind, raw=value.raw if kind == "int" else frozenset(), made=made)
+        like = self._sharers(target)
+        return replace(value, kind=kind, raw=value.raw if kind == "int" else frozenset(), made=made, like=like)
+
+    def _sharers(self, target: ast.expr | None) -> frozenset[str]:
+        """The parameters whose elements have the dtype that is cast to: `x.dtype`, `x_ptr.dtype.element_ty`."""
+        match target:
+            case ast.Attribute(value=ast.Attribute(value=pointer, attr="dtype"), attr="element_ty"):
+                return frozenset(self._value(pointer).bases)
+            case ast.Attribute(value=value, attr="dtype"):
+                found = self._value(value)
+                return found.loaded if not found.kind and not found.made else found.like
+        return frozenset()
 
     def _helper(self, helper: ast.FunctionDef, helpers: Helpers, node: ast.Call) -> Value:
         parameters = [arg.arg for arg in all_arguments(helper.args)]
