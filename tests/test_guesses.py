@@ -76,6 +76,16 @@ def test_a_flag_is_turned(tmp_path: Path) -> None:
     assert launch.constexprs["PACKED"] is True
 
 
+def test_flags_that_triton_refuses_are_left_out_and_told(tmp_path: Path) -> None:
+    text = HEADER.replace("BLOCK: tl", "HAS_A: tl.constexpr, HAS_B: tl.constexpr, BLOCK: tl") + (
+        "    tl.static_assert(not (HAS_A and HAS_B))\n    tl.store(o_ptr + at, tl.load(a_ptr + at))\n"
+    )
+    source = read_source(tmp_path / "kernel.py", text)
+    launches, (note,) = guessed_launches(source, source.kernel("kernel"), "sm90", None)
+    assert [launch.constexprs["HAS_A"] for launch in launches] == [False]
+    assert note.message.endswith("Left out: 1 more, which Triton refuses.")
+
+
 def test_a_dtype_is_changed(tmp_path: Path) -> None:
     text = HEADER.replace("BLOCK: tl", "KIND: tl.constexpr, BLOCK: tl") + (
         "    x = tl.load(a_ptr + at).to(KIND)\n    tl.store(o_ptr + at, x >> 3)\n"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from tt2gl.children import Outcome
@@ -88,10 +89,22 @@ def guessed_launches(
                 break
         else:
             break
-    if furthest is not None or choices is inferred.choices:
+    if furthest is not None:
         return inferred.launches, inferred.notes
-    found = infer_launches(source, function, choices=choices)
-    return found.launches, found.notes
+    found = inferred if choices is inferred.choices else infer_launches(source, function, choices=choices)
+    return _that_compile(kernel, found, target)
+
+
+def _that_compile(kernel: Slice, inferred: Inferred, target: str) -> tuple[tuple[Launch, ...], tuple[Diagnostic, ...]]:
+    """The first launch, which compiles, with those of the others that do: flags that do not go together are guesses."""
+    first, *others = inferred.launches
+    outcomes = _tried(kernel, others, target) if others else []
+    fitting = [launch for launch, outcome in zip(others, outcomes, strict=True) if outcome.ok and outcome.value is None]
+    refused = len(others) - len(fitting)
+    if not refused:
+        return inferred.launches, inferred.notes
+    told = f" Left out: {refused} more, which Triton refuses."
+    return (first, *fitting), tuple(replace(note, message=note.message + told) for note in inferred.notes)
 
 
 def _furthest(reached: list[_Reached], before: tuple[int, ...]) -> int | None:

@@ -173,6 +173,17 @@ def test_flags_are_tried_both_ways() -> None:
     assert [launch.constexprs["USE_A"] for launch in launches] == [False, True]
 
 
+def test_a_flag_is_set_before_other_configs() -> None:
+    text = AUTOTUNED.replace("B: tl.constexpr", "B: tl.constexpr, USE_A: tl.constexpr")
+    launches = inferred(text.replace("    tl.store", "    if USE_A:\n        n += 1\n    tl.store"))
+    assert [(launch.constexprs["B"], launch.constexprs["USE_A"]) for launch in launches] == [
+        (32, False),
+        (32, True),
+        (32, False),
+        (64, False),
+    ]
+
+
 def test_one_block_is_long_and_several_are_small() -> None:
     one = guess("x, BLOCK: tl.constexpr", "tl.store(x + tl.arange(0, BLOCK), 0.0)")
     body = "tl.store(x + tl.arange(0, BLOCK_M)[:, None] + tl.arange(0, BLOCK_K)[None, :], 0.0)"

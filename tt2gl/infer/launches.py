@@ -5,7 +5,7 @@ A guess serves to convert and compile a kernel nobody gave a launch for; every o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tt2gl.diagnostics import Diagnostic, Severity
@@ -53,23 +53,22 @@ def infer_launches(
     launches: list[Launch] = []
     notes: dict[str, None] = {}
     chosen: dict[str, Choice] = {}
-    for flags in (False, True):
-        for item in known:
-            if len(launches) >= limit:
-                break
-            launch, guessed, flagged = _launch(kernel, usage, item, flags, choices or {})
-            if flags and not flagged:
-                continue
-            if not launches:
-                numbers = {parameter.name for parameter in fn.parameters if parameter.is_constexpr}
-                chosen.update(
-                    (name, choice)
-                    for name, choice in guessed.items()
-                    if isinstance(choice, str | DtypeValue) or (isinstance(choice, int) and name in numbers)
-                )
-            if launch not in launches:
-                launches.append(launch)
-            notes.update((_note(name, choice, launch), None) for name, choice in guessed.items())
+    for item, flags in _ways(known):
+        if len(launches) >= limit:
+            break
+        launch, guessed, flagged = _launch(kernel, usage, item, flags, choices or {})
+        if flags and not flagged:
+            continue
+        if not launches:
+            numbers = {parameter.name for parameter in fn.parameters if parameter.is_constexpr}
+            chosen.update(
+                (name, choice)
+                for name, choice in guessed.items()
+                if isinstance(choice, str | DtypeValue) or (isinstance(choice, int) and name in numbers)
+            )
+        if launch not in launches:
+            launches.append(launch)
+        notes.update((_note(name, choice, launch), None) for name, choice in guessed.items())
     diagnostics: tuple[Diagnostic, ...] = ()
     if notes:
         aligned = [name for name in launches[0].divisible_by_16 if not launches[0].signature[name].startswith("*")]
@@ -78,6 +77,14 @@ def infer_launches(
         hint = "Give real ones with --launches (see docs/launches.md)."
         diagnostics = (Diagnostic("TTG210", Severity.NOTE, str(fn.path), fn.line, fn.column, message, hint),)
     return Inferred(tuple(launches), diagnostics, chosen)
+
+
+def _ways(known: Sequence[Known]) -> Iterator[tuple[Known, bool]]:
+    """What is known, without guessed flags and with them: the first both ways before any other."""
+    for flags in (False, True):
+        yield known[0], flags
+    for flags in (False, True):
+        yield from ((item, flags) for item in known[1:])
 
 
 def _launch(
