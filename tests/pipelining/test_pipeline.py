@@ -846,10 +846,22 @@ def test_masks_of_several_lines() -> None:
     assert "mask=(ahead < m)\n    & (ahead < step))" in made
 
 
-def test_a_loop_that_counts_down_has_masks_instead() -> None:
-    made = written("for k in range(n, 0, -1):\n    a = _tt2gl_ring_a(a_ptr + k)\n", through_registers())
-    assert "mask=more)" in made
-    assert "drain" not in made
+@pytest.mark.parametrize(
+    ("step", "drain", "at"),
+    [
+        ("-1", "n - gl.maximum(n - end - (STAGES - 1), 0)", "drain - s_2"),
+        ("-BLOCK", "n - gl.maximum(gl.cdiv(n - end, BLOCK) - (STAGES - 1), 0) * BLOCK", "drain - s_2 * BLOCK"),
+    ],
+)
+def test_the_last_iterations_of_a_loop_that_counts_down_are_apart(step: str, drain: str, at: str) -> None:
+    made = written(
+        f"for k in range(n, 0, {step}):\n    acc += _tt2gl_ring_a(a_ptr + k).load(at) * k\n", through_registers()
+    )
+    assert f"drain = {drain}\n" in made
+    assert f"for k in range(n, drain, {step}):\n" in made
+    last = made[made.index("# the last iterations") :]
+    assert f"    if {at} > end:\n        k_last = {at}\n        acc += a_last * k_last\n" in last
+    assert "mask" not in made[made.index("for k in range(n, drain") :]
 
 
 def test_stores_stand_under_the_flags_of_their_loads() -> None:

@@ -46,10 +46,9 @@ class Count:
     def at(self, number: str) -> str:
         """The variable in an iteration, by its number."""
         lower = f"gl.to_tensor({self.lower}).to({self._dtype})" if self.wide else self.lower
-        if self.downwards:
-            return f"{lower} - {number} * {operand(self.step[1:].strip())}"
-        times = number if self.step == "1" else f"{number} * {operand(self.step)}"
-        return times if lower == "0" else f"{lower} + {times}"
+        if lower == "0" and not self.downwards:
+            return self._steps(number)
+        return f"{lower} {'-' if self.downwards else '+'} {self._steps(number)}"
 
     @property
     def _dtype(self) -> str:
@@ -60,23 +59,32 @@ class Count:
         """The variable that many iterations on."""
         if self.step == "1":
             return f"{self.variable} {_signed(iterations)}"
-        sign, step = ("-", self.step[1:].strip()) if self.downwards else ("+", self.step)
+        sign, step = "-" if self.downwards else "+", self._size
         if iterations.known == 1:
             return f"{self.variable} {sign} {step}"
         return f"{self.variable} {sign} {iterations.factor} * {operand(step)}"
-
-    @property
-    def forwards(self) -> bool:
-        """Whether the variable counts upwards in 32 bits."""
-        return not self.downwards and not self.wide
 
     def last(self, iterations: Amount) -> str:
         """The variable in the first of that many last iterations, or where there are not as many, in the first."""
         if self.lower == "0" and self.step == "1":
             return f"gl.maximum({operand(self.upper)} - {iterations.factor}, 0)"
-        span = operand(self.upper) if self.lower == "0" else f"{operand(self.upper)} - {operand(self.lower)}"
-        turns = span if self.step == "1" else f"gl.cdiv({span}, {self.step})"
+        begin, end = (self.upper, self.lower) if self.downwards else (self.lower, self.upper)
+        span = operand(end) if begin == "0" else f"{operand(end)} - {operand(begin)}"
+        turns = span if self._size == "1" else f"gl.cdiv({span}, {self._size})"
         return self.at(f"gl.maximum({turns} - {iterations.factor}, 0)")
+
+    def after(self, variable: str, number: str) -> str:
+        """The variable that many iterations after one where it is `variable`."""
+        return f"{variable} {'-' if self.downwards else '+'} {self._steps(number)}"
+
+    def _steps(self, number: str) -> str:
+        """That many steps, without their sign."""
+        return number if self._size == "1" else f"{number} * {operand(self._size)}"
+
+    @property
+    def _size(self) -> str:
+        """The step without the sign that it is written with."""
+        return self.step[1:].strip() if self.downwards else self.step
 
     def exists(self, variable: str) -> str:
         """Whether there is an iteration at that value of the variable."""
@@ -91,7 +99,7 @@ class Count:
 
         Written so that all but the comparison can be worked out before the loop.
         """
-        sign, step = ("+", self.step[1:].strip()) if self.downwards else ("-", self.step)
+        sign, step = "+" if self.downwards else "-", self._size
         distance = iterations.factor
         if step != "1":
             distance = operand(step) if iterations.known == 1 else f"{distance} * {operand(step)}"

@@ -224,7 +224,7 @@ class FunctionWriter:
             kept = [each for each in loop.body if each in parts.kept]
             unrolled = not apart and only_computes(kept, Effects(self.helpers), self._known)
         last = None
-        if comes_early(rings) and count.forwards and (apart or unrolled):
+        if comes_early(rings) and not count.wide and (apart or unrolled):
             drain = self.fresh("drain")
             if unrolled:
                 tiles = {ring.name: self.fresh(f"{ring.name}_last") for ring in rings}

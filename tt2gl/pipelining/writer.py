@@ -148,12 +148,12 @@ class LoopWriter:
         assert last is not None
         consumer = Consumer(plan, self.rebuild, self.indent + 8)
         tiles = TilesRead({} if last.exists else {plan.tile(ring): last.tiles[ring.name] for ring in plan.rings})
-        times = f"{last.counter} * {operand(count.step)}" if count.step != "1" else last.counter
+        at = count.after(plan.drain, last.counter)
         here = [edited(bare(line), tiles) for line in consumer.lines(loop, node)]
         if any(count.variable in reads(ast.parse(code(line))) for line in here):
             here = [edited(line, Renamed({count.variable: last.variable})) for line in here]
-            here.insert(0, statement(f"{last.variable} = {plan.drain} + {times}"))
-        test = count.exists(f"{plan.drain} + {times}")
+            here.insert(0, statement(f"{last.variable} = {at}"))
+        test = count.exists(at)
         if last.exists:
             above, below = kept_where(last.exists, last.befores)
             asked = asked_for(here, last.exists, iter(last.products))
