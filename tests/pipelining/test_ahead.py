@@ -74,6 +74,30 @@ def test_loads_of_addresses_stay_behind_what_writes_them() -> None:
     assert "writes to the memory" in (asked(loop, pointers=frozenset({"x_ptr", "y_ptr"})).reason or "")
 
 
+def test_loaded_pointers_are_where_their_table_is() -> None:
+    loop = (
+        "for k in range(8):\n"
+        "    a = tl.load(tl.load(x_ptr).to(y_ptr.dtype) + k)\n"
+        "    tl.store(tl.load(x_ptr + 1).to(y_ptr.dtype) + k, a)"
+    )
+    first = "tl.load(tl.load(x_ptr).to(y_ptr.dtype) + k)"
+    function = ast.parse(HEAD + textwrap.indent(loop, "    ")).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    outer = next(n for n in ast.walk(function) if isinstance(n, ast.Call) and ast.unparse(n) == first)
+    place = (outer.lineno, outer.col_offset, outer.end_lineno or 0, outer.end_col_offset or 0)
+    (found,) = (each for each in function.body if isinstance(each, ast.For))
+    assert "writes to the memory" in (can_run_ahead(function, found, [place]).reason or "")
+
+
+def test_what_is_loaded_is_no_address_to_write_to() -> None:
+    # Triton calls no function that is None; the text does not tell.
+    before = "length = tl.load(y_ptr)\n"
+    loop = (
+        "for k in range(8):\n    a = tl.load(x_ptr + length + k)\n    if FLAG is not None:\n        a = FLAG(a, length)"
+    )
+    assert asked(loop, before=before).reason is None
+
+
 def test_writing_is_found_through_names() -> None:
     before = "p = x_ptr + n\nq = p\n"
     loop = "for k in range(8):\n    a = tl.load(x_ptr + k)\n    q += 1\n    tl.store(q, a)"

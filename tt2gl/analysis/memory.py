@@ -353,7 +353,10 @@ def element_bits(launch: Launch, name: str) -> int:
 
 
 def named_dims(node: Node, scenes: Sequence[Scene], shapes: Mapping[int, tuple[int, ...]]) -> tuple[str, ...]:
-    """A node's extents as source: the author's words, else a constexpr of that value, else the number."""
+    """A node's extents as source: the author's words, else a constexpr of that value, else the number.
+
+    A launch without the node may have none of an extent, 0 under a flag say, and its layouts are made all the same.
+    """
     named: list[str] = []
     for place, text in enumerate(node.dims):
         extents = {index: shape[place] for index, shape in shapes.items() if place < len(shape)}
@@ -363,7 +366,8 @@ def named_dims(node: Node, scenes: Sequence[Scene], shapes: Mapping[int, tuple[i
         parameters = scenes[0].launch.constexprs
         equal = [p for p in parameters if all(scenes[i].launch.constexprs.get(p) == n for i, n in extents.items())]
         named.append(equal[0] if equal and node.shape[place] > 1 else str(node.shape[place]))
-    return tuple(named)
+    empty = [any(evaluated(text, scene.launch) == 0 for scene in scenes) for text in named]
+    return tuple(f"max({text}, 1)" if none else text for text, none in zip(named, empty, strict=True))
 
 
 _OPERATORS: dict[type[ast.operator], Any] = {

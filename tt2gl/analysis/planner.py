@@ -80,6 +80,8 @@ class Planner:
                 if step not in made:
                     made.append(step)
         everywhere, copies = self._edits(key, function, labels)
+        rings = self._rings(key, function)
+        # Last: what is spelled may get its name there.
         declarations = self._declarations(key, function)
         return FunctionPlan(
             path=key[0],
@@ -94,7 +96,7 @@ class Planner:
             edits=everywhere,
             copies=copies,
             conversions={statement: tuple(steps) for statement, steps in conversions.items()},
-            rings=self._rings(key, function),
+            rings=rings,
             stages=self.passing.staged.get(key),
             wide=frozenset(n for analysis in self.analyses for n in analysis.wide.get(key[:2], ())),
             flattened=self._flattened(key),
@@ -141,7 +143,8 @@ class Planner:
                 layout = self.spelling.spelled(key, slot, position)
                 filled = (want.tile, want.registers, want.stored, want.direct, want.ends_at_once, want.held)
                 known = (want.looked_up, want.scalar)
-                ring = Ring(want.name, want.dtype, _dims(slot), layout, want.in_memory, *filled, *known)
+                dims = self.spelling.extents(key, slot, position)
+                ring = Ring(want.name, want.dtype, dims, layout, want.in_memory, *filled, *known)
                 made.setdefault(want.name, ring)
         return tuple(ring for ring in made.values() if ring.name)
 

@@ -19,6 +19,7 @@ from tt2gl.analysis.terms import (
     Pair,
     Reshaped,
     Root,
+    Stored,
     Term,
     Turned,
     based_on,
@@ -64,6 +65,24 @@ class Spelling:
             text, term = next(iter(said.values())), next(iter(wanted.values()))
             return self._with_names(analysis, text, term)
         return self._choice(analysis, said, position, wanted)
+
+    def extents(self, key: Body, wanted: Wanted, position: Position) -> tuple[str, ...]:
+        """The extents of what is put into shared memory at a place: a tile may be turned under a flag."""
+        told = {context: term.dims for context, term in wanted.items() if isinstance(term, Stored)}
+        said = next(iter(told.values()))
+        if len(set(told.values())) == 1:
+            return said
+        if key not in self._kernels:
+            raise Conflict(key, position, [wanted])
+        launches = [scene.launch for scene in self._kernels[key].scenes]
+        by_axis = ({context[1]: dims[axis] for context, dims in told.items()} for axis in range(len(said)))
+        chosen = [
+            next(iter(texts)) if len(texts := set(each.values())) == 1 else conditional(each, launches)
+            for each in by_axis
+        ]
+        if any(text is None for text in chosen):
+            raise Conflict(key, position, [wanted])
+        return tuple(text for text in chosen if text is not None)
 
     def told_apart(self, key: Body, wanted: Wanted, position: Position) -> str:
         """What tells a version of a variable from others: its layout.

@@ -92,6 +92,7 @@ class Pointers:
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         parameters = frozenset(each.arg for each in every) - self.constexprs
         self.parameters = parameters if self.known is None else parameters & self.known
+        self.loads_addresses = False
         self.definitions: dict[str, list[ast.expr]] = {}
         for statement in inside(self.function.body):
             if isinstance(statement, ast.Assign):
@@ -99,6 +100,16 @@ class Pointers:
                     self._define(target, statement.value)
             elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)) and statement.value is not None:
                 self._define(statement.target, statement.value)
+        self.loads_addresses = any(map(self._casts_to_pointer, ast.walk(self.function)))
+
+    def _casts_to_pointer(self, node: ast.AST) -> bool:
+        """Whether numbers become pointers by an expression: `tl.pointer_type(...)`, `.to(x_ptr.dtype)`."""
+        if isinstance(node, ast.Attribute):
+            return node.attr in ("pointer_type", "PointerType")
+        kinds = node.args if isinstance(node, ast.Call) and called(node) == "to" else []
+        return any(
+            isinstance(each, ast.Attribute) and each.attr == "dtype" and self.roots(each.value) for each in kinds
+        )
 
     def _define(self, target: ast.expr, value: ast.expr) -> None:
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
@@ -108,7 +119,7 @@ class Pointers:
                 self.definitions.setdefault(part.id, []).append(each)
 
     def roots(self, address: ast.expr, seen: Names = NONE) -> Names:
-        """The parameters that an address is an offset from."""
+        """The parameters that an address is an offset from; a loaded one is where its table is, if any is loaded."""
         match address:
             case ast.Name(id=name):
                 if name in seen:
@@ -121,7 +132,7 @@ class Pointers:
                 return self.roots(body, seen) | self.roots(orelse, seen)
             case ast.Subscript(value=value):
                 return self.roots(value, seen)
-            case ast.Call(func=function, args=arguments):
+            case ast.Call(func=function, args=arguments) if called(address) != "load" or self.loads_addresses:
                 parts = [function.value, *arguments] if isinstance(function, ast.Attribute) else arguments
                 return NONE.union(*(self.roots(each, seen) for each in parts))
         return NONE

@@ -1,0 +1,60 @@
+"""Tiles of shared memory that a flag turns, and tiles that launches without them have no extent of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tt2gl.launches import Launch
+
+Port = Callable[..., str]
+MakeLaunch = Callable[..., Launch]
+
+TYPES = "a_ptr=*fp16 b_ptr=*fp16 c_ptr=*fp32 n=i32"
+
+TURNED = """
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TURNED: tl.constexpr):
+    rows, cols, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    acc = tl.zeros([M, N], dtype=tl.float32)
+    for k in range(0, n, K):
+        a = tl.load(a_ptr + rows[:, None] * n + (k + ks)[None, :])
+        if TURNED:
+            p_b = b_ptr + cols[:, None] * n + (k + ks)[None, :]
+        else:
+            p_b = b_ptr + (k + ks)[:, None] * N + cols[None, :]
+        b = tl.load(p_b)
+        if TURNED:
+            acc = tl.dot(a, tl.trans(b), acc)
+        else:
+            acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc)
+"""
+
+OPTIONAL = """
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, MORE: tl.constexpr):
+    rows, cols, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + rows[:, None] * n + ks[None, :])
+    b = tl.load(b_ptr + ks[:, None] * N + cols[None, :])
+    acc = tl.dot(a, b)
+    if MORE > 0:
+        more = K + tl.arange(0, MORE)
+        a_more = tl.load(a_ptr + rows[:, None] * n + more[None, :])
+        b_more = tl.load(b_ptr + more[:, None] * N + cols[None, :])
+        acc += tl.dot(a_more, b_more)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc)
+"""
+
+
+def test_a_ring_whose_tile_a_flag_turns(port: Port, launch: MakeLaunch) -> None:
+    launches = [launch(TYPES, M=64, N=64, K=32, TURNED=turned) for turned in (False, True)]
+    made = port(TURNED, *launches)
+    assert "[NUM_STAGES, K if not TURNED else N, N if not TURNED else K]" in " ".join(made.split())
+
+
+@pytest.mark.parametrize("rows", [16, 64], ids=["mma_v2", "wgmma"])
+def test_a_tile_that_a_launch_has_nothing_of(rows: int, port: Port, launch: MakeLaunch) -> None:
+    made = port(OPTIONAL, *[launch(TYPES, M=rows, N=64, K=64, MORE=more) for more in (0, 32)])
+    assert "max(MORE, 1)" in made
