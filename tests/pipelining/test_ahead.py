@@ -89,6 +89,24 @@ def test_loaded_pointers_are_where_their_table_is() -> None:
     assert "writes to the memory" in (can_run_ahead(function, found, [place]).reason or "")
 
 
+@pytest.mark.parametrize(
+    ("between", "stays"),
+    [
+        ("p = y_ptr + k", False),
+        ("if n > 0:\n    p = y_ptr + k", True),
+        ("p += 1", True),
+        ("for j in range(k):\n    p = y_ptr + j", True),
+        ("p = p + 1", True),
+        ("if FLAG:\n    p = y_ptr + k\n    tl.store(p, a)\n    p = y_ptr", False),
+    ],
+)
+def test_a_name_is_what_it_was_assigned_last(between: str, stays: bool) -> None:
+    store = "" if "store" in between else "tl.store(p, a)\n"
+    body = "p = x_ptr + k\na = tl.load(x_ptr + k)\n" + between + "\n" + store
+    answer = asked("for k in range(8):\n" + textwrap.indent(body, "    "), pointers=frozenset({"x_ptr", "y_ptr"}))
+    assert (answer.reason is not None) == stays
+
+
 def test_what_is_loaded_is_no_address_to_write_to() -> None:
     # Triton calls no function that is None; the text does not tell.
     before = "length = tl.load(y_ptr)\n"

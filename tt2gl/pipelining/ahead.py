@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tt2gl.pipelining.counting import header_of
-from tt2gl.pipelining.effects import Effects, Pointers
+from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, inside
 from tt2gl.pipelining.loads import needs, other_of
+from tt2gl.pipelining.pointers import Pointers
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.slices import Slice, slice_loop, statements_for
 from tt2gl.pipelining.static import bound, called, constants, is_static
