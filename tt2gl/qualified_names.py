@@ -156,7 +156,13 @@ class QualifiedNames:
                 # A keyword is the callee's name.
                 self._read(node.value, scope)
                 return
-            case cst.AssignTarget() | cst.AugAssign() | cst.AnnAssign() | cst.For() | cst.CompFor() | cst.NamedExpr():
+            case cst.Assign():
+                # Its value says what the names then mean, so it is read before them.
+                self._read(node.value, scope)
+                for target in node.targets:
+                    self._assign(target.target, node.value, scope)
+                return
+            case cst.AugAssign() | cst.AnnAssign() | cst.For() | cst.CompFor() | cst.NamedExpr():
                 self._bind(node.target, scope)
             case cst.AsName():
                 self._bind(node.name, scope)
@@ -184,6 +190,17 @@ class QualifiedNames:
             inner.bind(param.name.value)
             self._all([each for each in (param.annotation, param.default) if each is not None], scope)
         self._read(node.body, inner)
+
+    def _assign(self, target: cst.CSTNode, value: cst.BaseExpression, scope: _Scope) -> None:
+        """Bind what is assigned to: a name for one of Triton's modules (`tl = triton.language`) means that module."""
+        modules = self.of(value) & MODULES if isinstance(value, (cst.Name, cst.Attribute)) else set()
+        if modules and isinstance(target, cst.Name):
+            self._imported |= modules
+            for meaning in modules:
+                scope.bind(target.value, meaning)
+        else:
+            self._bind(target, scope)
+        self._read(target, scope)
 
     def _bind(self, target: cst.CSTNode, scope: _Scope) -> None:
         """Bind the names of what is assigned to; an attribute's or an element's are only read."""
@@ -217,6 +234,9 @@ class QualifiedNames:
 
 REEXPORTED = {"triton": "triton", "tl": "triton.language"}
 """Packages import Triton in one place, and from there (`from vllm.triton_utils import tl, triton`)."""
+
+MODULES = frozenset(REEXPORTED.values())
+"""What a name that is assigned one of them means: the modules that hold what kernels are written with."""
 
 
 def _dotted(node: cst.BaseExpression) -> str:

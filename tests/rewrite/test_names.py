@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import libcst as cst
 import pytest
 
+from tt2gl.convert import convert
 from tt2gl.rewrite.names import GLUON, gluon_name, rewrite_name
 
 Rewritten = Callable[..., str]
@@ -132,3 +134,28 @@ def test_a_name_is_known_by_its_meaning(rewritten: Rewritten, header: str, spell
 def test_host_code_is_left_alone(rewritten: Rewritten) -> None:
     text = KERNEL.format("pass") + "\n\nDTYPE = tl.float32\n"
     assert "\nDTYPE = tl.float32\n" in rewritten(text)
+
+
+ASSIGNED = """
+import triton
+
+tl = triton.language
+
+
+@triton.jit
+def kernel(x_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, tl.load(x_ptr + i) + 1)
+
+
+def run(x):
+    kernel[(1,)](x, BLOCK=256)
+"""
+
+
+def test_a_module_that_a_name_is_assigned(tmp_path: Path) -> None:
+    file = tmp_path / "assigned.py"
+    file.write_text(ASSIGNED, "utf-8")
+    converted = convert(file, target="sm90")
+    assert [each.status for each in converted.kernels] == ["converted"]
+    assert "gl.store(x_ptr + i, gl.load(x_ptr + i) + 1)" in converted.text
