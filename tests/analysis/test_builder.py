@@ -69,6 +69,7 @@ def test_a_scalar_load_is_no_load(graph_of: GraphOf) -> None:
         ("y = tl.softmax(x[None, :], 1, keep_dims=True)", "scan", 1),
         ("s = (x,)\nfor i in tl.static_range(2):\n    s = s + (x * 2,)\nx = s[2] + s[1]", "elementwise", 4),
         ("s = (n,)\nfor i in tl.static_range(2):\n    s = s + (n,)\nx *= s[2]", "elementwise", 3),
+        ("s = ()\nfor i in tl.static_range(2):\n    s += (x * i,)\nx = s[0] + s[1]", "create", 1),
         ("y = x[None, :]", "expand", 1),
         ("y = tl.expand_dims(x, 0)", "expand", 1),
         ("y = tl.join(x, x)", "join", 1),

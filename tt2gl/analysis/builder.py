@@ -99,7 +99,7 @@ class Builder:
                 self.assign(target, self.dots.read(value, frame, node, reading), frame, True)
             case ast.AugAssign(target=ast.Name() as target, value=value):
                 reading = self.read(target, frame)
-                self.assign(target, self.elementwise(node, [reading, self.evaluate(value, frame)], frame), frame, True)
+                self.assign(target, self.combined(node, reading, self.evaluate(value, frame), frame), frame, True)
             case ast.Expr(value=value):
                 self.effect(self.evaluate(value, frame))
             case ast.Return():
@@ -223,10 +223,7 @@ class Builder:
             case ast.BinOp(left=ast.Call() as left, op=ast.Add(), right=right) if self.dots.fuses(left, frame):
                 return self.dots.read(left, frame, node, self.evaluate(right, frame))
             case ast.BinOp(left=left, right=right):
-                one, other = self.evaluate(left, frame), self.evaluate(right, frame)
-                if isinstance(one, tuple) and isinstance(other, tuple):
-                    return *one, *other
-                return self.elementwise(node, [one, other], frame)
+                return self.combined(node, self.evaluate(left, frame), self.evaluate(right, frame), frame)
             case ast.Compare(left=left, comparators=rest):
                 return self.elementwise(node, [self.evaluate(part, frame) for part in (left, *rest)], frame)
             case ast.BoolOp(values=parts):
@@ -298,6 +295,12 @@ class Builder:
         seen.value, seen.depth, seen.cheap = value, frame.depth, value.cheap
         self.graph.nodes.append(seen)
         return seen
+
+    def combined(self, node: ast.BinOp | ast.AugAssign, one: Value, other: Value, frame: Frame) -> Value:
+        """An operation on two values: two tuples make a longer one, tensors are combined element by element."""
+        if isinstance(one, tuple) and isinstance(other, tuple):
+            return *one, *other
+        return self.elementwise(node, [one, other], frame)
 
     def elementwise(self, node: ast.expr | ast.AugAssign, operands: Sequence[Value], frame: Frame) -> Value:
         """An operation element by element; a scalar result keeps its operands' effects."""
