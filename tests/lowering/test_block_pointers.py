@@ -41,6 +41,8 @@ def test_a_kernel_without_block_pointers_stays_as_it_is(lower: Lower, text: str)
     ("text", "reason"),
     [
         (MAKE + "x = helper(p)\n", "`p` is used as more than the pointer of loads and stores"),
+        (MAKE + "x = x.to(p.type.element_ty)\n", "`p` is used as more than the pointer of loads and stores"),
+        (MAKE + "while x > p.type.element_ty.element_ty:\n    pass\n", "`p` is used as more than the pointer"),
         (MAKE + "q = (p, p)\n", "`p` is used as more than the pointer of loads and stores"),
         (MAKE + "x = tl.load(p, boundary_check=DIMS)\n", "its `boundary_check` is not written out"),
         (MAKE + "x = tl.load(p, boundary_check=(0,), padding_option=PAD)\n", "its `padding_option` is not written out"),
@@ -125,8 +127,9 @@ def test_padding_becomes_other(body: Body, option: str, other: str) -> None:
     assert made.endswith(f'mask=offs_n[:, None] < n, other={other}, eviction_policy="evict_first")\n')
 
 
-def test_stores_keep_their_value(body: Body) -> None:
-    made = body(MAKE + "tl.store(p, x.to(p.dtype.element_ty), boundary_check=(0,))\n")
+@pytest.mark.parametrize("element", ["p.dtype.element_ty", "p.type.element_ty.element_ty"])
+def test_stores_keep_their_value(body: Body, element: str) -> None:
+    made = body(MAKE + f"tl.store(p, x.to({element}), boundary_check=(0,))\n")
     assert made.endswith("tl.store(p, x.to(p.dtype.element_ty), mask=offs_n[:, None] < n)\n")
 
 

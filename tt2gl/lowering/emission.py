@@ -12,7 +12,7 @@ from tt2gl.edits import Edit
 from tt2gl.lowering.expressions import Expression
 from tt2gl.lowering.flow import Reaching
 from tt2gl.lowering.naming import Names, beside, stem
-from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Nothing, Pass, Step, assigned
+from tt2gl.lowering.outline import Branch, Define, Element, Loop, Move, Node, Nothing, Pass, Step, assigned
 from tt2gl.lowering.pointer_calls import Access, Make
 from tt2gl.lowering.shapes import Role, Shape, always_inside
 from tt2gl.lowering.signs import Signs
@@ -137,6 +137,10 @@ class Emission:
                 self._access(event, step, lines, available)
             elif isinstance(event, Pass) and event in self.reaching:
                 self._pass(event)
+            elif isinstance(event, Element) and event in self.reaching:
+                # What a block pointer has become may be a pointer or a tensor of pointers: both say it so.
+                start, end = self.spans.of(event.node)
+                self.edits.append(Edit(start, end, f"{event.name}.dtype.element_ty"))
         for event in step.events:
             if isinstance(event, Define):
                 lines += self._define(event.name, event.make, available, event.condition)

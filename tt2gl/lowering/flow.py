@@ -10,7 +10,20 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from tt2gl.lowering.outline import Branch, Define, Loop, Move, Node, Nothing, Pass, Replace, Step, Use, assigned
+from tt2gl.lowering.outline import (
+    Branch,
+    Define,
+    Element,
+    Loop,
+    Move,
+    Node,
+    Nothing,
+    Pass,
+    Replace,
+    Step,
+    Use,
+    assigned,
+)
 from tt2gl.lowering.pointer_calls import Access, Make, Refused
 
 
@@ -39,15 +52,15 @@ class Reach:
         )
 
 
-Reaching = dict[Access | Move | Pass, Reach]
+Reaching = dict[Access | Move | Element | Pass, Reach]
 _State = dict[str, Reach]
-_Found = dict[Access | Move | Pass | Use, Reach]
+_Found = dict[Access | Move | Element | Pass | Use, Reach]
 
 _OTHER = Reach(frozenset(), other=True)
 
 
 def reaching(nodes: Sequence[Node], parameters: Iterable[str], given: Mapping[str, Make]) -> Reaching:
-    """What each load, store and move of a block pointer may see, and each call that is given one.
+    """What may be seen by each load, store and move of a block pointer, each call given one, each use of its type.
 
     `given`: the parameters that are block pointers. Uses of variables that are none there are left out, as is None that
     is given. Raises Refused for a use as anything else, and where a variable may be a block pointer or not.
@@ -127,15 +140,15 @@ def _step(step: Step, state: _State, found: _Found) -> _State:
     return _assigned(state, step.assigned) | defined
 
 
-def _pointer(event: Access | Move | Pass | Use) -> str:
-    if isinstance(event, (Pass, Use)):
+def _pointer(event: Access | Move | Element | Pass | Use) -> str:
+    if isinstance(event, (Element, Pass, Use)):
         return event.name
     pointer = event.advance.pointer if isinstance(event, Move) else event.pointer
     assert not isinstance(pointer, Make)
     return pointer.value
 
 
-def _node(event: Access | Move | Pass) -> cst.CSTNode:
+def _node(event: Access | Move | Element | Pass) -> cst.CSTNode:
     return event.advance.node if isinstance(event, Move) else event.node
 
 

@@ -77,7 +77,15 @@ class Pass:
     parameter: str
 
 
-Event = Define | Nothing | Move | Access | Replace | Use | Pass
+@dataclass(frozen=True, eq=False)
+class Element:
+    """`name.type.element_ty.element_ty`: the element type of what a block pointer points to."""
+
+    name: str
+    node: cst.Attribute
+
+
+Event = Define | Nothing | Move | Access | Replace | Use | Element | Pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,9 +274,9 @@ class _Reader:
         found = _Events(self)
         for node in nodes:
             node.visit(found)
-        uses = tuple(event for event in found.events if isinstance(event, Use))
+        uses = tuple(Use(event.name, event.node) for event in found.events if isinstance(event, (Use, Element)))
         for event in found.events:
-            if not isinstance(event, Use):
+            if not isinstance(event, (Use, Element)):
                 raise Refused(
                     event.node, "it loads through a block pointer in a header or another pointer's definition"
                 )
@@ -280,7 +288,7 @@ class _Events(VariableReader):
     """Loads and stores through block pointers, from left to right, and other uses of their variables."""
 
     reader: _Reader
-    events: list[Access | Use | Pass] = field(default_factory=list)
+    events: list[Access | Use | Element | Pass] = field(default_factory=list)
 
     def visit_Call(self, node: cst.Call) -> bool:
         name = called(node)
@@ -343,6 +351,12 @@ class _Events(VariableReader):
         # The element type of a tensor of pointers is spelled as that of a block pointer.
         match node:
             case cst.Attribute(cst.Attribute(cst.Name(), cst.Name("dtype")), cst.Name("element_ty")):
+                return False
+            case cst.Attribute(
+                cst.Attribute(cst.Attribute(cst.Name(name), cst.Name("type")), cst.Name("element_ty")),
+                cst.Name("element_ty"),
+            ) if name in self.reader.pointers:
+                self.events.append(Element(name, node))
                 return False
         return super().visit_Attribute(node)
 
