@@ -260,6 +260,35 @@ def test_what_is_cast_to_the_dtype_of_another_is_an_operand_of_that() -> None:
     }
 
 
+def test_operands_of_a_scaled_product_are_what_their_formats_say() -> None:
+    text = """@triton.jit
+def product(a, sa, b, sb, acc):
+    return tl.dot_scaled(a, sa, "e2m1", b.T, sb, "e5m2", acc)
+
+
+@triton.jit
+def kernel(a, sa, b, sb, c, e):
+    o, s = tl.arange(0, 64), tl.arange(0, 2)
+    w = tl.load(a + o[:, None] * 32 + tl.arange(0, 32)[None, :])
+    packed = ((w & 15) << 4) | (w >> 4)
+    scale = o[:, None] * 2 + s[None, :]
+    acc = tl.zeros((64, 64), tl.float32)
+    v = tl.load(b + o[:, None] * 64 + o[None, :])
+    acc = product(packed, tl.load(sa + scale), v, tl.load(sb + scale), acc)
+    f = tl.load(e + o[:, None] * 64 + o[None, :])
+    acc = tl.dot_scaled(f, tl.load(sa + scale), "e4m3", f.T, None, "e4m3", acc=acc)
+    tl.store(c + o[:, None] * 64 + o[None, :], acc)
+"""
+    assert inferred(text)[0].signature == {
+        "a": "*u8",
+        "sa": "*u8",
+        "b": "*fp8e5",
+        "sb": "*u8",
+        "c": "*fp32",
+        "e": "*fp8e4nv",
+    }
+
+
 def test_float_arithmetic_leaves_a_pointer_floating() -> None:
     body = "v = tl.load(x); b = v.to(tl.int32, bitcast=True); w = v.to(tl.int32) >> 2; tl.store(x, (b >> 3) + w)"
     assert guess("x", body).signature == {"x": "*fp32"}

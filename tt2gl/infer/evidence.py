@@ -42,6 +42,8 @@ class Facts:
     """Loaded values are operands of a matrix product."""
     narrow: bool = False
     """Of one of integers."""
+    element: str = ""
+    """The dtype that a scaled product asks of loaded values."""
     bits: int = 0
     """Bits of a loaded value that is reinterpreted, 0 where none is."""
     items: int = 0

@@ -57,6 +57,8 @@ def _pointer(element: str, facts: Facts, block: Sequence[int]) -> str:
 
 def _element(name: str, usage: Usage) -> str:
     facts = usage.evidence(name)
+    if facts.element:
+        return facts.element
     if facts.wide and not facts.dot:  # no product takes such operands
         return "i64"
     if facts.narrow:

@@ -29,6 +29,8 @@ _INT_CALLS = {"program_id", "num_programs", "arange", "cdiv", "argmax", "argmin"
 _SHAPED = {"zeros": 0, "full": 0, "ones": 0, "reshape": 1, "view": 1, "broadcast_to": 1}
 _WORDS = {"eviction_policy": "", "cache_modifier": "", "sem": "relaxed", "scope": "gpu", "input_precision": "ieee"}
 _BLOCK_PARTS = ("base", "shape", "strides", "offsets", "block_shape", "order")
+_SCALED_PARTS = ("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format")
+_FORMATS = {"e2m1": "u8", "e4m3": "fp8e4nv", "e5m2": "fp8e5", "fp16": "fp16", "bf16": "bf16"}
 _RANGES = {"range", "static_range"}
 _THROUGH = {
     "multiple_of",
@@ -104,6 +106,8 @@ class Usage(Body):
             for argument in keywords.values():
                 self._word(keywords, argument)
             return Value(kind="float")
+        if name == "dot_scaled":
+            return self._dot_scaled([*zip(_SCALED_PARTS, node.args, strict=False), *keywords.items()])
         if name == "static_assert" and node.args:
             self._asserted(node.args[0])
         if name in ("to", "cast"):
@@ -193,6 +197,18 @@ class Usage(Body):
                 self.facts[name].narrow |= isinstance(made, ast.Attribute) and made.attr == "int32"
         self.products.append(functools.reduce(operator.or_, map(side, values), Product(frozenset())))
 
+    def _dot_scaled(self, arguments: Iterable[tuple[str, ast.expr]]) -> Value:
+        """A product of operands with scales: formats that are written out say what operands and scales are made of."""
+        parts = dict(arguments)
+        for side_of in ("lhs", "rhs"):
+            written = parts.get(f"{side_of}_format")
+            element = _FORMATS.get(str(written.value), "") if isinstance(written, ast.Constant) else ""
+            for part, dtype in ((side_of, element), (f"{side_of}_scale", "u8")):
+                value = self._value(parts[part]) if part in parts else Value()
+                for name in value.loaded or value.bases:
+                    self.facts[name].element = self.facts[name].element or dtype
+        return Value(kind="float")
+
     def _cast(self, node: ast.Call, receiver: ast.expr | None, values: list[Value]) -> Value:
         plain = isinstance(node.func, ast.Attribute) and node.func.attr == "to"
         value = self._value(receiver) if plain and receiver is not None else values[0] if values else Value()
@@ -254,12 +270,14 @@ class Usage(Body):
                         kept.whole |= found.whole
                         kept.packed |= found.packed
                         kept.wide |= found.wide
+                        kept.element = kept.element or found.element
                         kept.bits = max(kept.bits, found.bits)
                         kept.items = max(kept.items, found.items)
                 elif len(value.bases) == 1 and len(value.origins) == 1:
                     self.facts[value.bases[0]].merge(found)
                 for base in value.loaded if not value.kind else value.raw:
                     self.facts[base].dot |= found.dot
+                    self.facts[base].element = self.facts[base].element or found.element
                     self.facts[base].index |= found.offset
                     self.facts[base].whole |= found.whole
                     self.facts[base].packed |= found.packed or found.whole
