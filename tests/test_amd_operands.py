@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,22 @@ def test_a_name_passes_lds_where_a_product_reads_it(tmp_path: Path) -> None:
     path, launches = chained(tmp_path, "\n            p = p.to(v_ptr.dtype.element_ty)", "p")
     made = convert(path, target="gfx950", launches=launches, root=tmp_path, compile=False)
     assert "acc = gl.amd.cdna4.mfma(as_operand(p, acc_lhs_layout, [0, 1], 64), v, acc)" in made.text
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
+def test_what_a_mask_leaves_out_of_a_tile_in_registers_is_what_the_load_says(tmp_path: Path, target: str) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(
+        textwrap.dedent(KERNEL).replace("mask=rk[None, :] < K, other=0.0", "mask=rk[None, :] < K - 9, other=1.0")
+    )
+    tensors = {
+        "a_ptr": TensorArg("float16", (64, 96), (96, 1)),
+        "b_ptr": TensorArg("float16", (96, 64), (64, 1)),
+        "c_ptr": TensorArg("float32", (64, 64), (64, 1)),
+    }
+    given = replace(launch(path), divisible_by_16=(*tensors, "K", "N"), args={**tensors, "K": 96, "N": 64})
+    report, triton, gluon = compared(path, given, target)
+    assert report.simulate is not None
+    assert report.simulate.bitwise
+    assert triton.rings
+    assert gluon.rings == triton.rings

@@ -149,6 +149,7 @@ class Edits:
     `fills`: a scalar that becomes a full tile (extents then dtype, and layout). `reads`, `targets`: the name that a
     variable is read or defined under. `arguments`: layouts passed to a helper. `staged`: the ring that a load's tiles
     go through (without a name: one of its own), and the layout it is read from there in (empty: taken in place).
+    `zeroed`: those of which there are zeros where masks leave elements out, and not what the loads say.
     `tiles`: a `load`, `store`, `gather`, `scatter` or atomic through a tensor descriptor, by Gluon's module `mover`.
     `passed`: a conversion to a product's operand that goes through LDS in one piece where other warps have the
     elements, by the order of the tile there and the banks that it is swizzled by (0: it is not).
@@ -169,6 +170,7 @@ class Edits:
     indexed: Mapping[Position, str] = field(default_factory=dict)
     fills: Mapping[Position, tuple[tuple[str, ...], str]] = field(default_factory=dict)
     staged: Mapping[Position, tuple[str, str]] = field(default_factory=dict)
+    zeroed: frozenset[Position] = frozenset()
     tiles: Mapping[Position, str] = field(default_factory=dict)
     passed: Mapping[Position, tuple[tuple[int, ...], int]] = field(default_factory=dict)
     views: Mapping[Position, tuple[int, ...]] = field(default_factory=dict)

@@ -192,6 +192,7 @@ class Planner:
                 indexed={p: what for p, what in function.indexed.items() if inside_of(p)},
                 fills={p: (function.dims[p], layout) for p, layout in spelled("fill").items()},
                 staged={p: (function.rings[p].name, layout) for p, layout in spelled("staged").items()},
+                zeroed=frozenset(p for p in spelled("staged") if not function.rings[p].registers),
                 tiles={p: kind for p, kind in function.tiles.items() if inside_of(p)},
                 shortened={p: element for p, element in function.shortened.items() if element and inside_of(p)},
                 passed={p: (each.order, each.banks) for p, each in function.passed.items() if inside_of(p)},

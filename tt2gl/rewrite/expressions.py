@@ -161,7 +161,8 @@ class Expressions(Editor):
             if ring:
                 node = node.with_changes(func=cst.Name(f"{MARK}{RING_MARK}{ring}"))
             if layout:
-                node = loaded(node, layout) if at in edits.tiles else with_other(loaded(node, layout), call)
+                node = loaded(node, layout)
+                node = with_other(node, call) if at in edits.zeroed and at not in edits.tiles else node
         if at in edits.views:
             node = transposed(node, edits.views[at]) if edits.views[at] else reshaped(node)
         if at in edits.loads and at not in edits.stores:

@@ -2,6 +2,8 @@
 
 x = tl.load(x_ptrs, mask=offs < n, other=1.0)                                       # before
 x = gl.where(offs < n, ring.index(slot).load(layout), 1.0)                          # after
+
+Tiles that come to registers first have it from there.
 """
 
 from __future__ import annotations
