@@ -151,12 +151,10 @@ def matmul_kernel_block_m_from_128(
         if k > 0:
             a_ptrs += BLOCK_K
             b_ptrs += BLOCK_K * stride_bk
-        a_buf.index(k).store(gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps), other=0.0))
-        b_buf.index(k).store(
-            turned_in_threads(
-                gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - k * BLOCK_K) & (k < steps), other=0.0)
-            )
-        )
+        a_first = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps), other=0.0)
+        b_first = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - k * BLOCK_K) & (k < steps), other=0.0)
+        a_buf.index(k).store(a_first)
+        b_buf.index(k).store(turned_in_threads(b_first))
 
     slot = NUM_STAGES - 2
     a_slots = ()
@@ -183,11 +181,10 @@ def matmul_kernel_block_m_from_128(
         b_slots[-1].store(turned_in_threads(b_next))
     # the last iterations, whose tiles have all come
     for s in gl.static_range(NUM_STAGES - 1):
-        a_last = a_slots[0].load(lhs_layout)
-        b_last = b_slots[0].load(rhs_layout)
-        if drain + s < steps:
-            a = a_last
-            b = b_last
+        exists = drain + s < steps
+        a = a_slots[0].load(lhs_layout)
+        b = b_slots[0].load(rhs_layout)
+        if exists:
             acc = gl.amd.cdna3.mfma(a, b, acc)
         a_slots = a_slots[1:] + a_slots[:1]
         b_slots = b_slots[1:] + b_slots[:1]
@@ -253,10 +250,10 @@ def matmul_kernel_block_m_below_128(
         if k > 0:
             a_ptrs += BLOCK_K
             b_ptrs += BLOCK_K * stride_bk
-        a_buf.index(k).store(gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps), other=0.0))
-        b_buf.index(k).store(
-            gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - k * BLOCK_K) & (k < steps), other=0.0)
-        )
+        a_first = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k * BLOCK_K) & (k < steps), other=0.0)
+        b_first = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - k * BLOCK_K) & (k < steps), other=0.0)
+        a_buf.index(k).store(a_first)
+        b_buf.index(k).store(b_first)
 
     slot = NUM_STAGES - 2
     a_slots = ()
@@ -283,11 +280,10 @@ def matmul_kernel_block_m_below_128(
         b_slots[-1].store(b_next)
     # the last iterations, whose tiles have all come
     for s in gl.static_range(NUM_STAGES - 1):
-        a_last = a_slots[0].load(lhs_layout)
-        b_last = b_slots[0].load(rhs_layout)
-        if drain + s < steps:
-            a = a_last
-            b = b_last
+        exists = drain + s < steps
+        a = a_slots[0].load(lhs_layout)
+        b = b_slots[0].load(rhs_layout)
+        if exists:
             acc = gl.amd.cdna3.mfma(a, b, acc)
         a_slots = a_slots[1:] + a_slots[:1]
         b_slots = b_slots[1:] + b_slots[:1]

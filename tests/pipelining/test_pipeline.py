@@ -731,9 +731,8 @@ for k in range(n):
 def test_the_last_iterations_of_two_products_ask_for_those_alone() -> None:
     made = written(TWO_PRODUCTS.format(mask=", mask=k < m", more="gl.store(out_ptr, p)"), through_registers())
     last = made[made.index("# the last iterations") :].splitlines()
-    assert last[2:20] == [
+    assert last[2:18] == [
         "    exists = drain + s_2 < n",
-        "    acc_before = acc",
         "    top_before = top",
         "    rhs = a_slots[0].load(at)",
         "    product = b",
@@ -747,9 +746,40 @@ def test_the_last_iterations_of_two_products_ask_for_those_alone() -> None:
         "        acc = wmma(lhs_2, b, acc)",
         "    if exists:",
         "        gl.store(out_ptr, p)",
-        "    acc = gl.where(exists, acc, acc_before)",
         "    top = gl.where(exists, top, top_before)",
         "    a_slots = a_slots[1:] + a_slots[:1]",
+    ]
+
+
+def test_the_last_iterations_of_one_product_ask_for_that_alone() -> None:
+    body = "for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k)\n    acc = mfma(wide(a.load(at) * 2), b, acc)\n"
+    made = written(f"@gluon.constexpr_function\ndef wide(x):\n    return list(x)\n\n{body}", through_registers())
+    last = made[made.index("# the last iterations") :].splitlines()
+    assert last[1:8] == [
+        "for s in gl.static_range(STAGES - 1):",
+        "    exists = drain + s < n",
+        "    a = a_slots[0]",
+        "    lhs = wide(a.load(at) * 2)",
+        "    if exists:",
+        "        acc = mfma(lhs, b, acc)",
+        "    a_slots = a_slots[1:] + a_slots[:1]",
+    ]
+
+
+def test_products_side_by_side_are_asked_for_once() -> None:
+    body = """\
+        for k in range(n):
+            a = _tt2gl_ring_a(a_ptr + k, mask=k < m).load(at)
+            acc = mfma(a, b, acc)
+            top = mfma(a, c, top)
+    """
+    made = written(textwrap.dedent(body), through_registers())
+    last = made[made.index("# the last iterations") :].splitlines()
+    assert last[3:7] == [
+        "    a = a_slots[0].load(at)",
+        "    if exists:",
+        "        acc = mfma(a, b, acc)",
+        "        top = mfma(a, c, top)",
     ]
 
 
@@ -807,6 +837,26 @@ for k in range(n):
     a = a.load(at)
     b = b.load(at)
 """
+
+
+def test_all_tiles_of_an_iteration_of_the_prologue_are_loaded_before_the_first_is_stored() -> None:
+    body = "for k in range(n):\n    acc += _tt2gl_ring_a(a_ptr + k).load(at)\n    acc += _tt2gl_ring_b(b_ptr + k)\n"
+    first, second = (Ring(name, "gl.float16", ("BLOCK",), "shared", False, registers=True) for name in "ab")
+    made = written(body, LoopRings("kernel", 2, (first, second), "STAGES - 1")).splitlines()
+    start = made.index("for k in gl.static_range(STAGES - 1):")
+    assert made[start + 1 : start + 5] == [
+        "    a_first = gl.load(a_ptr + k, mask=k < n)",
+        "    b_first = gl.load(b_ptr + k, mask=k < n)",
+        "    a_buf.index(k).store(a_first)",
+        "    b_buf.index(k).store(b_first)",
+    ]
+
+
+def test_those_of_a_prologue_under_a_flag_are_stored_under_it() -> None:
+    first, second = (Ring(name, "gl.float16", ("BLOCK",), "shared", False, registers=True) for name in "ab")
+    body = "for k in range(n):\n    if FLAG:\n        a = _tt2gl_ring_a(a_ptr + k)\n    b = _tt2gl_ring_b(b_ptr + k)\n"
+    made = written(body, LoopRings("kernel", 2, (first, second), "STAGES - 1"))
+    assert "    if FLAG:\n        a_buf.index(k).store(a_first)\n    b_buf.index(k).store(b_first)\n" in made
 
 
 def test_tiles_under_a_flag_come_where_those_before_them_are_read() -> None:

@@ -49,7 +49,9 @@ class Effects:
             helper = self.helpers.get(name)
             # A function that calls itself does not compile.
             self._pure[name] = False
-            if helper is not None:
+            if helper is not None and any(map(_is_constexpr_function, helper.decorator_list)):
+                self._pure[name] = True
+            elif helper is not None:
                 self._pure[name] = not any(self.trouble(call) for call in _calls(helper)) and not _loads(helper)
         return self._pure[name]
 
@@ -68,6 +70,11 @@ class Effects:
     def orders(self, node: ast.Call) -> bool:
         """Whether a call makes other programs' accesses seen, so that loads must stay behind it."""
         return called(node) in ("debug_barrier", "atomic_cas", "atomic_xchg")
+
+
+def _is_constexpr_function(decorator: ast.expr) -> bool:
+    """Whether a decorator has the compiler call the function."""
+    return ast.unparse(decorator).rpartition(".")[2] == "constexpr_function"
 
 
 def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:

@@ -1,4 +1,4 @@
-"""The last iterations of a loop with several products, one after the other, as Triton's: products alone are asked for.
+"""The last iterations of a loop, one after the other, as Triton's: products alone are asked for.
 
 All else is computed whether there is such an iteration or not, and what it gives is kept, or stored, where there is.
 So each tile is read right before its product, and not all above the whole: attention spills by that.
@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeGuard
 
 import libcst as cst
 
 from tt2gl.pipelining.effects import Effects
-from tt2gl.pipelining.flow import Names
+from tt2gl.pipelining.flow import NONE, Names, inside, writes
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.static import called, is_static
 from tt2gl.pipelining.trees import code, edited, indented, statement
@@ -73,8 +74,49 @@ def _only_computes(call: ast.Call, effects: Effects) -> bool:
     return name in _OURS or not effects.trouble(call)
 
 
+def only_added_to(statements: Sequence[ast.stmt]) -> Names:
+    """The variables to which products are added, and nothing else is assigned: where those are asked for, they last."""
+    assigned = [each for each in inside(statements) if isinstance(each, _ASSIGNMENTS)]
+    others = NONE.union(*(writes(each) for each in assigned if not _added_to(each)))
+    return frozenset(filter(None, map(_added_to, assigned))) - others
+
+
+def _added_to(statement: ast.stmt) -> str:
+    """The variable that a statement adds one product to, and does no more; empty for others."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, _, ast.Name(id=added)]) as product):
+            if name == added and called(product) in _PRODUCTS and products_in(statement) == 1:
+                return name
+    return ""
+
+
 def asked_for(lines: Lines, exists: str, names: Iterator[Named]) -> Lines:
-    """Lines with their products under a condition. `names`: what each and its operands may be called."""
+    """Lines with their products under a condition, one for those that stand side by side, as Triton combines them.
+
+    `names`: what each product and its operands may be called.
+    """
+    return _combined(_asked_for(lines, exists, names), exists)
+
+
+def _combined(lines: Lines, exists: str) -> Lines:
+    made: Lines = []
+    for line in lines:
+        last = made[-1] if made else None
+        if _asks(last, exists) and _asks(line, exists):
+            block = indented(last.body)
+            both = block.with_changes(body=[*block.body, *indented(line.body).body])
+            made[-1] = last.with_changes(body=both)
+        else:
+            made.append(line)
+    return made
+
+
+def _asks(line: cst.BaseStatement | None, exists: str) -> TypeGuard[cst.If]:
+    """Whether a line is a product under the condition."""
+    return isinstance(line, cst.If) and code(line.test) == exists and not any(map(_is_store, indented(line.body).body))
+
+
+def _asked_for(lines: Lines, exists: str, names: Iterator[Named]) -> Lines:
     made: Lines = []
     for line in lines:
         if isinstance(line, cst.If):

@@ -45,7 +45,8 @@ class LoopPlan:
     names of the producer. `bindings`: what is bound before the loop, name and source. `slots`: counters of slots, for
     rings of a depth. `barriers`: for tiles that TMA copies; `each` counts them. `lookups`: what is loaded to know where
     tiles are. `outside`: rings are made before a loop around this one, and used in each of its turns. `coming`: the
-    names of tiles in registers on their way to rings. `drain`: where the iterations that load nothing begin, a loop of
+    names of tiles in registers on their way to rings; `begun`: of those in a prologue that loads several before it
+    stores them. `drain`: where the iterations that load nothing begin, a loop of
     their own; without a name, loads are masked there. `last`: that loop's names, where it is unrolled. `conditions`:
     the tests that there is a ring under; `decided`: those of branches that are constants of the compilation.
     `descriptors`: what rings of tiles are loaded through. `turns`: how loads run on from turn to turn of the loop
@@ -70,6 +71,7 @@ class LoopPlan:
     lookups: Lookups | None = None
     outside: bool = False
     coming: Mapping[str, str] = field(default_factory=dict)
+    begun: Mapping[str, str] = field(default_factory=dict)
     drain: str = ""
     last: Last | None = None
     conditions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, reads, strays, takes_attribute, writes
-from tt2gl.pipelining.last import only_computes, products_in
+from tt2gl.pipelining.last import only_added_to, only_computes, products_in
 from tt2gl.pipelining.late_reads import Late, late_reads
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
 from tt2gl.pipelining.lookups import LookedUp, lookups_of
@@ -28,7 +28,7 @@ from tt2gl.pipelining.trees import code
 from tt2gl.pipelining.turns import Turns, entry_of, needed_around
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
-from tt2gl.plan import RING_MARK
+from tt2gl.plan import RING_MARK, Ring
 
 
 @dataclass
@@ -219,10 +219,11 @@ class FunctionWriter:
         unrolled = all(ring.registers for ring in rings) and not any(tests.values())
         # Of several products, all that is read for one is in registers while the others are computed.
         products = products_in(loop)
+        kept = [each for each in loop.body if each in parts.kept]
+        asking = unrolled and only_computes(kept, Effects(self.helpers), self._known)
         if unrolled and products > 1:
             # A loop of them beside one without masks takes fewer registers than they do one after the other.
-            kept = [each for each in loop.body if each in parts.kept]
-            unrolled = not apart and only_computes(kept, Effects(self.helpers), self._known)
+            unrolled = asking = not apart and asking
         last = None
         if comes_early(rings) and not count.wide and (apart or unrolled):
             drain = self.fresh("drain")
@@ -232,9 +233,11 @@ class FunctionWriter:
                 several = {self.spec.depth(ring) for ring in placed} == {self.spec.ahead} and self.spec.ahead.known != 1
                 slots = {ring.name: self.fresh(f"{ring.name}_slots") for ring in placed if several}
                 last = Last(self.fresh("s"), self.fresh(f"{count.variable}_last"), tiles, slots)
-                if products > 1:
+                if asking and products:
                     asked = [(self.fresh("product"), self.fresh("lhs"), self.fresh("rhs")) for _ in range(products)]
-                    befores = {name: self.fresh(f"{name}_before") for name in sorted(parts.lasting)}
+                    befores = {
+                        name: self.fresh(f"{name}_before") for name in sorted(parts.lasting - only_added_to(kept))
+                    }
                     last = replace(last, exists=self.fresh("exists"), products=asked, befores=befores)
             bindings.append((drain, either(tests, names, count.last(self.spec.ahead), count.upper)))
         return LoopPlan(
@@ -257,6 +260,7 @@ class FunctionWriter:
             self.fresh("each") if arrivals else "",
             lookups_of(loop, parts, wanted, renamed, self.fresh, looked_up) if self.spec.looks_ahead else None,
             coming={ring.name: self.fresh(f"{ring.name}_next") for ring in rings if ring.registers},
+            begun=self._begun(rings),
             drain=drain,
             last=last,
             conditions=tests,
@@ -264,6 +268,12 @@ class FunctionWriter:
             late=Late() if comes_early(rings) else late_reads(loop, parts.kept, live_after),
             decided=frozenset(ast.unparse(test) for test in branches if is_static(test, *self._known)),
         )
+
+    def _begun(self, rings: Sequence[Ring]) -> dict[str, str]:
+        """What a prologue calls the tiles that come to registers, before it stores them: where there are several."""
+        if len(rings) < 2 or not all(ring.registers for ring in rings):
+            return {}
+        return {ring.name: self.fresh(f"{ring.name}_first") for ring in rings if not ring.held}
 
     def _looked_up(self, markers: Sequence[ast.Call]) -> dict[str, LookedUp]:
         """Where what says where tiles are is copied to, by the names of rings."""

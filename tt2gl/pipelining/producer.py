@@ -17,7 +17,7 @@ from tt2gl.pipelining.guards import Guarded, Loaded
 from tt2gl.pipelining.loads import Load
 from tt2gl.pipelining.lookups import Iteration
 from tt2gl.pipelining.loop_plan import LoopPlan
-from tt2gl.pipelining.registers import as_load, held, stored
+from tt2gl.pipelining.registers import as_load, first_stores, held, stored
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.texts import call, guarded
 from tt2gl.pipelining.tma import Barriers, moved, of_ring, offsets_of
@@ -74,8 +74,9 @@ class Producer:
         if self.place == "steady" and plan.turns is None:
             made = with_variable(plan.ahead, plan.count.further(plan.spec.ahead), made)
         if not plan.copied:
-            brought = plan.brought and plan.turns is None
-            return [*(self._advanced(made, self._brought(made)) if brought else made), *following]
+            if plan.brought and plan.turns is None:
+                made = self._advanced(made, self._brought(made))
+            return [*made, *self._stores(statements, block), *following]
         if self.place == "steady" and plan.lookups is not None and plan.lookups.slots:
             made = [*self._awaited(), *made]
         last = max(index for index, line in enumerate(made) if any(call in code(line) for call in self.copies))
@@ -85,9 +86,15 @@ class Producer:
 
     def _brought(self, made: Lines) -> int:
         """How many lines there are up to the last load of a tile to registers."""
-        names = self.plan.coming if self.place == "steady" else self.plan.buffers
+        names = self.plan.coming if self.place == "steady" else {**self.plan.buffers, **self.plan.begun}
         said = [NONE.union(reads(tree), writes(tree)) for tree in (ast.parse(code(line)) for line in made)]
         return max(at for at, each in enumerate(said, 1) if each & set(names.values()))
+
+    def _stores(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
+        """The stores of a prologue's tiles below all of their loads."""
+        if self.place == "steady":
+            return []
+        return [edited(line, Renamed(self.names)) for line in first_stores(self.plan, statements, block)]
 
     def _advanced(self, made: Lines, end: int) -> Lines:
         """The slice with what steps from tile to tile before its loads, of which `made[:end]` has the last."""
@@ -229,6 +236,8 @@ class Producer:
         tile = code(edited(load, Uncommented()))
         if ring.held:
             return held(self.plan, ring, tile)
+        if self.place == "prologue" and ring.name in self.plan.begun:
+            return cst.parse_statement(f"{self.plan.begun[ring.name]} = {tile}")
         slot = self.plan.first_slot(ring) if self.place == "prologue" else self.plan.free_slot(ring)
         return stored(self.plan, ring, slot, tile)
 

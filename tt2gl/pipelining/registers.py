@@ -9,7 +9,9 @@ a_buf.index(slot).store(a_next)             # at its end: into the slot that has
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeGuard
 
 import libcst as cst
@@ -110,7 +112,25 @@ class TilesRead(Editor):
 
 def stores(plan: LoopPlan, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
     """Puts the tiles that an iteration has loaded ahead into the slots that it has read."""
-    return _Stores(plan).lines(statements, block, frozenset())
+    return _Stores(plan, partial(_ahead, plan)).lines(statements, block, frozenset())
+
+
+def first_stores(plan: LoopPlan, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
+    """Puts the tiles of an iteration of the prologue into their slots, all of which have been loaded, as Triton's."""
+    return _Stores(plan, partial(_at_first, plan)).lines(statements, block, frozenset())
+
+
+def _ahead(plan: LoopPlan, ring: Ring) -> Lines:
+    coming = plan.coming[ring.name]
+    if ring.held:
+        return [held(plan, ring, coming, gone=True)]
+    if plan.last is not None and ring.name in plan.last.slots:
+        return replaced(plan, ring, plan.last.slots[ring.name], coming)
+    return [stored(plan, ring, plan.free_slot(ring), coming)]
+
+
+def _at_first(plan: LoopPlan, ring: Ring) -> Lines:
+    return [stored(plan, ring, plan.first_slot(ring), plan.begun[ring.name])] if ring.name in plan.begun else []
 
 
 def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
@@ -146,9 +166,12 @@ def _tiles(plan: LoopPlan, line: cst.BaseStatement) -> list[str]:
     return [ring.name for ring in plan.rings if ring.name in plan.coming and plan.tile(ring) in text]
 
 
+@dataclass(frozen=True)
 class _Stores:
-    def __init__(self, plan: LoopPlan) -> None:
-        self.plan = plan
+    """`put`: the lines that put a ring's tile where it belongs."""
+
+    plan: LoopPlan
+    put: Callable[[Ring], Lines]
 
     def lines(self, statements: Sequence[ast.stmt], block: cst.BaseSuite, above: frozenset[str]) -> Lines:
         """The stores of a block, each ring's once, and none of the rings `above`."""
@@ -162,13 +185,7 @@ class _Stores:
                 ring = self.plan.spec.ring(code(marker.func).removeprefix(RING_MARK))
                 if ring.registers and ring.name not in done:
                     done.add(ring.name)
-                    coming = self.plan.coming[ring.name]
-                    if ring.held:
-                        made.append(held(self.plan, ring, coming, gone=True))
-                    elif self.plan.last is not None and ring.name in self.plan.last.slots:
-                        made += replaced(self.plan, ring, self.plan.last.slots[ring.name], coming)
-                    else:
-                        made.append(stored(self.plan, ring, self.plan.free_slot(ring), coming))
+                    made += self.put(ring)
         return made
 
     def _branches(self, first: ast.If, line: cst.If, above: frozenset[str]) -> Lines:
