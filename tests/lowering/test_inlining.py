@@ -160,6 +160,18 @@ def test_only_the_calls_asked_for_are_written_out() -> None:
             "if MODE == 1:\n    result = x\nelse:\n    result = x + 1\na = 2 * result\n",
         ),
         (
+            "def tile(p):\n    if MODE == 1:\n        return p\n    elif MODE == 2:\n        return p + 1\n"
+            "    else:\n        tl.static_assert(False)\n",
+            "a = tile(x)\n",
+            "if MODE == 1:\n    a = x\nelif MODE == 2:\n    a = x + 1\n"
+            "else:\n    tl.static_assert(False)\n    a = None\n",
+        ),
+        (
+            "def tile(p):\n    if MODE == 1:\n        return p\n    tl.store(p, 0)\n",
+            "a = tile(x)\n",
+            "if MODE == 1:\n    a = x\nelse:\n    tl.store(x, 0)\n    a = None\n",
+        ),
+        (
             "def tile(p, F):\n    if MODE == 1:\n        p += 1\n    elif F:\n        # why\n        p += 2\n"
             "        p *= 3\n    else:\n        p += 4\n    return p\n",
             "a = tile(x, True)\n",
@@ -185,6 +197,8 @@ def test_only_the_calls_asked_for_are_written_out() -> None:
         "returns in branches",
         "returns in a branch on a flag",
         "returns in branches, amid an expression",
+        "returns in branches but the last",
+        "returns in a branch alone",
         "a later branch on a flag",
     ],
 )
