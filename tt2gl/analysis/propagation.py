@@ -228,11 +228,14 @@ class Propagation(Anchors):
             self.decisions.converts[spot] = term
 
     def _turned_back(self, node: Node, operand: Node, term: Term) -> Term | None:
-        """The layout of what is transposed to a product's operand, where it was loaded for that; None elsewhere."""
+        """The layout of what is transposed to a product's operand, where it was loaded for that; None elsewhere.
+
+        So is what a ring holds, which is read in any layout, and changed element by element on its way.
+        """
         if node.order != (1, 0) or not isinstance(term, Operand) or operand.natural is not None:
             return None
-        direct = id(node) in self.products.unpacked or any(map(self.is_operand, sources(operand)))
-        return Turned(term, node.dims_known) if direct else None
+        loaded = id(node) in self.products.unpacked or any(map(self.is_operand, sources(operand)))
+        return Turned(term, node.dims_known) if loaded or _is_of_ring(operand) else None
 
     def _create(self, node: Node, term: Term, spot: Spot) -> None:
         self.decisions.creations[spot] = term
@@ -363,6 +366,16 @@ def _deep_calls() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(limit)
+
+
+def _is_of_ring(value: Node) -> bool:
+    """Whether a value is a ring's slot, or computed of one element by element."""
+    if in_ring(value):
+        return True
+    if value.kind == "read" and value.web is not None:
+        made = value.web.find().made_once()
+        return made is not None and _is_of_ring(made.node)
+    return value.kind == "elementwise" and any(map(_is_of_ring, value.operands))
 
 
 def step_web(definition: Definition) -> Web:
