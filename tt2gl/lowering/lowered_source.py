@@ -19,6 +19,7 @@ from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.later_sums import later_sums
 from tt2gl.lowering.making_helpers import written_out
+from tt2gl.lowering.named_zeros import named_zeros
 from tt2gl.lowering.passed_descriptors import passed_in_parts
 from tt2gl.lowering.precise_dots import OF_BACKENDS, precise_dots
 from tt2gl.lowering.reorderings import reorderings
@@ -126,7 +127,7 @@ def lowered_source(
     if target.backend == "cuda":
         lowerings.append(turned_dots)
     several = partial(precise_dots, named=precisions, precisions=OF_BACKENDS[target.backend])
-    lowerings += [several, later_sums, concatenations, reorderings, asked_types]
+    lowerings += [several, later_sums, concatenations, reorderings, asked_types, named_zeros]
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:
