@@ -372,7 +372,7 @@ class Anchors:
 def in_ring(node: Node, above: frozenset[int] = frozenset(), *, squeezed: bool = False) -> bool:
     """Whether a value is a ring's slot, or a view of one: it can be read in any layout, or taken as it is.
 
-    A view may be of another order and, where it is of a descriptor's tile, `squeezed`.
+    A view may be of another order and, where it is of a descriptor's tile, `squeezed`; an idle cast is one.
     """
     if id(node) in above:
         return False
@@ -380,7 +380,7 @@ def in_ring(node: Node, above: frozenset[int] = frozenset(), *, squeezed: bool =
     if node.kind == "read" and node.web is not None:
         made = node.web.find().definitions
         return bool(made) and all(in_ring(definition.node, beyond, squeezed=squeezed) for definition in made)
-    if node.kind == "opaque":
+    if node.kind in ("opaque", "elementwise"):
         return (bool(node.order) or node.squeezed) and in_ring(node.operands[0], beyond, squeezed=squeezed)
     return node.staged and not node.replaced and (bool(node.tile) or not squeezed)
 

@@ -78,9 +78,9 @@ class Node:
     """One tensor-valued expression in one calling context. `dims` are its extents as source text, None if unknown.
 
     `loop`: the innermost loop of its function, where every turn of it computes the value. `staged`: a load whose tiles
-    go through shared memory; `replaced`: with another value than zero where they are masked out. `order`: of a
-    transposition; `squeezed`: a reshape that leaves out leading dimensions of one element. `tile`: the descriptor that
-    a load or store goes through.
+    go through shared memory; `replaced`: with another value than zero where they are masked out. `order`: of
+    dimensions, which a transposition changes and a cast to the type that its operand has does not; `squeezed`: a
+    reshape that leaves out leading dimensions of one element. `tile`: the descriptor that a load or store goes through.
     `weighed`: elements and layouts of the operands that its own layout was chosen among.
     `dtype`: a load's, as source. `scales`: those that a product takes from tensor memory. `counts`: a range from zero.
     """

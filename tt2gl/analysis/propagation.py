@@ -167,7 +167,7 @@ class Propagation(Anchors):
             case "upcast":
                 self.products.upcast(node, term, clone)
                 self.decisions.converts[spot] = term
-            case "opaque" if in_ring(node):
+            case "opaque" | "elementwise" if in_ring(node):
                 self.resolve(node.operands[0], IN_RING, clone)
                 self.decisions.views[spot] = node.order
                 if not isinstance(term, Stored):

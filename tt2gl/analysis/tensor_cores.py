@@ -15,6 +15,7 @@ from tt2gl.analysis.dot_formulas import Extent, Formulas, Layouts, Shapes
 from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact
 from tt2gl.analysis.frames import Unsupported
 from tt2gl.analysis.graph import Graph, Node
+from tt2gl.analysis.idle_casts import forget_busy
 from tt2gl.analysis.memory import Classes, Scene, named_dims
 from tt2gl.analysis.naming import stem, unused
 from tt2gl.analysis.passed_operands import laid_out_as
@@ -40,6 +41,7 @@ class TensorCores:
         self._accumulators: set[str] = set()
         self._loaded: set[str] = set()
         self._in_parts: set[str] = set()
+        forget_busy(self.scenes)
         for index, scene in enumerate(self.scenes):
             names = names_in(scene.graph)
             for node in scene.graph.nodes:

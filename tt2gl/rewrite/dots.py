@@ -109,10 +109,12 @@ def is_statement(dot: Dot) -> bool:
 
 
 def transposed(node: cst.BaseExpression, order: Sequence[int]) -> cst.BaseExpression:
-    """A transposition of a tensor as one of the shared memory that holds it."""
+    """A transposition of a tensor as one of the shared memory that holds it; one that changes no order is a cast's, and idle."""
     value = node.value if isinstance(node, cst.Attribute) else node
     if isinstance(node, cst.Call):
         value, _ = _with_arguments(node)
+    if list(order) == sorted(order):
+        return value
     made = expression(f"x.permute(({', '.join(map(str, order))}))")
     assert isinstance(made, cst.Call)
     return made.with_changes(func=cst.Attribute(value, cst.Name("permute")))
