@@ -128,18 +128,19 @@ class CallReader:
                 shaped.squeezed = name in ("reshape", "view") and not arguments.keywords and _is_squeezed(shaped)
             return shaped
         if name in ELEMENTWISE or is_operator(name) or is_extern_math(qualified):
-            made = self.spread(node, tensors, frame, fact, "elementwise")
-            if name in ("to", "cast") and isinstance(made, Node) and fact == self._fact(arguments.places[0], frame):
-                made.order = tuple(range(len(made.shape)))
-            return made
+            computed = self.spread(node, tensors, frame, fact, "elementwise")
+            is_cast = name in ("to", "cast") and fact == self._fact(arguments.get("input", 0), frame)
+            if is_cast and isinstance(computed, Node):
+                computed.order = tuple(range(len(computed.shape)))
+            return computed
         if name in IGNORED or not _tensors_in(fact):
             self.builder.effect(*tensors)
             return Static(None, fact)
         raise unsupported("TTG301", f"`{ast.unparse(node.func)}`", node, frame)
 
     @staticmethod
-    def _fact(node: ast.expr, frame: Frame) -> Fact | None:
-        return frame.facts.expressions.get(position_of(node))
+    def _fact(node: ast.expr | None, frame: Frame) -> Fact | None:
+        return frame.facts.expressions.get(position_of(node)) if node is not None else None
 
     def spread(
         self, node: ast.Call, tensors: list[Node], frame: Frame, fact: Fact | None, kind: str, name: str = ""

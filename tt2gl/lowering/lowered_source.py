@@ -12,6 +12,7 @@ import libcst as cst
 from tt2gl.diagnostics import Diagnostic
 from tt2gl.lowering.asked_types import asked_types
 from tt2gl.lowering.block_pointers import lowered
+from tt2gl.lowering.combiners import combiners
 from tt2gl.lowering.concatenations import concatenations
 from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.host_descriptors import parted_descriptors
@@ -127,7 +128,7 @@ def lowered_source(
     if target.backend == "cuda":
         lowerings.append(turned_dots)
     several = partial(precise_dots, named=precisions, precisions=OF_BACKENDS[target.backend])
-    lowerings += [several, later_sums, concatenations, reorderings, asked_types, named_zeros]
+    lowerings += [several, later_sums, concatenations, reorderings, asked_types, named_zeros, combiners]
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:

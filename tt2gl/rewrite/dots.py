@@ -109,7 +109,7 @@ def is_statement(dot: Dot) -> bool:
 
 
 def transposed(node: cst.BaseExpression, order: Sequence[int]) -> cst.BaseExpression:
-    """A transposition of a tensor as one of the shared memory that holds it; one that changes no order is a cast's, and idle."""
+    """A transposition of a tensor as one of the shared memory that holds it; in order it is a cast, which goes."""
     value = node.value if isinstance(node, cst.Attribute) else node
     if isinstance(node, cst.Call):
         value, _ = _with_arguments(node)
