@@ -129,7 +129,7 @@ class CallReader:
             return shaped
         if name in ELEMENTWISE or is_operator(name) or is_extern_math(qualified):
             computed = self.spread(node, tensors, frame, fact, "elementwise")
-            is_cast = name in ("to", "cast") and fact == self._fact(arguments.get("input", 0), frame)
+            is_cast = name in ("to", "cast") and fact == self.builder.shape_of(arguments.get("input", 0), frame)
             if is_cast and isinstance(computed, Node):
                 computed.order = tuple(range(len(computed.shape)))
             return computed
@@ -137,10 +137,6 @@ class CallReader:
             self.builder.effect(*tensors)
             return Static(None, fact)
         raise unsupported("TTG301", f"`{ast.unparse(node.func)}`", node, frame)
-
-    @staticmethod
-    def _fact(node: ast.expr | None, frame: Frame) -> Fact | None:
-        return frame.facts.expressions.get(position_of(node)) if node is not None else None
 
     def spread(
         self, node: ast.Call, tensors: list[Node], frame: Frame, fact: Fact | None, kind: str, name: str = ""
