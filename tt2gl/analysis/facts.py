@@ -117,7 +117,7 @@ class DotOperandFact:
 
     `registers`: an operand in tensor memory, of `layout` there, is stored from registers of this one. `reloaded`: one
     in registers that is read anew for each product, from shared memory in this layout, where it was put once; `turned`:
-    there by threads that turn what they have first (AMD).
+    there by threads that turn what they have first (AMD). `rounds`: those of the conversion that would do it instead.
     """
 
     in_memory: bool
@@ -127,6 +127,7 @@ class DotOperandFact:
     registers: DialectAttr | None = None
     reloaded: DialectAttr | None = None
     turned: bool = False
+    rounds: int = 1
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from tt2gl.amd_shared_layouts import is_turned
 from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.operand_loads import operand_loads
+from tt2gl.analysis.rounds import rounds
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
 from tt2gl.analysis.tma_facts import GATHERS, TILE_LOADS, descriptor_fact, is_taken, taken_in_place, tile_ring
 from tt2gl.ir.attributes import Attribute, DialectAttr
@@ -238,7 +239,9 @@ def _dot(
         load = made.get(id(side))
         # What is loaded before the loop is held in registers throughout it: a conversion, made once.
         if load is not None and loops.get(id(load)) == loops.get(id(operation)):
-            sides[place] = replace(sides[place], reloaded=_reloaded(load, made), turned=_turned(load, made))
+            reloaded = _reloaded(load, made)
+            many = _rounds(load, made) if reloaded is not None else 1
+            sides[place] = replace(sides[place], reloaded=reloaded, turned=_turned(load, made), rounds=many)
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
     scales = tuple(map(_operand, operation.operands[3:])) if operation.name == "tt.dot_scaled" else ()
     return DotFact(kind, layout, sides[0], sides[1], zero, scales=scales, element=str(element))
@@ -262,6 +265,15 @@ def _reloaded(load: Operation, made: dict[int, Operation]) -> Attribute | None:
         return None
     # What a descriptor's tile is copied to is made without a value.
     return layout if allocation.operands or layout is not None and layout.name == "ttg.nvmma_shared" else None
+
+
+def _rounds(load: Operation, made: dict[int, Operation]) -> int:
+    """The rounds in which what is read for a dot would be converted to its registers, as far as they are known."""
+    allocation = made.get(id(load.operands[0]))
+    if allocation is None or not allocation.operands or not isinstance(load.results[0].type, TensorType):
+        return 1
+    taken = load.results[0].type
+    return rounds(_layout(allocation.operands[0].type), taken.encoding, taken.shape) or 1
 
 
 def _turned(load: Operation, made: dict[int, Operation]) -> bool:

@@ -15,6 +15,9 @@ from tt2gl.analysis.unpacking import unpacking
 if TYPE_CHECKING:
     from tt2gl.analysis.propagation import Propagation
 
+_FEW_ROUNDS = 4
+"""The most rounds in which a conversion was seen to be quicker than a tile of shared memory."""
+
 
 class Products:
     """Decides how the operands of products come, where layouts flow through the rest of the graph.
@@ -118,7 +121,8 @@ class Products:
         One from outside the loop is put there once, and loaded for each product; a tile that is loaded to registers as
         soon as it is in them, which are free by that. (On an H200 its conversion is up to a tenth quicker, but takes up
         to 1.4 times Triton's registers, or spills.) What is computed in a blocked layout is converted for `mma_v2`,
-        which takes it through less memory (22% quicker there); for AMD's instructions it takes more of both.
+        which takes it through less memory (22% quicker there, in four rounds), unless that takes more rounds, each with
+        its barriers; for AMD's instructions it takes more of both.
         """
         spot, web = Spot(operand.site, clone), operand.web.find() if operand.web is not None else None
         if in_ring(operand):
@@ -145,7 +149,7 @@ class Products:
             if not self._given(web, made, lambda value: self.cores.reloaded(dot, place, value, self.graph)):
                 self.decisions.convert_after(made, web.name, web.natural, slot)
             self.decisions.reads[spot] = (web.name, slot)
-        elif self._converts_quicker(dot, operand) or slot.turned and not self._is_blocked(operand):
+        elif self._converts_quicker(dot, place, operand) or slot.turned and not self._is_blocked(operand):
             return False
         else:
             self.flow.settle(operand, clone)
@@ -155,8 +159,10 @@ class Products:
         self.decisions.loads[spot] = term
         return True
 
-    def _converts_quicker(self, dot: Node, operand: Node) -> bool:
-        return self._is_blocked(operand) and not self._is_loaded(operand) and not self._is_amd(dot)
+    def _converts_quicker(self, dot: Node, place: int, operand: Node) -> bool:
+        if self._is_loaded(operand) or self._is_amd(dot) or self.cores.rounds(dot, place) > _FEW_ROUNDS:
+            return False
+        return self._is_blocked(operand)
 
     def _is_amd(self, dot: Node) -> bool:
         return self.cores.dots[dot.chain].instruction.startswith(("mfma", "wmma"))

@@ -342,6 +342,10 @@ class TensorCores:
         facts = self.dots[node.chain].facts
         return [self.scenes[index] for index, fact in facts.items() if self._operand(fact, operand).reloaded is None]
 
+    def rounds(self, node: Node, operand: int) -> int:
+        """The most rounds, under any launch, of a conversion that would bring an operand without a slot in memory."""
+        return max(self._operand(fact, operand).rounds for fact in self.dots[node.chain].facts.values())
+
     def read_again(self, node: Node, operand: int) -> bool:
         """Whether Triton reads an operand from the memory that it was put in once for each product anew."""
         return all(self._operand(fact, operand).reloaded is not None for fact in self.dots[node.chain].facts.values())
