@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from collections.abc import Mapping
 
 import pytest
 
@@ -13,14 +14,21 @@ from tt2gl.plan import Position
 HEAD = "def kernel(x_ptr, y_ptr, n, step, FLAG: tl.constexpr, BLOCK: tl.constexpr):\n"
 
 
-def asked(body: str, *, before: str = "", pointers: frozenset[str] | None = None, helpers: str = "") -> Ahead:
+def asked(
+    body: str,
+    *,
+    before: str = "",
+    pointers: frozenset[str] | None = None,
+    helpers: str = "",
+    others: Mapping[str, str] | None = None,
+) -> Ahead:
     """The answer for the loads of `a` and `b` in the first loop of a kernel."""
     text = HEAD + textwrap.indent(textwrap.dedent(before) + textwrap.dedent(body), "    ")
     function = ast.parse(text).body[0]
     assert isinstance(function, ast.FunctionDef)
     loop = next(each for each in function.body if isinstance(each, ast.For))
     known = {each.name: each for each in ast.parse(textwrap.dedent(helpers)).body if isinstance(each, ast.FunctionDef)}
-    return can_run_ahead(function, loop, loads_of(loop), helpers=known, pointers=pointers)
+    return can_run_ahead(function, loop, loads_of(loop), helpers=known, pointers=pointers, others=others)
 
 
 def loads_of(loop: ast.For) -> list[Position]:
@@ -127,6 +135,16 @@ def test_a_helper_that_does_more_than_compute_gives_no_address(done: str) -> Non
     helpers = f"def f(i):\n    {done}\n    return i"
     loop = "for k in range(8):\n    i = f(k)\n    a = tl.load(x_ptr + i)"
     assert "f, which may do more" in (asked(loop, helpers=helpers).reason or "")
+
+
+def test_a_name_of_the_files_for_one_of_tritons_functions_is_that_function() -> None:
+    computing = "for k in range(n):\n    a = tl.load(x_ptr + k)\n    total = power(x_ptr + k)\n"
+    assert "writes to the memory" in (asked(computing).reason or "")
+    assert asked(computing, others={"power": "exp2"}).reason is None
+    writing = "for k in range(n):\n    a = tl.load(x_ptr + k)\n    put(x_ptr + k, a)\n"
+    assert "writes to the memory" in (asked(writing, others={"put": "store"}).reason or "")
+    locking = "for k in range(n):\n    a = tl.load(x_ptr + k)\n    swap(y_ptr, 0, 1)\n"
+    assert "orders accesses" in (asked(locking, others={"swap": "atomic_cas"}).reason or "")
 
 
 def test_the_load_at_fault_is_named() -> None:

@@ -10,9 +10,19 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFacts, LaunchFacts, Position, RingFact, TensorFact
+from tt2gl.analysis.facts import (
+    CallChain,
+    ConstFact,
+    FunctionFact,
+    FunctionFacts,
+    LaunchFacts,
+    Position,
+    RingFact,
+    TensorFact,
+)
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
 from tt2gl.analysis.memory import Scene
+from tt2gl.analysis.operations import short_name
 from tt2gl.analysis.scalar_lookups import ScalarLookup, scalar_lookups
 from tt2gl.analysis.statics import position_of
 from tt2gl.analysis.uses import is_in_place, stages_of
@@ -80,6 +90,7 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
         asked.setdefault((node.site.function, id(node.loop)), []).append(node)
     helpers = {function.name: function for function in functions.values()}
     facts = [scene.facts for scene in scenes]
+    aliases = {name: own for name, own in _aliases(functions, facts) if name not in helpers}
     named = {key: _pointers(key, functions[key], facts) for key in {node.site.function for node in nodes}}
     scalars = scalar_lookups(scenes, functions, nodes, named) if nodes else []
     for (key, _), members in asked.items():
@@ -91,7 +102,13 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
         positions = sorted({node.site.position for node in members} | first)
         while positions:
             answer = can_run_ahead(
-                functions[key], loop, positions, helpers=helpers, pointers=pointers, lookups=frozenset(first)
+                functions[key],
+                loop,
+                positions,
+                helpers=helpers,
+                pointers=pointers,
+                lookups=frozenset(first),
+                others=aliases,
             )
             if answer.reason is None:
                 break
@@ -219,6 +236,19 @@ def _lookups(scenes: Sequence[Scene], staged: set[CallChain]) -> set[CallChain]:
     found -= others
     within = {chain for scene in scenes for chain in _addressing(scene.graph, found)}
     return set() if within & found else found
+
+
+def _aliases(
+    functions: Mapping[FunctionKey, ast.FunctionDef], facts: Sequence[LaunchFacts]
+) -> Iterator[tuple[str, str]]:
+    """The names by which functions call Triton's own, as `exp2` of `exp2 = tl.exp2`, each with theirs."""
+    for known in (known for seen in facts for known in seen.functions.values()):
+        function = functions.get((known.path, known.line))
+        for call in ast.walk(function) if function is not None else ():
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+                said = known.expressions.get(position_of(call.func))
+                if isinstance(said, FunctionFact) and said.path is None:
+                    yield call.func.id, short_name(said.name)
 
 
 def _pointers(key: FunctionKey, function: ast.FunctionDef, facts: Sequence[LaunchFacts]) -> frozenset[str]:

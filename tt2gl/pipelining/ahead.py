@@ -48,15 +48,16 @@ def can_run_ahead(
     helpers: Mapping[str, ast.FunctionDef] | None = None,
     pointers: Names | None = None,
     lookups: frozenset[Position] = frozenset(),
+    others: Mapping[str, str] | None = None,
 ) -> Ahead:
     """Whether those loads (calls, by position) of a loop of the function may all go through rings.
 
     `helpers`: the jit functions that it may call, by name; one that is not there may do anything. `pointers`: the
     parameters that are pointers; where they are not said, each may be one. `lookups`: those of the loads that others
-    may need, as they are done an iteration earlier.
+    may need, as they are done an iteration earlier. `others`: names that the file has for Triton's own functions.
     """
     try:
-        _Question(function, loop, helpers or {}, pointers, lookups).ask(loads)
+        _Question(function, loop, Effects(helpers or {}, others or {}), pointers, lookups).ask(loads)
     except _NotAhead as no:
         return no.answer
     return Ahead()
@@ -69,13 +70,13 @@ class _Question:
         self,
         function: ast.FunctionDef,
         loop: ast.For,
-        helpers: Mapping[str, ast.FunctionDef],
+        effects: Effects,
         pointers: Names | None,
         lookups: frozenset[Position],
     ) -> None:
         self.function, self.loop, self.lookups = function, loop, lookups
         self.known = constants(function), bound(function)
-        self.effects = Effects(helpers)
+        self.effects = effects
         self.pointers = Pointers(function, self.known[0], pointers)
         self.written = NONE
 

@@ -21,9 +21,13 @@ def _writes_memory(name: str) -> bool:
 
 @dataclass
 class Effects:
-    """What calls do, those of jit functions by what their bodies do. `helpers`: the functions known, by name."""
+    """What calls do, those of jit functions by what their bodies do.
+
+    `helpers`: the functions known, by name. `others`: names that the file has for Triton's own functions.
+    """
 
     helpers: Mapping[str, ast.FunctionDef]
+    others: Mapping[str, str] = field(default_factory=dict)
     _pure: dict[str, bool] = field(default_factory=dict)
 
     def trouble(self, node: ast.Call) -> str:
@@ -57,11 +61,11 @@ class Effects:
 
     def written(self, node: ast.Call) -> Iterator[ast.expr]:
         """The addresses that a call may write to."""
-        name = called(node)
+        name = self._named(node)
         if _writes_memory(name):
             yield from node.args[:1]
             yield from (each.value for each in node.keywords if each.arg == "pointer")
-        elif isinstance(node.func, ast.Name) and name not in _BUILTINS:
+        elif isinstance(node.func, ast.Name) and name not in _BUILTINS and node.func.id not in self.others:
             helper = self.helpers.get(name)
             if helper is None or any(list(self.written(call)) for call in _calls(helper)):
                 yield from node.args
@@ -69,7 +73,11 @@ class Effects:
 
     def orders(self, node: ast.Call) -> bool:
         """Whether a call makes other programs' accesses seen, so that loads must stay behind it."""
-        return called(node) in ("debug_barrier", "atomic_cas", "atomic_xchg")
+        return self._named(node) in ("debug_barrier", "atomic_cas", "atomic_xchg")
+
+    def _named(self, node: ast.Call) -> str:
+        """The last of a function's own names."""
+        return self.others.get(node.func.id, node.func.id) if isinstance(node.func, ast.Name) else called(node)
 
 
 def _is_constexpr_function(decorator: ast.expr) -> bool:
