@@ -33,14 +33,20 @@ def written(body: str, live_after: Names = NONE) -> str:
         pytest.param(
             "k = _tt2gl_ring_k(k_ptrs).load(k_layout)\n" + READ + "acc = mma_v2(k, v, acc)\n", id="read side by side"
         ),
-        pytest.param(READ + "p = f(q)\nacc = warpgroup_mma(p, v, acc)\n", id="another product"),
-        pytest.param(READ + "p = f(q)\nacc = mma_v2(p, v.to(gl.float16), acc)\n", id="not as it is"),
-        pytest.param(READ + "p = f(v)\nacc = mma_v2(p, v, acc)\n", id="taken twice"),
-        pytest.param(READ + "p = f(q)\nv = v * 2\nacc = mma_v2(p, v, acc)\n", id="assigned again"),
-        pytest.param("p = f(q)\nacc = mma_v2(p, v, acc)\n" + READ, id="of the iteration before"),
-        pytest.param(READ + "p = f(q)\nif FLAG:\n    acc = mma_v2(p, v, acc)\n", id="in a branch"),
-        pytest.param("v = _tt2gl_ring_v(v_ptrs).load(x)\nx = f(q)\nacc = mma_v2(x, v, acc)\n", id="its layout changes"),
-        pytest.param("v = _tt2gl_ring_v(v_ptrs)\np = f(q)\nacc = mma_v2(p, v, acc)\n", id="taken in place"),
+        pytest.param(READ + "p = f(q)\nacc = mma_v2(p, v, acc)\n", id="beside an operand in registers"),
+        pytest.param(READ + "p = q.load(x)\np = f(p)\nacc = mma_v2(f(p), v, acc)\n", id="beside a computed operand"),
+        pytest.param("p = q.load(x)\n" + READ + "s = f(q)\nacc = mma_v2(p, v, acc)\n", id="beside one read before"),
+        pytest.param(READ + "p = f(q)\nacc = mma_v2(v, s.load(x), acc)\n", id="the first operand"),
+        pytest.param(READ + "p = f(q)\nacc = warpgroup_mma(s.load(x), v, acc)\n", id="another product"),
+        pytest.param(READ + "p = f(q)\nacc = mma_v2(s.load(x), v.to(gl.float16), acc)\n", id="not as it is"),
+        pytest.param(READ + "p = f(v)\nacc = mma_v2(s.load(x), v, acc)\n", id="taken twice"),
+        pytest.param(READ + "p = f(q)\nv = v * 2\nacc = mma_v2(s.load(x), v, acc)\n", id="assigned again"),
+        pytest.param("p = f(q)\nacc = mma_v2(s.load(x), v, acc)\n" + READ, id="of the iteration before"),
+        pytest.param(READ + "p = f(q)\nif FLAG:\n    acc = mma_v2(s.load(x), v, acc)\n", id="in a branch"),
+        pytest.param(
+            "v = _tt2gl_ring_v(v_ptrs).load(x)\nx = f(q)\nacc = mma_v2(q.load(x), v, acc)\n", id="its layout changes"
+        ),
+        pytest.param("v = _tt2gl_ring_v(v_ptrs)\np = f(q)\nacc = mma_v2(s.load(x), v, acc)\n", id="taken in place"),
     ],
 )
 def test_a_read_stays(body: str) -> None:
@@ -48,7 +54,7 @@ def test_a_read_stays(body: str) -> None:
 
 
 def test_a_read_stays_where_it_is_needed_after_the_loop() -> None:
-    body = READ + "p = f(q)\nacc = mma_v2(p, v, acc)\n"
+    body = READ + "p = f(q)\nacc = mma_v2(s.load(x), v, acc)\n"
     assert written(body, frozenset({"v"})) == body
 
 
@@ -59,7 +65,7 @@ def test_a_read_goes_to_its_product_with_its_comment_and_its_type_to_the_ring() 
         v = _tt2gl_ring_v(v_ptrs, mask=rows < n).permute([1, 0]).load(v_layout)  # of this tile
         p = f(q).to(v.dtype)
         # and their sum
-        acc = mma_v2(p, v, acc)
+        acc = mma_v2(s.load(x), v, acc)
         """
     )
     assert (
@@ -70,12 +76,17 @@ def test_a_read_goes_to_its_product_with_its_comment_and_its_type_to_the_ring() 
         # the values
         # of this tile
         # and their sum
-        acc = mma_v2(p, _tt2gl_ring_v(v_ptrs, mask=rows < n).permute([1, 0]).load(v_layout), acc)
+        acc = mma_v2(s.load(x), _tt2gl_ring_v(v_ptrs, mask=rows < n).permute([1, 0]).load(v_layout), acc)
         """
         ).lstrip()
     )
 
 
+def test_a_read_goes_behind_that_of_the_first_operand() -> None:
+    made = written(READ + "p = f(q)\na = s.load(x)\nacc = mma_v2(a, v, acc)")
+    assert made == "p = f(q)\na = s.load(x)\nacc = mma_v2(a, _tt2gl_ring_v(v_ptrs).load(v_layout), acc)\n"
+
+
 def test_a_read_among_other_statements_of_its_line() -> None:
-    made = written("v = _tt2gl_ring_v(v_ptrs).load(v_layout); p = f(q)\nacc = mma_v2(p, v, acc)")
-    assert made == "p = f(q)\nacc = mma_v2(p, _tt2gl_ring_v(v_ptrs).load(v_layout), acc)\n"
+    made = written("v = _tt2gl_ring_v(v_ptrs).load(v_layout); p = f(q)\nacc = mma_v2(s.load(x), v, acc)")
+    assert made == "p = f(q)\nacc = mma_v2(s.load(x), _tt2gl_ring_v(v_ptrs).load(v_layout), acc)\n"

@@ -8,8 +8,10 @@
     acc = mma_v2(p_smem.load(p_layout), _tt2gl_ring_v(v_ptrs).load(v_layout), acc)
 
 What is read early takes registers through all that stands between, and the assembler does not move reads of shared
-memory over the barriers there: attention over pages took 141 registers for Triton's 108, and takes 107 so. Only reads
-that one product of the loop's own block takes, and nothing else, are moved.
+memory over the barriers there: attention over pages took 141 registers for Triton's 108, and takes 107 so. As by
+Triton's reordering of instructions, a product's second operand is moved behind the first, where that comes from shared
+memory and is read later; where the first is in registers, or read before, tiles are all read where the iteration's
+arrive. Only reads that one product of the loop's own block takes, and nothing else, are moved.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from tt2gl.pipelining.trees import Line, Variables, code, comment, comments, edi
 from tt2gl.plan import RING_MARK
 
 _PRODUCT = "mma_v2"
+_READ = "load"
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ def late_reads(loop: ast.For, kept: frozenset[ast.stmt], live_after: Names) -> L
         between = loop.body[place + 1 : loop.body.index(takers[0])]
         stands = any(each in kept and not _name_of(each) for each in between)
         early = any(loop.body.index(each) < place for each in readers)
-        if len(uses) == len(typed) + 1 and stands and not early:
+        if len(uses) == len(typed) + 1 and stands and not early and _is_second(takers[0], name, between):
             found[name] = statement
             users |= {*readers}
     return Late(found, frozenset(users))
@@ -105,6 +108,19 @@ def _name_of(statement: ast.stmt) -> str:
                 slot = slot.func.value
             return name if is_marker(slot) else ""
     return ""
+
+
+def _is_second(taker: ast.stmt, name: str, between: Sequence[ast.stmt]) -> bool:
+    """Whether a product takes a tile as its second operand, and one that is read in it or `between` as its first."""
+    product = next(node for node in ast.walk(taker) if _takes(node, name))
+    assert isinstance(product, ast.Call)
+    first, second = product.args[:2]
+    if not isinstance(second, ast.Name) or second.id != name:
+        return False
+    if not isinstance(first, ast.Name):
+        return called(first) == _READ
+    given = [each.value for each in between if isinstance(each, ast.Assign) and first.id in writes(each)]
+    return any(called(value) == _READ for value in given)
 
 
 def _layout(statement: ast.stmt) -> ast.expr:
