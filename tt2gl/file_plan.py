@@ -138,6 +138,7 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         _layout_helpers(functions, target),
         frozenset(originals),
         tuple(_with_flags(dispatch, functions) for dispatch in dispatches if dispatch is not None),
+        target.slots_apart,
     )
 
 

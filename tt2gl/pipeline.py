@@ -66,12 +66,12 @@ def _staged(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozens
     """The same, in a file where Gluon's language is called `gl`."""
     bare = text.removeprefix(_BYTE_ORDER_MARK)
     mark, text = text[: len(text) - len(bare)], with_own_variables(bare)
-    asking = _specs(text, source, [each for each in plan.functions if each.partitioned])
+    asking = _specs(text, source, plan, [each for each in plan.functions if each.partitioned])
     parted: set[Place] = set()
     if asking:
         text, done = partitioned(text, [*asking])
         parted = {(asking[spec].path, *place) for spec in done for place in asking[spec].partitioned}
-    specs = _specs(text, source, plan.functions)
+    specs = _specs(text, source, plan, plan.functions)
     try:
         return mark + (pipelined(text, [*specs], ASYNC_LOAD) if specs else text), frozenset(parted)
     except NotPipelinedError:
@@ -83,7 +83,9 @@ def _staged(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozens
         raise
 
 
-def _specs(text: str, source: SourceFile, functions: Sequence[FunctionPlan]) -> dict[LoopRings, FunctionPlan]:
+def _specs(
+    text: str, source: SourceFile, plan: FilePlan, functions: Sequence[FunctionPlan]
+) -> dict[LoopRings, FunctionPlan]:
     """What there is to know of the functions whose loops or products are written here, where they stand in the text."""
     names = {function.line: function.name for function in source.functions}
     places: dict[str, list[int]] = {}
@@ -98,11 +100,11 @@ def _specs(text: str, source: SourceFile, functions: Sequence[FunctionPlan]) -> 
         line = sorted(places[name])[alike.index(function.line)]
         products = [*function.edits.dots.values()]
         if function.rings or any(dot.instruction in ("wgmma", "tcgen05", "tcgen05_scaled") for dot in products):
-            specs[_spec(function, name, line)] = function
+            specs[_spec(function, name, line, plan.slots_apart)] = function
     return specs
 
 
-def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
+def _spec(function: FunctionPlan, name: str, line: int, slots_apart: bool) -> LoopRings:
     rings = function.rings
     stages = function.stages.used if function.stages is not None else "2"
     dots = function.edits.dots.values()
@@ -126,6 +128,7 @@ def _spec(function: FunctionPlan, name: str, line: int) -> LoopRings:
         released,
         function.flattened,
         looks_ahead,
+        slots_apart,
     )
 
 

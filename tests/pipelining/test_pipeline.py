@@ -203,6 +203,36 @@ def test_slots_are_counted_where_they_are_used_beside_the_one_product_of_registe
     )
 
 
+def test_slots_that_are_read_and_that_are_filled_are_counted_apart_beside_products_of_registers() -> None:
+    product = "    acc = {}(_tt2gl_ring_a(a_ptr + k).load(x), y, acc)\n"
+    body = "for k in range(n):\n" + product + product.replace("acc", "sum").replace("ring_a(a_", "ring_b(b_")
+    spec = replace(rings("STAGES - 1", in_memory=False), slots_apart=True, looks_ahead=False)
+    assert "free_slot" not in written(body.format("f", "f"), spec)
+    assert "free_slot" not in written(body.format("mma_v2", "mma_v2"), replace(spec, slots_apart=False))
+    one_slot = written(body.format("mma_v2", "mma_v2"), replace(spec, buffers="1"))
+    assert "slot" not in one_slot
+    made = written(body.format("mma_v2", "mma_v2"), spec)
+    assert made[made.index("slot = ") :] == textwrap.dedent(
+        """\
+        slot = -1
+        free_slot = STAGES - 2
+        for k in range(n):
+            slot = gl.where(slot + 1 == STAGES - 1, 0, slot + 1)
+            more = k < n - (STAGES - 1)
+            # at most the copies of the next STAGES - 2 iterations are under way: this one's tiles are there
+            async_copy.wait_group(STAGES - 2)
+            acc = mma_v2(a_buf.index(slot).load(x), y, acc)
+            sum = mma_v2(b_buf.index(slot).load(x), y, sum)
+            free_slot = gl.where(free_slot + 1 == STAGES - 1, 0, free_slot + 1)
+            ahead = k + STAGES - 1
+            copy(a_buf.index(free_slot), a_ptr + ahead, mask=more)
+            copy(b_buf.index(free_slot), b_ptr + ahead, mask=more)
+            async_copy.commit_group()
+        async_copy.wait_group(0)
+        """
+    )
+
+
 def test_a_depth_that_is_a_number_is_folded() -> None:
     made = written("for k in range(n):\n    acc += _tt2gl_ring_a(a_ptr + k).load(x)\n", rings("1", in_memory=False))
     assert "# a ring of one tile; loads run one iteration ahead\n" in made

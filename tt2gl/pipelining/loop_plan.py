@@ -104,7 +104,7 @@ class LoopPlan:
     def read_at_once(self) -> bool:
         """Whether threads copy all tiles, and each is out of its slot before the slot is filled again."""
         plain = not self.early and not self.barriers and self.lookups is None
-        return plain and all(self.slot(ring) == self.free_slot(ring) for ring in self.rings)
+        return plain and all(self.spec.depth(ring) == self.spec.ahead for ring in self.rings)
 
     @property
     def direct(self) -> bool:

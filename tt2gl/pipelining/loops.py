@@ -17,9 +17,9 @@ from tt2gl.pipelining.late_reads import Late, late_reads
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
 from tt2gl.pipelining.lookups import LookedUp, lookups_of
 from tt2gl.pipelining.loop_plan import Last, LoopPlan, comes_early
-from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
+from tt2gl.pipelining.rings import LoopRings, NotPipelinedError, by_threads
 from tt2gl.pipelining.slices import slice_loop
-from tt2gl.pipelining.slots import slots_of
+from tt2gl.pipelining.slots import counted_twice, slots_of
 from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.surroundings import Surroundings, home_of
 from tt2gl.pipelining.texts import operand, whole
@@ -148,8 +148,7 @@ class FunctionWriter:
         if len(self.around) > 1 or not isinstance(outer, ast.For) or not isinstance(node, cst.For):
             return plan
         by_tma = bool(plan.barriers) and all(ring.tile for ring in plan.rings)
-        by_threads = not any(ring.tile or ring.registers or ring.direct for ring in plan.rings)
-        plain = (by_tma or by_threads) and plan.lookups is None and not any(plan.conditions.values())
+        plain = (by_tma or by_threads(plan.rings)) and plan.lookups is None and not any(plan.conditions.values())
         if not plain or not writes(outer.target) <= self.spec.flattened or plan.count.wide:
             return plan
         wanted = {marker: needs(marker) for marker in markers_of(loop)}
@@ -173,6 +172,7 @@ class FunctionWriter:
             renamed=names,
             bindings=tuple(bindings),
             turns=Turns(around, plan.count, names[around.variable], ahead, plan.more, entry),
+            slots={depth: each.once() for depth, each in plan.slots.items()},
         )
 
     @property
@@ -254,7 +254,11 @@ class FunctionWriter:
             renamed,
             tuple(bindings),
             slots_of(
-                self.spec, [ring for ring in rings if not ring.held], [each.depth for each in arrivals], self.fresh
+                self.spec,
+                [ring for ring in rings if not ring.held],
+                [each.depth for each in arrivals],
+                self.fresh,
+                twice=counted_twice(loop, self.spec, rings),
             ),
             arrivals,
             self.fresh("each") if arrivals else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.plan import Ring
@@ -26,7 +27,8 @@ class LoopRings:
     left running on, as they are not of fp32. `wide`: variables of loops that count in 64 bits. `outside`: rings may be
     made before a loop around theirs. `released`: products that read tiles where they lie are waited for at once.
     `flattened`: variables of loops that are one with those inside, so that loads run on from turn to turn.
-    `looks_ahead`: what says where loads read is loaded an iteration earlier, where it can be.
+    `looks_ahead`: what says where loads read is loaded an iteration earlier, where it can be. `slots_apart`: loops that
+    multiply in registers count the slots that they read and those that they fill apart.
     """
 
     function: str
@@ -39,6 +41,7 @@ class LoopRings:
     released: bool = False
     flattened: frozenset[str] = field(default=frozenset())
     looks_ahead: bool = True
+    slots_apart: bool = False
 
     def ring(self, name: str) -> Ring:
         """The ring of that name. Raises NotPipelinedError where there is none."""
@@ -112,3 +115,8 @@ class Amount:
     def factor(self) -> str:
         """The count as an operand of `*` or `%`."""
         return f"({self.source})" if self.base and self.offset else self.source
+
+
+def by_threads(rings: Sequence[Ring]) -> bool:
+    """Whether threads copy all tiles of rings to their slots."""
+    return not any(ring.tile or ring.registers or ring.direct for ring in rings)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from tt2gl.pipelining.rings import Amount, LoopRings
+from tt2gl.pipelining.rings import Amount, LoopRings, by_threads
+from tt2gl.pipelining.static import called
 from tt2gl.pipelining.trees import statement
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import Ring
@@ -19,7 +21,8 @@ class Slots:
 
     `here`: the slot of this iteration's tiles. `free`: the slot that the iteration ahead fills; the last iteration's,
     or `here` where a tile is in registers by then. `phase`: that of the mbarriers of `here`, where there are any.
-    `follows`: `free` is what `here` was an iteration before, and takes no counting of its own.
+    `follows`: `free` is what `here` was an iteration before, and takes no counting of its own. `twice`: the two are the
+    same slot, and are counted apart all the same.
     """
 
     depth: Amount
@@ -27,6 +30,11 @@ class Slots:
     free: str
     phase: str = ""
     follows: bool = False
+    twice: bool = False
+
+    def once(self) -> Slots:
+        """The same with one counter where one will do."""
+        return replace(self, free=self.here, twice=False) if self.twice else self
 
     def started(self, ahead: Amount | None, *, at_use: bool = False) -> Lines:
         """The counters before the first iteration; loads run `ahead`, None where that is for the loop to say.
@@ -74,17 +82,38 @@ class Slots:
         return statement(f"{name} = gl.where({name} + 1 == {self.depth.source}, 0, {name} + 1)")
 
 
+def counted_twice(loop: ast.For, spec: LoopRings, rings: Sequence[Ring]) -> bool:
+    """Whether the slots that are read and those that are filled are counted apart, though they are the same.
+
+    So has Triton's pipeliner it. For sm120 ptxas then takes 204 registers for 232 (a matmul of any strides, whose
+    Triton has 204) and 146 for 172 (attention, 156); for sm80 another ptxas takes 242 for 210 of the former.
+    """
+    if not spec.slots_apart or spec.looks_ahead or not by_threads(rings):
+        return False
+    return any(called(each) == "mma_v2" for each in ast.walk(loop) if isinstance(each, ast.Call))
+
+
 def slots_of(
-    spec: LoopRings, rings: Sequence[Ring], by_mbarrier: Collection[Amount], fresh: Callable[[str], str]
+    spec: LoopRings,
+    rings: Sequence[Ring],
+    by_mbarrier: Collection[Amount],
+    fresh: Callable[[str], str],
+    *,
+    twice: bool = False,
 ) -> dict[Amount, Slots]:
-    """The counters of a loop's rings, by depth. `by_mbarrier`: the depths of rings of mbarriers."""
+    """The counters of a loop's rings, by depth. `by_mbarrier`: the depths of rings of mbarriers.
+
+    `twice`: count the slot that is read and the one that is filled apart, even where they are the same.
+    """
     first = {spec.depth(ring): ring.name for ring in reversed(rings)}
     made = {}
     for depth in dict.fromkeys(map(spec.depth, rings)):
         own = f"{first[depth]}_" if len(first) > 1 else ""
         here = "0" if depth.known == 1 else fresh(f"{own}slot")
-        free = here if depth == spec.ahead else fresh(f"{own}free_slot")
+        same = depth == spec.ahead
+        counted = twice and same and depth.known != 1
+        free = here if same and not counted else fresh(f"{own}free_slot")
         phase = fresh(f"{own}phase") if depth in by_mbarrier else ""
         follows = any(ring.direct for ring in rings if spec.depth(ring) == depth)
-        made[depth] = Slots(depth, here, free, phase, follows)
+        made[depth] = Slots(depth, here, free, phase, follows, counted)
     return made

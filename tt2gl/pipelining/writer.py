@@ -89,12 +89,13 @@ class LoopWriter:
         Triton's speed to 1.01, and attention by block pointers from 0.968 to 1.01, as predicates of its mask no longer
         went through registers. And they are beside the one product of registers of a loop: for sm80 ptxas then takes
         210 registers for 240 (a matmul of any strides) and spills 90 for 144 (scaled 4-bit floats), where Triton's
-        kernels have 211 and 132. Of several such products, or with rows that are looked up, it takes more.
+        kernels have 211 and 132. Of several such products, or with rows that are looked up, it takes more. And they are
+        where those that are filled have a counter of their own.
         """
         plan = self.plan
         if plan.outside or plan.early or plan.barriers:
             return False
-        if runs_on(made, plan.spec.synchronous, plan.freed):
+        if runs_on(made, plan.spec.synchronous, plan.freed) or any(each.twice for each in plan.slots.values()):
             return True
         calls = [each for each in ast.walk(ast.parse(code(made))) if isinstance(each, ast.Call)]
         return plan.lookups is None and [called(each) for each in calls].count("mma_v2") == 1

@@ -47,6 +47,14 @@ class Target:
         return self.backend == "cuda" and int(self.arch) >= 90
 
     @property
+    def slots_apart(self) -> bool:
+        """Whether the slots of a ring that are read and that are filled are better counted apart, for its assembler.
+
+        For Blackwell, Triton has a ptxas of its own.
+        """
+        return self.backend == "cuda" and int(self.arch) >= 100
+
+    @property
     def vendor(self) -> str:
         """Who makes it, as people write it."""
         return "NVIDIA" if self.backend == "cuda" else "AMD"
