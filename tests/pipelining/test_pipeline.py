@@ -818,7 +818,7 @@ def test_products_side_by_side_are_asked_for_once() -> None:
     [
         "gl.atomic_add(out_ptr + k, p)",
         "gl.store(out_ptr + k, wmma(p, b, c))",
-        "p = gl.load(b_ptr + k)",
+        "async_copy.async_load(b_buf, b_ptr + k)",
         "gl.assume(k < m)",
     ],
 )
@@ -826,6 +826,17 @@ def test_what_does_more_than_compute_is_not_done_where_there_is_no_iteration(mor
     made = written(TWO_PRODUCTS.format(mask=", mask=k < m", more=more), through_registers())
     assert "mask=(ahead < m) & more)" in made
     assert "exists" not in made
+
+
+def test_what_the_last_iterations_load_besides_has_their_condition_for_a_mask() -> None:
+    scales = "s = gl.load(s_ptr + k, mask=k < m)\n    t = buffer.buffer_load(s_ptr, k)\n"
+    body = (
+        f"for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k).load(at)\n    {scales}    acc += wmma(a, b, c) * s * t\n"
+    )
+    made = written(body, through_registers())
+    last = made[made.index("# the last iterations") :]
+    assert "    s = gl.load(s_ptr + k_last, mask=(k_last < m) & exists)\n" in last
+    assert "    t = buffer.buffer_load(s_ptr, k_last, mask=exists)\n" in last
 
 
 def test_loads_without_masks_leave_the_last_iterations_of_two_products_a_loop() -> None:

@@ -1,6 +1,7 @@
 """The last iterations of a loop, one after the other, as Triton's: products alone are asked for.
 
-All else is computed whether there is such an iteration or not, and what it gives is kept, or stored, where there is.
+All else is computed whether there is such an iteration or not, and what it gives is kept, or stored, where there is;
+what it loads besides, it loads where there is.
 So each tile is read right before its product, and not all above the whole: attention spills by that.
 
 product = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, qk_layout)
@@ -21,6 +22,7 @@ import libcst as cst
 
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import NONE, Names, inside, writes
+from tt2gl.pipelining.guards import Guarded, is_load
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.static import called, is_static
 from tt2gl.pipelining.trees import code, edited, indented, statement
@@ -46,7 +48,8 @@ def products_in(node: ast.AST) -> int:
 def only_computes(statements: Sequence[ast.stmt], effects: Effects, known: tuple[Names, Names]) -> bool:
     """Whether statements only compute, beside markers: they may be done where there is no iteration.
 
-    Those that store get a condition there. `known`: the constants of the compilation, and all variables.
+    Those that store get a condition there, and loads a mask. `known`: the constants of the compilation, and all
+    variables.
     """
     for each in statements:
         if isinstance(each, ast.If):
@@ -69,7 +72,9 @@ def _only_computes(call: ast.Call, effects: Effects) -> bool:
         return True
     if name.startswith(_PRODUCTS):
         return name in _PRODUCTS and len(call.args) == 3 and not call.keywords
-    if name in _ASSUMING or name.endswith("_load") or name == "load" and ast.unparse(call.func) == "gl.load":
+    if is_load(cst.parse_expression(ast.unparse(call))):
+        return True
+    if name in _ASSUMING or name.endswith("_load"):
         return False
     return name in _OURS or not effects.trouble(call)
 
@@ -131,6 +136,7 @@ def _asked_for(lines: Lines, exists: str, names: Iterator[Named]) -> Lines:
         elif _is_store(line):
             made.append(cst.If(cst.Name(exists), cst.IndentedBlock([line])))
         else:
+            line = edited(line, Guarded(exists, {}))
             products = _Products(exists, names, _sum_of(line))
             line = edited(line, products)
             made += products.above if products.sum else [*products.above, line]
