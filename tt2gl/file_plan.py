@@ -116,6 +116,8 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         _crowded(plan) if any(_reaches(kernel, (plan.path, plan.line)) for kernel in inside) else plan
         for plan in functions
     ]
+    if target.vendor == "AMD":
+        functions = [replace(plan, operands_at_once=True) for plan in functions]
     if "buffer_ops" in rules and target.buffers:
         functions = buffered(functions, converted, target, "buffer_guard" in rules)
     if "hoist" in rules:

@@ -284,7 +284,7 @@ class FunctionPlan:
     it a launch is checked for. `pairs`: parameters that are offsets now, by the names of those and of the scalar
     pointers that come beside them. `partitioned`: where the loops start whose copies, products and rest have warps of
     their own. `flags`: constexpr parameters that its layouts ask, which hold where all of some arguments, by name, are
-    multiples of 16.
+    multiples of 16. `operands_at_once`: its products' operands leave shared memory as soon as they are there.
     """
 
     path: str
@@ -310,6 +310,7 @@ class FunctionPlan:
     pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     partitioned: frozenset[tuple[int, int]] = frozenset()
     flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    operands_at_once: bool = False
 
     def layouts(self) -> Iterator[str]:
         """Every layout that the function's text spells, and every helper that it calls."""

@@ -205,3 +205,11 @@ def test_a_product_that_some_launches_do_not_need(port: Port, launch: MakeLaunch
     text = port(FLAGGED, launch(types, SUMMED=True), launch(types, SUMMED=False))
     assert "def kernel_" not in text
     assert text.count("warpgroup_mma(") == 2
+
+
+def test_ordinary_instructions_read_both_operands_once_both_are_in_memory(port: Port, launch: MakeLaunch) -> None:
+    product = 'tl.dot(tl.exp(x), tl.exp(y), input_precision="ieee")'
+    text = port(TILES.format(f"tl.store(c + o, {product})"), launch("a=*fp32 b=*fp32 c=*fp32 d=*fp32", M=32))
+    put, made = text[: text.index("gl.dot_fma(")], text[text.index("gl.dot_fma(") :]
+    assert put.count("gl.allocate_shared_memory(") == 2
+    assert re.match(r"gl\.dot_fma\(\s*\w+_smem\.load\(\w+\),\s*\w+_smem\.load\(\w+\)", made)

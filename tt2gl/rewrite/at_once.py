@@ -1,7 +1,9 @@
 """Rule `bounces` on AMD: an operand leaves shared memory as soon as it is there, so that the next takes its place.
 
 So Triton has it there: a block of small matrices takes 8 KiB of LDS and not 16. And an operand that is converted, which
-goes through memory, too, is so before the other is put there.
+goes through memory, too, is so before the other is put there. Not so on NVIDIA: behind a barrier ptxas has all of the
+first operand in registers while the second is put there. Two tiles of 64x64 and 64x32 that ordinary instructions
+multiply spill 1408 registers a thread for 140 on sm90.
 
     x_smem = gl.allocate_shared_memory(x.dtype, [BLOCK_M, BLOCK_K], x_shared, x)            # before
     w_smem = gl.allocate_shared_memory(w.dtype, [BLOCK_K, BLOCK_N], w_shared, w)

@@ -163,7 +163,8 @@ class _FileEditor(Editor):
     def _visited(self, function: JitFunction, plan: FunctionPlan) -> cst.FunctionDef:
         renamed = {self.names[line]: name for line, name in plan.calls.items()}
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
-        return with_lasting_tiles(read_at_once(turned_first(settled(_function(made)))))
+        read = turned_first(settled(_function(made)))
+        return with_lasting_tiles(read_at_once(read) if plan.operands_at_once else read)
 
 
 def _is_jit(function: JitFunction) -> list[bool]:
