@@ -262,15 +262,15 @@ def matmul_kernel_block_m_below_128(
         a_slots = a_slots + (a_buf.index(s),)
         b_slots = b_slots + (b_buf.index(s),)
     for k in range(0, drain):
+        # the last step may be a short one
+        a = a_slots[0].load(lhs_layout)
         # tiles of an iteration ahead come to registers
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
         ahead = k + NUM_STAGES - 1
         a_next = gl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - ahead * BLOCK_K), other=0.0)
-        # the last step may be a short one
-        a = a_slots[0].load(lhs_layout)
-        b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K), other=0.0)
         b = b_slots[0].load(rhs_layout)
+        b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K), other=0.0)
         acc = gl.amd.cdna3.mfma(a, b, acc)
         # and take the places of those that have been read
         slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)

@@ -893,6 +893,17 @@ def test_all_tiles_of_an_iteration_of_the_prologue_are_loaded_before_the_first_i
     ]
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_tiles_ahead_are_loaded_below_the_reads_of_the_last_where_triton_does_that(late: bool) -> None:
+    body = "for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k).load(at)\n    b = _tt2gl_ring_b(b_ptr + k).load(at)\n"
+    rings = (Ring(name, "gl.float16", ("BLOCK",), "shared", False, registers=True, late=late) for name in "ab")
+    made = written(body, LoopRings("kernel", 2, tuple(rings), "STAGES - 1"))
+    loop = made[made.index("for k in range(drain)") :]
+    order = ["a_next = gl.load(", "a = a_slots[0]", "b_next = gl.load(", "b = b_slots[0]"]
+    order = [order[place] for place in (1, 0, 3, 2)] if late else order
+    assert [loop.index(each) for each in order] == sorted(loop.index(each) for each in order)
+
+
 def test_those_of_a_prologue_under_a_flag_are_stored_under_it() -> None:
     first, second = (Ring(name, "gl.float16", ("BLOCK",), "shared", False, registers=True) for name in "ab")
     body = "for k in range(n):\n    if FLAG:\n        a = _tt2gl_ring_a(a_ptr + k)\n    b = _tt2gl_ring_b(b_ptr + k)\n"

@@ -39,7 +39,7 @@ class AccessLayouts:
         # Where it is masked out there is another value, by a mask in the layout of the access.
         read = self.flow.access_root(node) if node.replaced else term
         filled = (use.registers, use.stored, use.direct, self.cores.ends_at_once(use))
-        want = RingWant(use.name, slot, dtype, use.in_memory, False, *filled, looked_up=use.looked_up)
+        want = RingWant(use.name, slot, dtype, use.in_memory, False, *filled, looked_up=use.looked_up, late=use.late)
         self.decisions.staged[spot] = read, want
         self.flow.convert(node, read, term, spot)
 

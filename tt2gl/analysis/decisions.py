@@ -58,6 +58,7 @@ class RingWant:
     held: bool = False
     looked_up: bool = False
     scalar: bool = False
+    late: bool = False
 
 
 @dataclass(frozen=True)

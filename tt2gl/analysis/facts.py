@@ -157,7 +157,7 @@ class RingFact:
     `copied`: the layout of the addresses that they are copied from. `registers`: they come to registers, in that
     layout, and are stored from there; `stored`: in this one, where they get another before. `direct`: AMD's chip whose
     waves copy them without registers. `looked_up`: they say where other loads read. `held`: they stay in registers, in
-    that layout, and there are no such buffers.
+    that layout, and there are no such buffers. `late`: they are loaded below the read of the iteration's own.
     """
 
     buffers: int
@@ -170,6 +170,7 @@ class RingFact:
     direct: str = ""
     looked_up: bool = False
     held: bool = False
+    late: bool = False
 
     @property
     def is_lookup(self) -> bool:

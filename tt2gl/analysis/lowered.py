@@ -12,6 +12,7 @@ from dataclasses import replace
 from tt2gl.amd_shared_layouts import is_turned
 from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
+from tt2gl.analysis.late_loads import LOADS, ON_THE_WAY, late_loads, loaded
 from tt2gl.analysis.operand_loads import operand_loads
 from tt2gl.analysis.rounds import rounds
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
@@ -29,8 +30,6 @@ _DOTS = ("tt.dot", "tt.dot_scaled")
 # Copies to shared memory, with the places of the slot and of the tensor of addresses among their operands.
 _COPIES = {"ttg.async_copy_global_to_local": (1, 0), "amdg.buffer_load_to_local": (0, 2)}
 _LOOPS = ("scf.for", "scf.while")
-_LOADS = ("load", "buffer_load")
-_ON_THE_WAY = ("in_thread_transpose", "convert_layout")
 _RESHAPES = ("tt.reshape", "tt.trans", "tt.split")
 _VIEWS = ("ttg.memdesc_index", "ttg.memdesc_trans", "ttg.memdesc_subslice", "ttg.memdesc_reshape")
 
@@ -55,6 +54,7 @@ class _Reader:
         self.uses = TensorMemoryUses(module, self.made)
         self.looked_up = _looked_up(module.kernel, self.made)
         self.in_place = taken_in_place(module, self.made)
+        self.late = late_loads(module.kernel, self.made)
         self.dots: dict[CallChain, DotFact] = {}
         self.rings: dict[CallChain, RingFact] = {}
         self.descriptors: dict[CallChain, DescriptorFact] = {}
@@ -79,8 +79,8 @@ class _Reader:
             load, ring = found
             chain = self._chain(load)
             self.filled.setdefault(chain, []).append(self.loops.get(id(operation)))
-            self.rings.setdefault(chain, ring)
-        elif name in GATHERS or self.chip and name.rpartition(".")[2] in _LOADS:
+            self.rings.setdefault(chain, replace(ring, late=id(load) in self.late))
+        elif name in GATHERS or self.chip and name.rpartition(".")[2] in LOADS:
             self.loads.setdefault(self._chain(operation), []).append((operation, self.loops.get(id(operation))))
         elif name == "tt.load" and id(operation) in self.loops and _is_coalesced(operation):
             self.held_back.add(self._chain(operation))
@@ -280,7 +280,7 @@ def _turned(load: Operation, made: dict[int, Operation]) -> bool:
     """Whether what is read was put there by threads that had turned their own elements of a blocked layout."""
     allocation = made.get(id(load.operands[0])) if load.name == "ttg.local_load" else None
     turn = made.get(id(allocation.operands[0])) if allocation is not None and allocation.operands else None
-    if turn is None or turn.name.rpartition(".")[2] != _ON_THE_WAY[0]:
+    if turn is None or turn.name.rpartition(".")[2] != ON_THE_WAY[0]:
         return False
     before, after = turn.operands[0].type, turn.results[0].type
     return isinstance(before, TensorType) and is_turned(_layout(before), _layout(after), before.shape)
@@ -309,13 +309,11 @@ def _stored_ring(
 ) -> tuple[Operation, RingFact] | None:
     """The load to registers whose tile is stored to a slot of a ring, and that ring; None for other stores."""
     tile, ring = store.operands[0], _ring_of(store.operands[1], made, looked_up)
-    load = made.get(id(tile))
-    while load is not None and load.name.rpartition(".")[2] in _ON_THE_WAY:
-        load = made.get(id(load.operands[0]))
-    if ring is None or load is None or load.name.rpartition(".")[2] not in _LOADS:
+    load = loaded(tile, made)
+    if ring is None or load is None:
         return None
-    loaded, stored = _layout(load.results[0].type), _layout(tile.type)
-    return load, replace(ring, copied=loaded, registers=True, stored=stored if stored != loaded else None)
+    copied, stored = _layout(load.results[0].type), _layout(tile.type)
+    return load, replace(ring, copied=copied, registers=True, stored=stored if stored != copied else None)
 
 
 def _ring_of(slot: Value, made: dict[int, Operation], looked_up: Set[int]) -> RingFact | None:
@@ -338,7 +336,7 @@ def _looked_up(kernel: Operation, made: dict[int, Operation]) -> set[int]:
     """The shared memory, by identity, from which loads and copies take what says where they read."""
     found, seen = set[int](), set[int]()
     for operation in kernel.walk():
-        if operation.name not in _COPIES and operation.name.rpartition(".")[2] not in _LOADS:
+        if operation.name not in _COPIES and operation.name.rpartition(".")[2] not in LOADS:
             continue
         waiting = [value for value in operation.operands if isinstance(value.type, TensorType)]
         while waiting:

@@ -73,6 +73,11 @@ class RingUse:
         return all(fact.held for fact in self.facts.values())
 
     @property
+    def late(self) -> bool:
+        """Whether the tiles of an iteration ahead are loaded below the read of its own, under every launch."""
+        return all(fact.late for fact in self.facts.values())
+
+    @property
     def direct(self) -> str:
         """What copies the tiles to LDS without registers; empty where nothing does."""
         return DIRECT_COPIES.get(next(iter(self.facts.values())).direct, "")

@@ -134,10 +134,11 @@ def _at_first(plan: LoopPlan, ring: Ring) -> Lines:
 
 
 def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
-    """An iteration that loads the tiles of one ahead above the lines that read its own, as Triton's does.
+    """An iteration that loads the tiles of one ahead beside the lines that read its own, as Triton's does.
 
-    So the registers of a tile that is read late are held for less. All loads stand above the whole where either part of
-    it binds what the other reads or binds. Branches on constants of the compilation are taken apart for it.
+    Above them, or below where it does (`Ring.late`): so the registers of a tile that is read late are held for less.
+    All loads stand above the whole where either part of it binds what the other reads or binds. Branches on constants
+    of the compilation are taken apart for it.
     """
     whole = ahead
     ahead = [part for line in ahead for part in (parted(line) if _is_decided(line, plan) else [line])]
@@ -148,10 +149,11 @@ def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
     made: Lines = []
     done = 0
     for line in here:
-        tiles = {plan.coming[name] for name in _tiles(plan, line)}
-        last = max((at for at, each in enumerate(loading, 1) if writes(each) & tiles), default=0)
-        made += [*joined(ahead[done:last]), line]
-        done = max(done, last)
+        for late in (False, True):
+            tiles = {plan.coming[ring.name] for ring in _read(plan, line) if ring.late == late}
+            last = max((at for at, each in enumerate(loading, 1) if writes(each) & tiles), default=0)
+            made += [*joined(ahead[done:last]), *([] if late else [line])]
+            done = max(done, last)
     return [*made, *joined(ahead[done:])]
 
 
@@ -160,10 +162,10 @@ def _is_decided(line: cst.BaseStatement, plan: LoopPlan) -> TypeGuard[cst.If]:
     return isinstance(line, cst.If) and ast.unparse(ast.parse(code(line.test), mode="eval")) in plan.decided
 
 
-def _tiles(plan: LoopPlan, line: cst.BaseStatement) -> list[str]:
+def _read(plan: LoopPlan, line: cst.BaseStatement) -> list[Ring]:
     """The rings whose tiles a line reads."""
     text = code(line)
-    return [ring.name for ring in plan.rings if ring.name in plan.coming and plan.tile(ring) in text]
+    return [ring for ring in plan.rings if ring.name in plan.coming and plan.tile(ring) in text]
 
 
 @dataclass(frozen=True)
