@@ -16,6 +16,8 @@ from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turn
 from tt2gl.analysis.transpositions import transposed_for_products
 
 RESHAPES = ("reshape", "view", "ravel")
+# Two: what is as large as a result and has no layout yet is waited for; one: but not where another as large has one.
+_MOST_PATIENCE = 2
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 
 
@@ -25,7 +27,7 @@ class Anchors:
     def __init__(self, scene: Scene, index: int, classes: Classes, cores: TensorCores) -> None:
         self.scene, self.index, self.classes, self.cores = scene, index, classes, cores
         self.graph = scene.graph
-        self.patient = True
+        self.patience = _MOST_PATIENCE
 
     def mark_cheap(self) -> None:
         """Find what may be computed twice: nothing that loads a full tile, reduces, or leaves through a helper."""
@@ -73,7 +75,7 @@ class Anchors:
         """Flow layouts forward from the anchors until nothing changes; deepest definitions decide a name's."""
         while True:
             self._flow()
-            self.patient = True
+            self.patience = _MOST_PATIENCE
             undecided = [
                 (definition.depth, -place, natural, web)
                 for place, web in enumerate(self.webs())
@@ -82,8 +84,7 @@ class Anchors:
                 if (natural := self._prospect(definition.node)) is not None and not isinstance(natural, Inferred)
             ]
             if not undecided:
-                self.patient = False
-                if not self._flow() and not self._anchor_reduction():
+                if not self._flow_on() and not self._anchor_reduction():
                     return
                 continue
             _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
@@ -140,6 +141,14 @@ class Anchors:
                 return node.natural is not None
         return False
 
+    def _flow_on(self) -> bool:
+        """Flow layouts forward with less patience, as little less as has an effect; whether any had."""
+        for patience in reversed(range(_MOST_PATIENCE)):
+            self.patience = patience
+            if self._flow():
+                return True
+        return False
+
     def _flow(self) -> bool:
         """Flow layouts forward until nothing changes; whether anything did."""
         changed, ever = True, False
@@ -180,7 +189,7 @@ class Anchors:
                 return self.paired(node.operands[0])
             case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
                 return inferred
-            case "split" if self.patient and self.is_kept(node) and node.operands[0].natural is None:
+            case "split" if self.patience and self.is_kept(node) and node.operands[0].natural is None:
                 return None
             case "split":
                 operand = node.operands[0].natural
@@ -305,8 +314,10 @@ class Anchors:
 
     def _strongest(self, node: Node) -> Term | None:
         """The layout of the largest operand, unless one is still to get its own."""
-        if self.patient and any(self._awaited(operand, node) for operand in node.operands):
-            return None
+        if any(self._awaited(operand, node) for operand in node.operands):
+            whole = any(operand.natural is not None and operand.elements == node.elements for operand in node.operands)
+            if self.patience > whole:
+                return None
         known = [(operand.elements, operand.natural) for operand in node.operands]
         node.weighed = tuple((elements, natural) for elements, natural in known if natural is not None)
         return self._largest(node, {id(operand): operand.natural for operand in node.operands})
