@@ -1,8 +1,11 @@
-"""Casts of tiles to the type that they have: a product takes the slot itself, where no launch casts in earnest."""
+"""Casts of tiles to the type that they have: a product takes the tile itself, where no launch casts in earnest."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options
@@ -23,6 +26,21 @@ def kernel(a_ptr, b_ptr, c_ptr, K, B: tl.constexpr, CAST: tl.constexpr):
             b = tl.cast(b, a.dtype)
         acc = tl.dot(a, tl.trans(b.to(a.dtype)), acc)
     tl.store(c_ptr + rows[:, None] * B + rows[None, :], acc)
+"""
+
+BEFORE = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(q_ptr, k_ptr, o_ptr, K, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    q = tl.load(q_ptr + rows[:, None] * B + rows[None, :]) * 2
+    acc = tl.zeros((B, B), tl.float32)
+    for start in range(0, K, B):
+        k = tl.load(k_ptr + (start + rows[:, None]) * B + rows[None, :])
+        acc += tl.dot(q.to(k.dtype), tl.trans(k))
+    tl.store(o_ptr + rows[:, None] * B + rows[None, :], acc)
 """
 
 
@@ -78,3 +96,27 @@ def test_the_machine_code_is_tritons(tmp_path: Path) -> None:
     assert report.gluon is not None
     assert report.gluon.ok
     assert not [each.code for each in report.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("target", "made", "taken"),
+    [
+        ("sm80", "q_smem = gl.allocate_shared_memory(q.dtype, ", "q_smem.load(lhs_layout)"),
+        ("sm90", "q_lhs = gl.convert_layout(q, lhs_layout)", "q_lhs.to("),
+    ],
+)
+@pytest.mark.parametrize("cast", ["q.to(k.dtype)", "q.to(tl.float16).to(k.dtype)"])
+def test_what_is_there_before_the_loop_goes_to_the_product_from_there(
+    tmp_path: Path, target: str, made: str, taken: str, cast: str
+) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text(BEFORE.replace("q.to(k.dtype)", cast))
+    pointers = {"q_ptr": "*fp16", "k_ptr": "*fp16", "o_ptr": "*fp32"}
+    (plain,) = launches("*fp16")
+    signature = {**pointers, "K": "i32", "B": "constexpr"}
+    launch = replace(plain, signature=signature, constexprs={"B": 64}, divisible_by_16=(*pointers, "K"))
+    above, loop = convert(file, target=target, launches=[launch], root=tmp_path).text.split("for start in range(")
+    assert made in above
+    assert taken in loop
+    assert "allocate_shared_memory" not in loop
+    assert "convert_layout(q" not in loop

@@ -148,6 +148,15 @@ def sources(node: Node) -> Iterator[Node]:
             stack.extend(definition.node for definition in current.web.find().definitions)
 
 
+def uncast(node: Node) -> tuple[Node, list[Node]]:
+    """What is cast to the type that it has, and those casts."""
+    casts: list[Node] = []
+    while node.kind == "elementwise" and node.order:
+        casts.append(node)
+        node = node.operands[0]
+    return node, casts
+
+
 @dataclass(eq=False)
 class Definition:
     """One statement giving a name a value (`node`), or a parameter taking an argument in the calls `entry`."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tt2gl.analysis.anchors import in_ring
 from tt2gl.analysis.decisions import Clone, DotWant, Spot
-from tt2gl.analysis.graph import Definition, Node, Web
+from tt2gl.analysis.graph import Definition, Node, Web, uncast
 from tt2gl.analysis.memory_arguments import caller_value
 from tt2gl.analysis.terms import IN_RING, BlockScale, Operand, Root, Stored, Term, Widened, packed
 from tt2gl.analysis.unpacking import unpacking
@@ -118,14 +118,16 @@ class Products:
     def _reloaded(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
         """Bring an operand into its registers through shared memory, where Triton does, and not by a conversion.
 
-        One from outside the loop is put there once, and loaded for each product; a tile that is loaded to registers as
-        soon as it is in them, which are free by that. (On an H200 its conversion is up to a tenth quicker, but takes up
-        to 1.4 times Triton's registers, or spills.) What is computed in a blocked layout is converted for `mma_v2`,
-        which takes it through less memory (22% quicker there, in four rounds), unless that takes more rounds, each with
-        its barriers; for AMD's instructions it takes more of both, and for ordinary ones all of the other operand waits
-        in registers meanwhile (of tiles of 64x64 and 64x32 spill 1418 registers a thread for 140 on sm90).
+        One from outside the loop is put there once, and loaded for each product, without casts to the type that it has;
+        a tile that is loaded to registers as soon as it is in them, which are free by that. (On an H200 its conversion
+        is up to a tenth quicker, but takes up to 1.4 times Triton's registers, or spills.) What is computed in a
+        blocked layout is converted for `mma_v2`, which takes it through less memory (22% quicker there, in four
+        rounds), unless that takes more rounds, each with its barriers; for AMD's instructions it takes more of both,
+        and for ordinary ones all of the other operand waits in registers meanwhile (of tiles of 64x64 and 64x32 spill
+        1418 registers a thread for 140 on sm90).
         """
-        spot, web = Spot(operand.site, clone), operand.web.find() if operand.web is not None else None
+        value, idle = uncast(operand)
+        spot, web = Spot(operand.site, clone), value.web.find() if value.web is not None else None
         if in_ring(operand):
             # A descriptor's tile is in shared memory as it comes, and may stay there.
             if web is None or web.made_outside(operand) is None or not self.cores.read_again(dot, place):
@@ -143,13 +145,14 @@ class Products:
             return False
         made = None
         if web is not None and web.natural is not None:
-            made = web.made_outside(operand)
-            if made is None and self._is_loaded(operand) and not self._is_amd(dot):
+            made = web.made_outside(value)
+            if made is None and self._is_loaded(value) and not self._is_amd(dot):
                 made = web.made_once()
         if web is not None and web.natural is not None and made is not None:
             if not self._given(web, made, lambda value: self.cores.reloaded(dot, place, value, self.graph)):
                 self.decisions.convert_after(made, web.name, web.natural, slot)
-            self.decisions.reads[spot] = (web.name, slot)
+            self.decisions.reads[Spot(value.site, clone)] = (web.name, slot)
+            self.decisions.views |= {Spot(cast.site, clone): cast.order for cast in idle}
         elif self._converts_quicker(dot, place, operand) or slot.turned and not self._is_blocked(operand):
             return False
         else:
@@ -181,8 +184,9 @@ class Products:
 
     def _store(self, dot: Node, place: int, operand: Node, clone: Clone, turned: bool = False) -> None:
         """Put an operand into shared memory: where it is made if that is outside the loop, else for the dot."""
-        if operand.kind == "opaque" and operand.order:
-            self._store(dot, place, operand.operands[0], clone, not turned)
+        if operand.kind in ("opaque", "elementwise") and operand.order:
+            turns = operand.kind == "opaque"
+            self._store(dot, place, operand.operands[0], clone, turned != turns)
             self.decisions.views[Spot(operand.site, clone)] = operand.order
             return
         slot = self.cores.stored(dot, place, operand, self.graph, turned)

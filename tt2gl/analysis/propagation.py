@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from tt2gl.analysis.access_layouts import AccessLayouts
 from tt2gl.analysis.anchors import Anchors, in_ring
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
-from tt2gl.analysis.graph import Definition, Node, Web, sources
+from tt2gl.analysis.graph import Definition, Node, Web, sources, uncast
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
 from tt2gl.analysis.tensor_cores import TensorCores
@@ -287,9 +287,13 @@ class Propagation(Anchors):
     def _computed_in(self, node: Node, term: Term) -> Term:
         """The layout to compute a value in that is wanted in `term`: its own, unless what it is made of is smaller.
 
-        Then that is converted instead: a tile of bytes before it becomes floats, and not after.
+        Then that is converted instead: a tile of bytes before it becomes floats, and not after. So is a name of
+        before the loop that is cast to the type that it has, which is converted there.
         """
         if node.natural is None or node.several or self.conversion(node) < node.elements * node.bits:
+            return term
+        value = uncast(node)[0]
+        if value is not node and value.web is not None and value.web.find().made_outside(value) is not None:
             return term
         return node.natural
 
