@@ -98,6 +98,8 @@ class CallReader:
         tensors = [value for value in flat if isinstance(value, Node)]
         if not tensors:
             return Static(None, fact)
+        if name == "constexpr":
+            return values[0]  # another name of the tensor
         if name in REDUCE:
             return self.reduce(name, node, arguments, tensors, frame, fact)
         # Triton's own function, which subtracts the rows' maxima: without `keep_dims` those have a dimension less.
