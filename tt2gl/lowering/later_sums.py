@@ -1,16 +1,21 @@
-"""Products that the next statement adds to something, with it in one statement, Triton to Triton.
+"""Products that a later statement adds to something, made where they are added, Triton to Triton.
 
-    out = tl.dot(p, v)
-    out += rest * decay[:, None]
+    intra = tl.dot(p, v)
+    inter = tl.dot(q, state) * decay[:, None]
+    out = intra + inter
 
-becomes `out = tl.dot(p, v) + rest * decay[:, None]`: Triton's compiler lets such a product start from what it is added
-to, and that can be said where both stand in one expression. A product that is added is left to that one's start, and
-statements with a comment between them stay apart.
+becomes `inter = ...` as it was, then `out = tl.dot(p, v) + inter`. So does `out += rest` after `out = tl.dot(p, v)`:
+`out = tl.dot(p, v) + rest`. Triton's compiler lets such a product start from what it is added to, and that can be said
+where both stand in one expression. The sum alone reads the product, and in between are plain statements that leave its
+operands as they are. Of two products that are added the second starts from the first, as Triton has it. One that is
+added to a product's call is left to that one's start, and one with a comment beside it stays where it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -19,79 +24,139 @@ from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.precise_dots import DOT
 from tt2gl.lowering.steps import Lowered, each_function
+from tt2gl.qualified_names import walk
 from tt2gl.source import SourceFile
-from tt2gl.visitors import Reader
 
 _TIGHT = (cst.Name, cst.Call, cst.Attribute, cst.Subscript)
+# What may be done to an operand of a product that moves: it reads no memory.
+_OF_VALUES = ("dot", "to", "trans")
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A product that has a name, and the later statement that adds it to something.
+
+    `site`: where the sum reads the name, or the statement that adds to it. `renewed`: the name is then the sum's.
+    `second`: the product is the sum's right side.
+    """
+
+    name: str
+    product: cst.Call
+    given: cst.Assign
+    line: cst.SimpleStatementLine
+    site: cst.Name | cst.AugAssign
+    renewed: bool
+    second: bool
 
 
 def later_sums(source: SourceFile) -> Lowered:
-    """Join the products of every Triton function of a file with the sums that follow them."""
+    """Make the products of every Triton function of a file in the sums that read them."""
 
     def edits(function: JitFunction, spans: Spans) -> list[Edit]:
-        pairs = _Pairs(source)
-        function.node.body.visit(pairs)
-        return [_joined(product, term, source.module, spans) for product, term in pairs.found]
+        blocks = (node for node in walk(function.node.body) if isinstance(node, cst.IndentedBlock))
+        sums = [each for block in blocks for each in _sums(block, source)]
+        mentions, known = Counter(_names(function.node.body)), Counter(each.name for each in sums)
+        alone = (each for each in sums if each.renewed or mentions[each.name] == 2 * known[each.name])
+        return [edit for each in _one_a_line(alone) for edit in _made_there(each, spans)]
 
     return each_function(source, [".dot("], edits)
 
 
-class _Pairs(Reader):
-    """Products, each with what the next statement adds to it."""
-
-    def __init__(self, source: SourceFile) -> None:
-        self.names = source.names
-        self.found: list[tuple[cst.Call, cst.BaseExpression]] = []
-
-    def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
-        for before, after in zip(node.body, node.body[1:], strict=False):
-            match before, after:
-                case (
-                    cst.SimpleStatementLine(
-                        body=[
-                            cst.Assign(
-                                targets=[cst.AssignTarget(target=cst.Name(value=name))], value=cst.Call() as product
-                            )
-                        ],
-                        trailing_whitespace=cst.TrailingWhitespace(comment=None),
-                    ),
-                    cst.SimpleStatementLine(
-                        body=[cst.AugAssign(target=cst.Name(value=other), operator=cst.AddAssign(), value=term)]
-                    ),
-                ) if name == other and not any(line.comment for line in after.leading_lines):
-                    if self._starts_from_nothing(product) and not self._has_product(term) and name not in _names(term):
-                        self.found.append((product, term))
-
-    def _starts_from_nothing(self, call: cst.Call) -> bool:
-        acc = any(arg.keyword is not None and arg.keyword.value == "acc" for arg in call.args)
-        return self._is_product(call) and not acc and sum(arg.keyword is None for arg in call.args) <= 2
-
-    def _has_product(self, term: cst.BaseExpression) -> bool:
-        """Whether what is added is a product, alone: that one starts from the first."""
-        return isinstance(term, cst.Call) and self._is_product(term)
-
-    def _is_product(self, call: cst.Call) -> bool:
-        return any(map(DOT.search, self.names.of(call.func)))
+def _sums(block: cst.IndentedBlock, source: SourceFile) -> Iterator[_Sum]:
+    """The products of a block, each with the sum that reads it."""
+    for index, line in enumerate(block.body):
+        match line:
+            case cst.SimpleStatementLine(
+                body=[
+                    cst.Assign(
+                        targets=[cst.AssignTarget(target=cst.Name(value=name))], value=cst.Call() as product
+                    ) as given
+                ],
+                trailing_whitespace=cst.TrailingWhitespace(comment=None),
+            ) if _is_product(product, source) and _starts_from_nothing(product):
+                reader = _reader(name, product, block.body[index + 1 :])
+                found = _site(name, reader, source) if reader is not None else None
+                if reader is not None and found is not None:
+                    yield _Sum(name, product, given, reader, found[0], name in _assigned(reader), found[1])
 
 
-def _names(node: cst.CSTNode) -> set[str]:
-    return set(_walk(node))
+def _is_product(node: cst.CSTNode, source: SourceFile) -> bool:
+    return isinstance(node, cst.Call) and any(map(DOT.search, source.names.of(node.func)))
 
 
-def _walk(node: cst.CSTNode) -> Iterator[str]:
-    if isinstance(node, cst.Name):
-        yield node.value
-    for child in node.children:
-        yield from _walk(child)
+def _starts_from_nothing(call: cst.Call) -> bool:
+    acc = any(arg.keyword is not None and arg.keyword.value == "acc" for arg in call.args)
+    return not acc and sum(arg.keyword is None for arg in call.args) <= 2
 
 
-def _joined(product: cst.Call, term: cst.BaseExpression, module: cst.Module, spans: Spans) -> Edit:
-    """The edit from the product's end to that of the term."""
-    bare = isinstance(term, _TIGHT) or isinstance(term, cst.BinaryOperation) and isinstance(term.operator, cst.Multiply)
-    source = module.code_for_node(term)
-    said = source if bare or _lpar(term) else f"({source})"
-    return Edit(spans.whole(product)[1], spans.whole(term)[1], f" + {said}")
+def _reader(name: str, product: cst.Call, later: Sequence[cst.BaseStatement]) -> cst.SimpleStatementLine | None:
+    """The first statement that has a product's name, if the product can be made there."""
+    operands = set(_names(product))
+    for index, line in enumerate(later):
+        if not isinstance(line, cst.SimpleStatementLine) or index and not _is_of_values(product):
+            return None
+        if name in _names(line):
+            return line
+        if not operands.isdisjoint(_assigned(line)):
+            return None
+    return None
 
 
-def _lpar(term: cst.BaseExpression) -> Sequence[cst.LeftParen]:
-    return getattr(term, "lpar", ())
+def _is_of_values(product: cst.Call) -> bool:
+    """Whether a product is the same wherever its variables are."""
+    called = (node.func for node in walk(product) if isinstance(node, cst.Call))
+    return all(isinstance(each, cst.Attribute) and each.attr.value in _OF_VALUES for each in called)
+
+
+def _site(name: str, line: cst.SimpleStatementLine, source: SourceFile) -> tuple[cst.Name | cst.AugAssign, bool] | None:
+    """Where a statement adds a product to something, if it does nothing else with it, and whether as the right side."""
+    found: list[tuple[cst.Name | cst.AugAssign, bool]] = []
+    for node in walk(line):
+        match node:
+            case cst.AugAssign(target=cst.Name(value=other), operator=cst.AddAssign(), value=term) if other == name:
+                found += [(node, False)] if not _is_product(term, source) else []
+            case cst.AugAssign(operator=cst.AddAssign(), value=cst.Name(value=other) as site) if other == name:
+                found.append((site, True))
+            case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
+                for side, beside in ((left, right), (right, left)):
+                    if isinstance(side, cst.Name) and side.value == name and not _is_product(beside, source):
+                        found.append((side, side is right))
+    reads = list(_names(line)).count(name) - (name in _assigned(line) and not isinstance(line.body[0], cst.AugAssign))
+    return found[0] if found and reads == 1 else None
+
+
+def _one_a_line(sums: Iterable[_Sum]) -> Iterable[_Sum]:
+    """Of products that one statement adds, the last that is a right side, else the first."""
+    chosen: dict[cst.SimpleStatementLine, _Sum] = {}
+    for each in sums:
+        if each.second or each.line not in chosen:
+            chosen[each.line] = each
+    return chosen.values()
+
+
+def _assigned(line: cst.SimpleStatementLine) -> set[str]:
+    """The names that a statement gives values."""
+    kinds = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr)
+    return {name for node in walk(line) if isinstance(node, kinds) for name in _names(node.target)}
+
+
+def _names(node: cst.CSTNode) -> Iterator[str]:
+    return (each.value for each in walk(node) if isinstance(each, cst.Name))
+
+
+def _made_there(each: _Sum, spans: Spans) -> Iterator[Edit]:
+    """The edits that take a product from its place to its sum."""
+    product = spans.text(each.product)
+    yield spans.gone(spans.of(each.given)[0], spans.whole(each.product)[1])
+    if isinstance(each.site, cst.Name):
+        yield Edit(*spans.whole(each.site), product)
+    else:
+        term = each.site.value
+        said = spans.text(term) if _is_tight(term) else f"({spans.text(term)})"
+        yield Edit(spans.of(each.site)[0], spans.whole(term)[1], f"{each.name} = {product} + {said}")
+
+
+def _is_tight(term: cst.BaseExpression) -> bool:
+    """Whether a term needs no parentheses beside a plus."""
+    is_factor = isinstance(term, cst.BinaryOperation) and isinstance(term.operator, cst.Multiply)
+    return isinstance(term, _TIGHT) or is_factor or bool(term.lpar)
