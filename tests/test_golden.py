@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import triton
 
 from tt2gl.convert import convert
 from tt2gl.infer.launches import infer_launches
@@ -19,6 +20,9 @@ from tt2gl.source import read_source
 from tt2gl.verify.compile import CompileJob, compile_many
 
 GOLDEN = Path(__file__).parent / "golden"
+
+VERSIONS = {"matmul.gfx942.gluon.py": "3.7."}
+"""The Triton that a pair is of, where loops differ: 3.7 alone loads tiles ahead below the reads of those of now."""
 
 PAIRS = sorted(path.name for path in GOLDEN.glob("*.gluon.py"))
 
@@ -43,6 +47,8 @@ def launches_of(original: Path) -> tuple[Launch, ...] | None:
 
 @pytest.mark.parametrize("pair", PAIRS)
 def test_the_conversion_is_the_expected_one(pair: str, update_golden: bool) -> None:
+    if not triton.__version__.startswith(VERSIONS.get(pair, "")):
+        pytest.skip("Triton's own loop is another in this version")
     original, target = original_of(pair)
     made = convert(original, target=target, launches=launches_of(original), compile=False).text
     if update_golden:
