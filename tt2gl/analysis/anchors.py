@@ -1,15 +1,16 @@
 """What has a layout of its own: anchors, and what follows from them.
 
 Layouts flow forward from the global accesses through elementwise work, slices, reductions and the names that carry
-values (`natural`). What is cheap may be computed again instead, once for each layout that a reader wants.
+values (`natural`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
-from tt2gl.analysis.graph import Node, Web, sources
+from tt2gl.analysis.cheap import tile_in_ring
+from tt2gl.analysis.graph import Node, sources
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, root_of
@@ -18,7 +19,6 @@ from tt2gl.analysis.transpositions import transposed_for_products
 RESHAPES = ("reshape", "view", "ravel")
 # Two: what is as large as a result and has no layout yet is waited for; one: but not where another as large has one.
 _MOST_PATIENCE = 2
-_DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 
 
 class Anchors:
@@ -29,47 +29,9 @@ class Anchors:
         self.graph = scene.graph
         self.patience = _MOST_PATIENCE
 
-    def mark_cheap(self) -> None:
-        """Find what may be computed twice: nothing that loads a full tile, reduces, or leaves through a helper."""
-        for node in self.graph.nodes:
-            is_access = node.kind in ("load", "store", "atomic") and (not node.staged or node.replaced)
-            is_anchor = self.classes.is_anchor(node.chain, self.index)
-            node.anchored = is_anchor and is_access and not self.is_operand(node)
-        changed = True
-        while changed:
-            changed = False
-            for node in self.graph.nodes:
-                if node.cheap and not self._is_cheap(node):
-                    node.cheap, changed = False, True
-            for web in self.webs():
-                if web.cheap and not self._is_cheap_web(web):
-                    web.cheap, changed = False, True
-
-    @staticmethod
-    def _is_cheap_web(web: Web) -> bool:
-        """Whether a variable may be computed twice: not where a loop accumulates what it loads."""
-        carried = len({definition.depth for definition in web.definitions}) > 1
-        return all(d.clonable and d.node.cheap and not (carried and _loads(d.node)) for d in web.definitions)
-
-    def _is_cheap(self, node: Node) -> bool:
-        if in_ring(node):
-            return True
-        if node.function == "interleave":
-            # It moves nothing: as cheap as what it is made of, unless that is a tile that was loaded whole.
-            return all(operand.cheap and self._ring_root(operand) is None for operand in node.operands)
-        if node.kind in _DEAR or node.anchored or node.several or self.is_operand(node) or self.cores.held(node):
-            return False
-        if node.web is not None and not node.web.find().cheap:
-            return False
-        return all(operand.cheap for operand in node.operands)
-
-    def is_operand(self, node: Node) -> bool:
-        """Whether a load is in the layout of a product's operand as it comes: it has that of its reader."""
-        return node.kind == "load" and not node.staged and node.chain in self.scene.facts.lowered.operands
-
-    def webs(self) -> Iterable[Web]:
-        """Every web that has not become part of another."""
-        return (web for web in self.graph.webs if web.merged is None)
+    def is_anchor(self, node: Node) -> bool:
+        """Whether a global access has a layout of its own in this launch."""
+        return self.classes.is_anchor(node.chain, self.index)
 
     def find_naturals(self) -> None:
         """Flow layouts forward from the anchors until nothing changes; deepest definitions decide a name's."""
@@ -78,7 +40,7 @@ class Anchors:
             self.patience = _MOST_PATIENCE
             undecided = [
                 (definition.depth, -place, natural, web)
-                for place, web in enumerate(self.webs())
+                for place, web in enumerate(self.graph.distinct_webs())
                 if web.natural is None and any(definition.node.natural is not None for definition in web.definitions)
                 for definition in web.definitions
                 if (natural := self._prospect(definition.node)) is not None and not isinstance(natural, Inferred)
@@ -100,7 +62,7 @@ class Anchors:
         for node in self.graph.nodes:
             if node.kind == "read" and node.web is not None:
                 reads.setdefault(id(node.web.find()), []).append(node)
-        for web in self.webs():
+        for web in self.graph.distinct_webs():
             made, readers = web.made_once(), reads.get(id(web), [])
             if made is None or not isinstance(web.natural, Root) or made.node.kind != "elementwise":
                 continue
@@ -157,7 +119,7 @@ class Anchors:
             for node in self.graph.nodes:
                 if node.natural is None and (natural := self._natural(node)) is not None:
                     node.natural, changed = natural, True
-            for web in self.webs():
+            for web in self.graph.distinct_webs():
                 if web.natural is None and len(web.definitions) == 1:
                     web.natural = web.definitions[0].node.natural
                     changed |= web.natural is not None
@@ -308,9 +270,8 @@ class Anchors:
 
     def _ring_root(self, node: Node) -> Term | None:
         """The layout that a tile was copied in to the ring that it is read from; None for other and small values."""
-        if node.kind == "read" and node.web is not None and in_ring(node):
-            return self._ring_root(node.web.find().definitions[0].node)
-        return self.access_root(node) if node.staged and self.classes.is_anchor(node.chain, self.index) else None
+        tile = tile_in_ring(node)
+        return self.access_root(tile) if tile is not None and self.is_anchor(tile) else None
 
     def _strongest(self, node: Node) -> Term | None:
         """The layout of the largest operand, unless one is still to get its own."""
@@ -380,30 +341,9 @@ class Anchors:
         return Root(self.classes.spread(node, self.index).name)
 
 
-def in_ring(node: Node, above: frozenset[int] = frozenset(), *, squeezed: bool = False) -> bool:
-    """Whether a value is a ring's slot, or a view of one: it can be read in any layout, or taken as it is.
-
-    A view may be of another order and, where it is of a descriptor's tile, `squeezed`; an idle cast is one.
-    """
-    if id(node) in above:
-        return False
-    beyond, squeezed = above | {id(node)}, squeezed or node.squeezed
-    if node.kind == "read" and node.web is not None:
-        made = node.web.find().definitions
-        return bool(made) and all(in_ring(definition.node, beyond, squeezed=squeezed) for definition in made)
-    if node.kind in ("opaque", "elementwise"):
-        return (bool(node.order) or node.squeezed) and in_ring(node.operands[0], beyond, squeezed=squeezed)
-    return node.staged and not node.replaced and (bool(node.tile) or not squeezed)
-
-
 def merges_pairs(node: Node) -> bool:
     """Whether a value is another of pairs, reshaped so that they stand side by side in its last dimension."""
     if node.function not in ("reshape", "view") or not node.operands:
         return False
     before = node.operands[0].shape
     return len(before) > 1 and before[-1] == 2 and node.shape == (*before[:-2], 2 * before[-2])
-
-
-def _loads(node: Node) -> bool:
-    """Whether an expression reads global memory, itself or through the names it reads."""
-    return any(source.kind == "load" for source in sources(node))

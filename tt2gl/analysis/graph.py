@@ -237,6 +237,10 @@ class Graph:
     mentions: list[tuple[Site, Web]] = field(default_factory=list)
     constants: set[tuple[str, Site]] = field(default_factory=set)
 
+    def distinct_webs(self) -> Iterator[Web]:
+        """Every web that has not become part of another."""
+        return (web for web in self.webs if web.merged is None)
+
     def spelled(self, node: Node) -> tuple[str, ...]:
         """A node's extents in the words of the function it stands in: a parameter that has one, else as known."""
         local = self.words.get((node.site.function, node.site.context))

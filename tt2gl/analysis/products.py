@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tt2gl.analysis.anchors import in_ring
+from tt2gl.analysis.cheap import in_ring
 from tt2gl.analysis.decisions import Clone, DotWant, Spot
 from tt2gl.analysis.graph import Definition, Node, Web, uncast
 from tt2gl.analysis.memory_arguments import caller_value

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tt2gl.analysis.access_layouts import AccessLayouts
-from tt2gl.analysis.anchors import Anchors, in_ring
+from tt2gl.analysis.anchors import Anchors
+from tt2gl.analysis.cheap import in_ring, is_operand, mark_cheap
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
 from tt2gl.analysis.graph import Definition, Node, Web, sources, uncast
 from tt2gl.analysis.memory import Classes, Scene
@@ -39,7 +40,7 @@ class Propagation(Anchors):
 
     def run(self) -> None:
         """Decide the layouts of all that is used."""
-        self.mark_cheap()
+        mark_cheap(self.scene, self.is_anchor, self.cores.held)
         self.find_naturals()
         self.forget_widened()
         self.products.find_unpacked()
@@ -234,7 +235,7 @@ class Propagation(Anchors):
         """
         if node.order != (1, 0) or not isinstance(term, Operand) or operand.natural is not None:
             return None
-        loaded = id(node) in self.products.unpacked or any(map(self.is_operand, sources(operand)))
+        loaded = id(node) in self.products.unpacked or any(is_operand(each, self.scene) for each in sources(operand))
         return Turned(term, node.dims_known) if loaded or _is_of_ring(operand) else None
 
     def _create(self, node: Node, term: Term, spot: Spot) -> None:
@@ -335,7 +336,7 @@ class Propagation(Anchors):
             self.decisions.converts[spot] = term
 
     def _list_webs(self) -> None:
-        for web in self.webs():
+        for web in self.graph.distinct_webs():
             places = [place_of(d) for d in web.definitions if d.name != "return"]
             terms = [web.natural] if web.natural is not None else list(web.versions)
             steps = [step for place in places for step in self.decisions.after.get(place, ())]

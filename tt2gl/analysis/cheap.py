@@ -1,0 +1,96 @@
+"""What is cheap: computed again, once for each layout that a reader wants, instead of converted.
+
+That is nothing that loads a full tile, reduces, or leaves through a helper: as Triton's backward rematerialisation
+(RemoveLayoutConversions) takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tt2gl.analysis.graph import Node, Web, sources
+from tt2gl.analysis.memory import Scene
+
+_DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
+
+
+def mark_cheap(scene: Scene, is_anchor: Callable[[Node], bool], is_held: Callable[[Node], object]) -> None:
+    """Find what may be computed twice in a launch's graph.
+
+    `is_anchor`: whether an access has a layout of its own; `is_held`: whether a value is held for a product.
+    """
+    marks = _Marks(scene, is_anchor, is_held)
+    for node in scene.graph.nodes:
+        is_access = node.kind in ("load", "store", "atomic") and (not node.staged or node.replaced)
+        node.anchored = is_anchor(node) and is_access and not is_operand(node, scene)
+    changed = True
+    while changed:
+        changed = False
+        for node in scene.graph.nodes:
+            if node.cheap and not marks.is_cheap(node):
+                node.cheap, changed = False, True
+        for web in scene.graph.distinct_webs():
+            if web.cheap and not _is_cheap_web(web):
+                web.cheap, changed = False, True
+
+
+class _Marks:
+    """Whether a value is still taken for cheap, by what its operands are taken for."""
+
+    def __init__(self, scene: Scene, is_anchor: Callable[[Node], bool], is_held: Callable[[Node], object]) -> None:
+        self.scene, self._is_anchor, self._is_held = scene, is_anchor, is_held
+
+    def is_cheap(self, node: Node) -> bool:
+        if in_ring(node):
+            return True
+        if node.function == "interleave":
+            # It moves nothing: as cheap as what it is made of, unless that is a tile that was loaded whole.
+            return all(operand.cheap and not self._is_whole_tile(operand) for operand in node.operands)
+        if node.kind in _DEAR or node.anchored or node.several or is_operand(node, self.scene) or self._is_held(node):
+            return False
+        if node.web is not None and not node.web.find().cheap:
+            return False
+        return all(operand.cheap for operand in node.operands)
+
+    def _is_whole_tile(self, node: Node) -> bool:
+        tile = tile_in_ring(node)
+        return tile is not None and self._is_anchor(tile)
+
+
+def _is_cheap_web(web: Web) -> bool:
+    """Whether a variable may be computed twice: not where a loop accumulates what it loads."""
+    carried = len({definition.depth for definition in web.definitions}) > 1
+    return all(d.clonable and d.node.cheap and not (carried and _loads(d.node)) for d in web.definitions)
+
+
+def is_operand(node: Node, scene: Scene) -> bool:
+    """Whether a load is in the layout of a product's operand as it comes: it has that of its reader."""
+    return node.kind == "load" and not node.staged and node.chain in scene.facts.lowered.operands
+
+
+def in_ring(node: Node, above: frozenset[int] = frozenset(), *, squeezed: bool = False) -> bool:
+    """Whether a value is a ring's slot, or a view of one: it can be read in any layout, or taken as it is.
+
+    A view may be of another order and, where it is of a descriptor's tile, `squeezed`; an idle cast is one.
+    """
+    if id(node) in above:
+        return False
+    beyond, squeezed = above | {id(node)}, squeezed or node.squeezed
+    if node.kind == "read" and node.web is not None:
+        made = node.web.find().definitions
+        return bool(made) and all(in_ring(definition.node, beyond, squeezed=squeezed) for definition in made)
+    if node.kind in ("opaque", "elementwise"):
+        return (bool(node.order) or node.squeezed) and in_ring(node.operands[0], beyond, squeezed=squeezed)
+    return node.staged and not node.replaced and (bool(node.tile) or not squeezed)
+
+
+def tile_in_ring(node: Node) -> Node | None:
+    """The load whose tile lies in the ring that a value is read from; None for what is not in one."""
+    if node.kind == "read" and node.web is not None and in_ring(node):
+        return tile_in_ring(node.web.find().definitions[0].node)
+    return node if node.staged else None
+
+
+def _loads(node: Node) -> bool:
+    """Whether an expression reads global memory, itself or through the names it reads."""
+    return any(source.kind == "load" for source in sources(node))
