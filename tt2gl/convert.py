@@ -105,21 +105,23 @@ def _converted(
     stayed = [kernel.function.name for kernel in kernels if kernel.kept is not None]
     converted = any(kernel.variants for kernel in kernels)
     # What was lowered is not the author's own either.
-    text = fitted(known.restored(text, stayed), author.text) if converted else author.text
+    text = fitted(known.restored(text, stayed), author.text) if converted else author.author_text
     reports = tuple(report for kernel in kernels for report in kernel.reports(asked.target))
-    return Conversion(str(author.path), author.text, text, reports), known
+    return Conversion(str(author.path), author.author_text, text, reports), known
 
 
 def _tell_in_the_authors_words(kernel: Kernel, known: LoweredSource) -> None:
     """Have a kernel's diagnostics speak of the author's file, and say why its block pointers could not be lowered."""
     # What no launch reaches of a function that the author does not have is nothing to him.
     told = [each for each in kernel.diagnostics if each.code != "TTG330" or not known.is_added(each)]
-    kernel.diagnostics = [*kernel.guesses, *(known.told(diagnostic) for diagnostic in told)]
-    kernel.failed = {index: known.told(diagnostic) for index, diagnostic in kernel.failed.items()}
+    told = [*kernel.guesses, *(known.told(diagnostic) for diagnostic in told)]
+    kernel.diagnostics = [known.source.told(diagnostic) for diagnostic in told]
+    kernel.failed = {index: known.source.told(known.told(each)) for index, each in kernel.failed.items()}
     if kernel.kept is not None:
         reached = [name for _, name in kernel.slice.functions] if kernel.slice is not None else []
         reason = known.reason([kernel.function.name, *reached])
-        kernel.kept = reason if reason is not None and reason.code == kernel.kept.code else known.told(kernel.kept)
+        kept = reason if reason is not None and reason.code == kernel.kept.code else known.told(kernel.kept)
+        kernel.kept = known.source.told(kept)
 
 
 def _chosen_rules(path: str | Path, only: Collection[str], without: Collection[str]) -> tuple[str, ...]:

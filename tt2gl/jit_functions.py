@@ -82,16 +82,18 @@ class JitFunction:
 
 
 @dataclass(frozen=True)
-class _Resolver:
+class Resolver:
     """Qualified names of expressions, followed through `jit = triton.jit` and `partial(triton.jit, ...)`."""
 
     names: QualifiedNames
     aliases: Mapping[str, str]
 
     def qualified(self, node: cst.CSTNode) -> set[str]:
+        """All that a name can mean."""
         return {self.aliases.get(name, name) for name in self.names.of(node)}
 
     def kind(self, node: cst.BaseExpression) -> tuple[DecoratorKind | Literal["constexpr"], Dialect]:
+        """What an expression is as a decorator, and of which dialect."""
         if isinstance(node, cst.Call):
             if "functools.partial" in self.qualified(node.func) and node.args:
                 return self.kind(node.args[0].value)
@@ -103,8 +105,9 @@ class _Resolver:
         return "other", "triton"
 
 
-def _resolver(module: cst.Module, names: QualifiedNames) -> _Resolver:
-    plain = _Resolver(names, {})
+def resolver_of(module: cst.Module, names: QualifiedNames) -> Resolver:
+    """What the names of a file mean as decorators."""
+    plain = Resolver(names, {})
     aliases: dict[str, str] = {}
     for target, value in _assignments(module):
         node = value
@@ -115,7 +118,7 @@ def _resolver(module: cst.Module, names: QualifiedNames) -> _Resolver:
                 name = aliases.get(name, name)
                 if decorator_kind(name)[0] != "other":
                     aliases[target] = name
-    return _Resolver(names, aliases)
+    return Resolver(names, aliases)
 
 
 def _assignments(node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression]]:
@@ -154,7 +157,7 @@ def jit_functions(path: Path, text: str, module: cst.Module, names: QualifiedNam
     definitions = [*_definitions(module)]
     if not any(node.decorators for node, _ in definitions):
         return
-    resolver = _resolver(module, names)
+    resolver = resolver_of(module, names)
     # Python's own parser knows places at once, where LibCST writes the whole file to find one.
     places = [*_places(python_tree(text))]
     for (node, nested), (line, column) in zip(definitions, places, strict=True):
@@ -179,7 +182,7 @@ def jit_functions(path: Path, text: str, module: cst.Module, names: QualifiedNam
         )
 
 
-def _parameters(node: cst.Parameters, module: cst.Module, resolver: _Resolver) -> Iterator[Parameter]:
+def _parameters(node: cst.Parameters, module: cst.Module, resolver: Resolver) -> Iterator[Parameter]:
     star = [node.star_arg] if isinstance(node.star_arg, cst.Param) else []
     for param in [*node.posonly_params, *node.params, *star, *node.kwonly_params]:
         annotation = module.code_for_node(param.annotation.annotation) if param.annotation else None

@@ -6,7 +6,7 @@ Nothing here runs or imports the file.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import cast
@@ -15,15 +15,28 @@ import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, CodeRange, CodeSpan, MetadataWrapper, PositionProvider
 
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
-from tt2gl.jit_functions import JitFunction, jit_functions
+from tt2gl.edits import BYTE_ORDER_MARK, LineMap, apply
+from tt2gl.jit_calls import decorations, jit_calls
+from tt2gl.jit_functions import JitFunction, jit_functions, resolver_of
 from tt2gl.launch_calls import LaunchCall, launch_calls
 from tt2gl.qualified_names import QualifiedNames
 from tt2gl.syntax import python_tree
 
 
+@dataclass(frozen=True)
+class Undecorated:
+    """A file in which calls make kernels of functions, and which of its lines each line of it decorated is."""
+
+    text: str
+    lines: LineMap
+
+
 @dataclass(frozen=True, eq=False)
 class SourceFile:
-    """One parsed file. `text` is exact (newlines as on disk); `module` is `wrapper.module`, `names` what it says."""
+    """One parsed file. `text` is exact (newlines as on disk); `module` is `wrapper.module`, `names` what it says.
+
+    Where functions are made kernels by a call, the text has them decorated, and `undecorated` is as the author has it.
+    """
 
     path: Path
     text: str
@@ -31,6 +44,21 @@ class SourceFile:
     wrapper: MetadataWrapper
     names: QualifiedNames
     functions: tuple[JitFunction, ...]
+    undecorated: Undecorated | None = None
+
+    @property
+    def author_text(self) -> str:
+        """The text as it is on disk."""
+        return self.undecorated.text if self.undecorated is not None else self.text
+
+    def author_line(self, line: int) -> int:
+        """The line on disk of a line of the text."""
+        return self.undecorated.lines.author(line, 0)[0] if self.undecorated is not None else line
+
+    def told(self, diagnostic: Diagnostic) -> Diagnostic:
+        """A diagnostic about the text as one about that on disk."""
+        is_own = Path(diagnostic.file).resolve() == self.path.resolve()
+        return replace(diagnostic, line=self.author_line(diagnostic.line)) if is_own else diagnostic
 
     # Asked by way of the wrapper, LibCST builds the whole tree anew besides, for providers that nobody asked for.
     @cached_property
@@ -78,8 +106,25 @@ def read_source(path: Path | str, text: str | None = None) -> SourceFile:
     Python text, TTG003 syntax error.
     """
     path = Path(path)
-    if text is None:
-        text = _read_text(path)
+    return _decorated(_parsed(path, _read_text(path) if text is None else text))
+
+
+def _decorated(source: SourceFile) -> SourceFile:
+    """The file with decorators in place of calls that make kernels of functions."""
+    resolver = resolver_of(source.module, source.names)
+    calls = jit_calls(source.module, resolver)
+    if not calls:
+        return source
+    text = source.text.removeprefix(BYTE_ORDER_MARK)
+    edits = [*decorations(calls, source.module, resolver, text, source.spans)]
+    if not edits:
+        return source
+    made, lines = apply(text, edits)
+    mark = source.text.removesuffix(text)
+    return replace(_parsed(source.path, mark + made), undecorated=Undecorated(source.text, lines))
+
+
+def _parsed(path: Path, text: str) -> SourceFile:
     try:
         parsed = text.removeprefix("\ufeff")
         module = cst.parse_module(parsed)

@@ -163,7 +163,7 @@ def _converted_cases(
         kernel = source.kernel(report.kernel)
         found = _launches_of(source, kernel, target, launches, root)
         if report.status != "converted" or report.launch >= len(found):
-            yield _Case(report, kernel.line)
+            yield _Case(report, source.author_line(kernel.line))
         else:
             yield _sliced(report, source, port, kernel, found[report.launch], root)
 
@@ -188,7 +188,10 @@ def _given_cases(
             if ported:
                 yield _sliced(report, source, port, kernel, launch, root)
             else:
-                yield _Case(replace(report, status="kept", diagnostics=(_no_port(kernel, source, port),)), kernel.line)
+                yield _Case(
+                    replace(report, status="kept", diagnostics=(_no_port(kernel, source, port),)),
+                    source.author_line(kernel.line),
+                )
 
 
 def _no_port(kernel: JitFunction, source: SourceFile, port: SourceFile) -> Diagnostic:
@@ -217,7 +220,7 @@ def _sliced(
     original, sliced = _slices(source, port, kernel.name, report.target, root, launch.passed)
     # A conversion tells these itself.
     told = tuple(dict.fromkeys((*report.diagnostics, *original.diagnostics)))
-    return _Case(replace(report, diagnostics=told), kernel.line, launch, original, sliced)
+    return _Case(replace(report, diagnostics=told), source.author_line(kernel.line), launch, original, sliced)
 
 
 # ------------------------------------------------------------------------------------------ compiling and running
