@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from tt2gl.amd_matrix_layouts import mfma_source, read_mfma, read_wmma, wmma_source
 from tt2gl.amd_shared_layouts import banked_source, read_rotating, rotating_source
-from tt2gl.analysis.memory import Scene, element_bits
+from tt2gl.analysis.extents import element_bits
+from tt2gl.analysis.memory import Scene
 from tt2gl.formulas import Tile, Width, Written
 from tt2gl.ir.attributes import DialectAttr
 from tt2gl.matrix_layouts import Mma, fma_layout_source, mma_source, read_blocked, read_mma

@@ -7,8 +7,6 @@ kernel's constexprs wherever the formula gives exactly those layouts.
 
 from __future__ import annotations
 
-import ast
-import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -17,11 +15,12 @@ from typing import Any
 from tt2gl.analysis.alternatives import Way, alternative
 from tt2gl.analysis.amd_dots import EXCHANGED
 from tt2gl.analysis.conditions import Case
+from tt2gl.analysis.extents import named_dims, pointee_bits
 from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.formulas import Tile, Width
 from tt2gl.launches import Launch
-from tt2gl.layouts import ACCESS_BITS, Blocked, coalesced, coalesced_blocks
+from tt2gl.layouts import Blocked, coalesced, coalesced_blocks
 from tt2gl.matrix_layouts import read_blocked
 from tt2gl.padded_layouts import direct_source
 from tt2gl.tensor_memory_layouts import Linear, read_linear
@@ -89,6 +88,7 @@ class Classes:
 
     def __init__(self, scenes: Sequence[Scene], staged: Collection[CallChain]) -> None:
         self.scenes, self.staged = scenes, staged
+        self.launches = [scene.launch for scene in scenes]
         self.classes: list[LayoutClass] = []
         self.by_chain: dict[CallChain, LayoutClass] = {}
         self.anchored: set[CallChain] = set()
@@ -130,7 +130,7 @@ class Classes:
 
     def default(self, node: Node, index: int) -> LayoutClass:
         """The class of a tile that no access decides: one of the same extents, else a row-major one for 4 bytes."""
-        dims = named_dims(node, self.scenes, {index: node.shape})
+        dims = named_dims(node, self.launches, {index: node.shape})
         for known in self.classes:
             if known.dims == dims and known.pointers:
                 return known
@@ -138,7 +138,7 @@ class Classes:
 
     def spread(self, node: Node, index: int) -> LayoutClass:
         """The class of a row-major tile whose threads have one element each of what lies side by side."""
-        return self._row_major(named_dims(node, self.scenes, {index: node.shape}), 128)
+        return self._row_major(named_dims(node, self.launches, {index: node.shape}), 128)
 
     def _row_major(self, dims: tuple[str, ...], bits: int) -> LayoutClass:
         order = list(reversed(range(len(dims))))
@@ -163,7 +163,7 @@ class Classes:
                 known.anchored[index] = node.elements >= scene.threads
                 if (access := scene.facts.accesses.get(node.chain)) is not None:
                     known.accesses[index] = access
-                known.dims = named_dims(node, self.scenes, known.shapes)
+                known.dims = named_dims(node, self.launches, known.shapes)
         return list(found.values())
 
     def _class_for(self, candidate: _Candidate) -> LayoutClass:
@@ -303,7 +303,7 @@ class Classes:
         The text of a helper has no names for them: there the launches decide that are more.
         """
         pointer = candidate.pointer
-        named = pointer is not None and all(pointee_bits(scene.launch, pointer) for scene in self.scenes)
+        named = pointer is not None and all(pointee_bits(launch, pointer) for launch in self.launches)
         if candidate.exchanged and named and not candidate.inlined:
             return f"{pointer}.dtype.element_ty.primitive_bitwidth"
         return "16" if 2 * len(candidate.exchanged) >= len(candidate.products) else ""
@@ -316,7 +316,7 @@ class Classes:
         ways: list[tuple[str, Any]] = [
             (f"{name}.dtype.element_ty.primitive_bitwidth", lambda launch, name=name: pointee_bits(launch, name))
             for name in names
-            if all(pointee_bits(scene.launch, name) for scene in self.scenes)
+            if all(pointee_bits(launch, name) for launch in self.launches)
         ]
         return ways + [(str(bits), lambda _, bits=bits: bits) for bits in (32, 16, 64, 8, 128)]
 
@@ -329,73 +329,3 @@ def _built(make: Callable[..., Blocked], *widths: Callable[[Launch], int]) -> Ca
         return make(shape, order, bits, warps, lanes, *columns)
 
     return built
-
-
-def pointee_bits(launch: Launch, name: str) -> int:
-    """Bits of what a pointer parameter points to, 0 where it is no pointer."""
-    kind = launch.signature.get(name, "").removeprefix("*").removeprefix("k")
-    if not launch.signature.get(name, "").startswith("*"):
-        return 0
-    if kind.startswith("fp8"):
-        return 8
-    digits = "".join(character for character in kind if character.isdigit())
-    return max(int(digits or 0), 8)
-
-
-def element_bits(launch: Launch, name: str) -> int:
-    """Bits of an element of what a pointer or a descriptor parameter points to, 0 where it is neither."""
-    kind = launch.signature.get(name, "")
-    if not kind.startswith("tensordesc<"):
-        return pointee_bits(launch, name)
-    element = kind.removeprefix("tensordesc<").partition("[")[0]
-    digits = "".join(character for character in element.removeprefix("fp8").removeprefix("bf") if character.isdigit())
-    return 8 if element.startswith("fp8") else int(digits or 0)
-
-
-def named_dims(node: Node, scenes: Sequence[Scene], shapes: Mapping[int, tuple[int, ...]]) -> tuple[str, ...]:
-    """A node's extents as source: the author's words, else a constexpr of that value, else the number.
-
-    A launch without the node may have none of an extent, 0 under a flag say, and its layouts are made all the same.
-    """
-    named: list[str] = []
-    for place, text in enumerate(node.dims):
-        extents = {index: shape[place] for index, shape in shapes.items() if place < len(shape)}
-        if text is not None and all(evaluated(text, scenes[i].launch) in (None, n) for i, n in extents.items()):
-            named.append(text)
-            continue
-        parameters = scenes[0].launch.constexprs
-        equal = [p for p in parameters if all(scenes[i].launch.constexprs.get(p) == n for i, n in extents.items())]
-        named.append(equal[0] if equal and node.shape[place] > 1 else str(node.shape[place]))
-    empty = [any(evaluated(text, scene.launch) == 0 for scene in scenes) for text in named]
-    return tuple(f"max({text}, 1)" if none else text for text, none in zip(named, empty, strict=True))
-
-
-_OPERATORS: dict[type[ast.operator], Any] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Pow: operator.pow,
-    ast.Mod: operator.mod,
-}
-
-
-def evaluated(text: str, launch: Launch) -> int | None:
-    """An extent's value under a launch; None where it takes more than the launch's constexprs to know."""
-
-    def value(node: ast.expr) -> int | None:
-        match node:
-            case ast.Constant(value=int() as number):
-                return number
-            case ast.Name(id=name):
-                found = launch.constexprs.get(name)
-                return found if isinstance(found, int) else None
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                first, second = value(left), value(right)
-                return None if first is None or second is None else int(_OPERATORS[type(op)](first, second))
-        return None
-
-    return value(ast.parse(text, mode="eval").body)
-
-
-__all__ = ["ACCESSES", "ACCESS_BITS", "Classes", "LayoutClass", "Scene", "evaluated", "named_dims"]

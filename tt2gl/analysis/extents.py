@@ -1,0 +1,83 @@
+"""What a launch says of a value's extents, and of the elements behind its parameters."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tt2gl.analysis.graph import Node
+from tt2gl.launches import Launch
+
+
+def pointee_bits(launch: Launch, name: str) -> int:
+    """Bits of what a pointer parameter points to, 0 where it is no pointer."""
+    kind = pointee(launch, name)
+    if not launch.signature.get(name, "").startswith("*"):
+        return 0
+    if kind.startswith("fp8"):
+        return 8
+    digits = "".join(character for character in kind if character.isdigit())
+    return max(int(digits or 0), 8)
+
+
+def pointee(launch: Launch, name: str | None) -> str:
+    """The type of what a pointer parameter points to; empty where there is none, as where a helper has the pointer."""
+    return launch.signature.get(name or "", "").removeprefix("*").removeprefix("k")
+
+
+def element_bits(launch: Launch, name: str) -> int:
+    """Bits of an element of what a pointer or a descriptor parameter points to, 0 where it is neither."""
+    kind = launch.signature.get(name, "")
+    if not kind.startswith("tensordesc<"):
+        return pointee_bits(launch, name)
+    element = kind.removeprefix("tensordesc<").partition("[")[0]
+    digits = "".join(character for character in element.removeprefix("fp8").removeprefix("bf") if character.isdigit())
+    return 8 if element.startswith("fp8") else int(digits or 0)
+
+
+def named_dims(node: Node, launches: Sequence[Launch], shapes: Mapping[int, tuple[int, ...]]) -> tuple[str, ...]:
+    """A node's extents as source: the author's words, else a constexpr of that value, else the number.
+
+    A launch without the node may have none of an extent, 0 under a flag say, and its layouts are made all the same.
+    """
+    named: list[str] = []
+    for place, text in enumerate(node.dims):
+        extents = {index: shape[place] for index, shape in shapes.items() if place < len(shape)}
+        if text is not None and all(evaluated(text, launches[i]) in (None, n) for i, n in extents.items()):
+            named.append(text)
+            continue
+        parameters = launches[0].constexprs
+        equal = [p for p in parameters if all(launches[i].constexprs.get(p) == n for i, n in extents.items())]
+        named.append(equal[0] if equal and node.shape[place] > 1 else str(node.shape[place]))
+    empty = [any(evaluated(text, launch) == 0 for launch in launches) for text in named]
+    return tuple(f"max({text}, 1)" if none else text for text, none in zip(named, empty, strict=True))
+
+
+_OPERATORS: dict[type[ast.operator], Any] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+    ast.Mod: operator.mod,
+}
+
+
+def evaluated(text: str, launch: Launch) -> int | None:
+    """An extent's value under a launch; None where it takes more than the launch's constexprs to know."""
+
+    def value(node: ast.expr) -> int | None:
+        match node:
+            case ast.Constant(value=int() as number):
+                return number
+            case ast.Name(id=name):
+                found = launch.constexprs.get(name)
+                return found if isinstance(found, int) else None
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                first, second = value(left), value(right)
+                return None if first is None or second is None else int(_OPERATORS[type(op)](first, second))
+        return None
+
+    return value(ast.parse(text, mode="eval").body)
