@@ -120,8 +120,8 @@ class Ring:
     whole waves of AMD write those; other threads copy by `cp.async`.
     `ends_at_once`: dots are done with a tile in the iteration that reads it, so that its slot is free at the end of it.
     `held`: its tiles stay in registers until they are read, and there is no memory. `looked_up`: what is in its one
-    slot says where other loads read; `scalar`: that is one element, read as a scalar. `late`: tiles that come to
-    registers are loaded below the read of the iteration's own.
+    slot says where other loads read. `scalar`: its tiles are one element each, read as a scalar. `late`: tiles that
+    come to registers are loaded below the read of the iteration's own.
     """
 
     name: str

@@ -173,11 +173,16 @@ class RingFact:
     late: bool = False
 
     @property
-    def is_lookup(self) -> bool:
-        """Whether threads copy what says where loads read, 4 bytes or more each, one element after the other."""
+    def in_a_row(self) -> bool:
+        """Whether threads copy the tiles, 4 bytes or more each, and they lie one element after the other."""
         plain = (self.layout.get("vec"), self.layout.get("maxPhase"), self.layout.get("order")) == (1, 1, (0,))
-        by_threads = self.looked_up and not self.registers and not self.direct
+        by_threads = not self.registers and not self.direct
         return by_threads and plain and bool(self.layout.name == "ttg.swizzled_shared")
+
+    @property
+    def is_lookup(self) -> bool:
+        """Whether threads copy what says where loads read, in a row."""
+        return self.looked_up and self.in_a_row
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tt2gl.analysis.frontend import observe, observe_accesses
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.propagation import propagated
 from tt2gl.analysis.repeated_stores import mark_repeated
-from tt2gl.analysis.scalar_lookups import decide
+from tt2gl.analysis.scalar_rings import decide
 from tt2gl.analysis.staging import staged_loads
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.failures import CompileError, explain

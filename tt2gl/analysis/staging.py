@@ -23,7 +23,7 @@ from tt2gl.analysis.facts import (
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.operations import short_name
-from tt2gl.analysis.scalar_lookups import ScalarLookup, scalar_lookups
+from tt2gl.analysis.scalar_rings import ScalarLoad, scalar_loads
 from tt2gl.analysis.statics import position_of
 from tt2gl.analysis.uses import is_in_place, stages_of
 from tt2gl.pipelining.ahead import can_run_ahead
@@ -45,7 +45,7 @@ class Refusal:
 @dataclass(frozen=True)
 class Staging:
     """The loads that go through rings, and those that were refused; `held`: those that wait in registers.
-    `scalars`: what says where some of them read, and goes through slots of its own.
+    `scalars`: those of one element, which go through rings of their own.
 
     By function: `wide`, its loops' variables of 64 bits, and `flattened`, those of loops that are one with the loops
     inside under every launch, so that Triton's loads run on from turn to turn.
@@ -56,7 +56,7 @@ class Staging:
     flattened: Mapping[FunctionKey, frozenset[str]]
     refused: tuple[Refusal, ...] = ()
     held: frozenset[CallChain] = frozenset()
-    scalars: tuple[ScalarLookup, ...] = ()
+    scalars: tuple[ScalarLoad, ...] = ()
 
 
 def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> Staging:
@@ -92,14 +92,16 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     facts = [scene.facts for scene in scenes]
     aliases = {name: own for name, own in _aliases(functions, facts) if name not in helpers}
     named = {key: _pointers(key, functions[key], facts) for key in {node.site.function for node in nodes}}
-    scalars = scalar_lookups(scenes, functions, nodes, named) if nodes else []
+    scalars = scalar_loads(scenes, functions, nodes, named) if nodes else []
     for (key, _), members in asked.items():
         loop = members[0].loop
         assert loop is not None
         pointers = named[key]
         first = {node.site.position for node in members if node.chain in lookups}
-        first |= {scalar.site.position for scalar in scalars if scalar.loop is loop}
-        positions = sorted({node.site.position for node in members} | first)
+        own = [scalar for scalar in scalars if scalar.loop is loop]
+        first |= {scalar.site.position for scalar in own if scalar.looked_up}
+        later = {scalar.site.position for scalar in own} - first
+        positions = sorted({node.site.position for node in members} | first | later)
         while positions:
             answer = can_run_ahead(
                 functions[key],
@@ -115,7 +117,7 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
             gone = [answer.culprit] if answer.culprit in positions else list(positions)
             refused += [Refusal(key, position, answer.reason) for position in gone if position is not None]
             positions = [position for position in positions if position not in gone]
-            if first.issuperset(positions):
+            if (first | later).issuperset(positions):
                 refused += [Refusal(key, position, _FOR_NONE) for position in positions]
                 break
     out = {(refusal.function, refusal.position) for refusal in refused}
@@ -147,7 +149,7 @@ def _is_ahead(scene: Scene, ring: RingFact) -> bool:
 
 
 _IN_REGISTERS = "its tiles wait in registers, and in the port's loop they are loaded when they are needed"
-_FOR_NONE = "the loads that it is for stay where they are"
+_FOR_NONE = "no tile of its loop is copied ahead"
 _GATHERED = "its rows are gathered when they are needed"
 
 

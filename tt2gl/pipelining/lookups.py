@@ -29,9 +29,10 @@ import libcst as cst
 from tt2gl.pipelining.flow import NONE, Names, blocks, writes
 from tt2gl.pipelining.guards import Guarded, Loads
 from tt2gl.pipelining.loads import LOADS, Load, is_marker
+from tt2gl.pipelining.scalars import layout_of, pointers_of, value_of
 from tt2gl.pipelining.slices import Slice, statements_for
 from tt2gl.pipelining.static import called
-from tt2gl.pipelining.texts import call, guarded, operand
+from tt2gl.pipelining.texts import call, guarded
 from tt2gl.pipelining.trees import (
     Replaced,
     Uncommented,
@@ -74,7 +75,8 @@ class LookedUp:
     @property
     def read(self) -> str:
         """What stands for a load of it: the slot, or what a scalar in it is."""
-        return f"{self.buffer}.index(0).load({self.layout}).item()" if self.layout else f"{self.buffer}.index(0)"
+        slot = f"{self.buffer}.index(0)"
+        return value_of(slot, self.layout) if self.layout else slot
 
     def made(self) -> Lines:
         """What makes it."""
@@ -83,16 +85,12 @@ class LookedUp:
             statement(f"{self.buffer} = gl.allocate_shared_memory({self.ring.dtype}, [{shape}], {self.ring.layout})")
         ]
         if self.layout:
-            source = "gl.BlockedLayout([1], [32], [gl.num_warps()], [0])"
-            made.insert(0, statement(f"{self.layout}: gl.constexpr = {source}"))
+            made.insert(0, layout_of(self.layout))
         return [*made]
 
     def copy(self, call_of: str, load: Load, exists: str, indent: int) -> cst.BaseStatement:
         """What starts its copy."""
-        pointers = load.pointers
-        if self.layout:
-            is_sum = isinstance(ast.parse(f"({pointers}\n)", mode="eval").body, ast.BinOp)
-            pointers = f"{pointers if is_sum else operand(pointers)} + gl.arange(0, 1, layout={self.layout})"
+        pointers = pointers_of(load.pointers, self.layout) if self.layout else load.pointers
         options = [f"{option}={value}" for option, value in load.options]
         mask = f"mask={guarded(load.mask, exists)}"
         return parsed(call(call_of, [f"{self.buffer}.index(0)", pointers, mask, *options], indent))

@@ -11,6 +11,7 @@ from tt2gl.pipelining.last import Named
 from tt2gl.pipelining.late_reads import Late
 from tt2gl.pipelining.lookups import Lookups
 from tt2gl.pipelining.rings import Amount, LoopRings
+from tt2gl.pipelining.scalars import value_of
 from tt2gl.pipelining.slices import Slice
 from tt2gl.pipelining.slots import Slots
 from tt2gl.pipelining.tma import Barriers
@@ -50,7 +51,8 @@ class LoopPlan:
     their own; without a name, loads are masked there. `last`: that loop's names, where it is unrolled. `conditions`:
     the tests that there is a ring under; `decided`: those of branches that are constants of the compilation.
     `descriptors`: what rings of tiles are loaded through. `turns`: how loads run on from turn to turn of the loop
-    around, where they do. `late`: the reads of tiles that stand where products take them.
+    around, where they do. `late`: the reads of tiles that stand where products take them. `layouts`: the names of those
+    of scalars, by the names of their rings.
     """
 
     spec: LoopRings
@@ -79,6 +81,7 @@ class LoopPlan:
     decided: frozenset[str] = frozenset()
     turns: Turns | None = None
     late: Late = field(default_factory=Late)
+    layouts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def copied(self) -> bool:
@@ -117,7 +120,8 @@ class LoopPlan:
             return f"{self.buffers[ring.name]}[0]"
         if self.last is not None and ring.name in self.last.slots:
             return f"{self.last.slots[ring.name]}[0]"
-        return f"{self.buffers[ring.name]}.index({self.slot(ring)})"
+        slot = f"{self.buffers[ring.name]}.index({self.slot(ring)})"
+        return value_of(slot, self.layouts[ring.name]) if ring.scalar else slot
 
     @property
     def freed(self) -> set[str]:

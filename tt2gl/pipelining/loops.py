@@ -271,6 +271,7 @@ class FunctionWriter:
             descriptors=descriptors(self.spec, loop.body),
             late=Late() if comes_early(rings) else late_reads(loop, parts.kept, live_after),
             decided=frozenset(ast.unparse(test) for test in branches if is_static(test, *self._known)),
+            layouts={ring.name: self.fresh(f"{ring.name}_layout") for ring in rings if ring.scalar},
         )
 
     def _begun(self, rings: Sequence[Ring]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from tt2gl.pipelining.lookups import Iteration
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.registers import as_load, first_stores, held, stored
 from tt2gl.pipelining.rings import NotPipelinedError
+from tt2gl.pipelining.scalars import pointers_of
 from tt2gl.pipelining.texts import call, guarded
 from tt2gl.pipelining.tma import Barriers, moved, of_ring, offsets_of
 from tt2gl.pipelining.trees import (
@@ -222,7 +223,8 @@ class Producer:
                 copy, arguments = direct_call(ring.direct, load), direct_copy(target, load, self.exists)
             else:
                 options = [f"{option}={value}" for option, value in load.options]
-                arguments = [target, load.pointers, f"mask={guarded(load.mask, self.exists)}", *options]
+                pointers = pointers_of(load.pointers, plan.layouts[name]) if ring.scalar else load.pointers
+                arguments = [target, pointers, f"mask={guarded(load.mask, self.exists)}", *options]
                 copy = plan.copy
             self.copies.add(f"{copy}(")
             made.append(cst.parse_statement(call(copy, arguments, indent)))

@@ -18,6 +18,7 @@ from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
 from tt2gl.pipelining.registers import TilesRead, between, placed, rotated, stores
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
+from tt2gl.pipelining.scalars import layout_of
 from tt2gl.pipelining.static import called
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import allocation
@@ -225,7 +226,7 @@ class LoopWriter:
                 source = allocation(self.plan.descriptors[ring.name], spec.depth(ring))
             line = statement(f"{self.plan.buffers[ring.name]} = {source}")
             made.append(guarded(line, self.plan.conditions.get(ring.name, ())))
-        made = joined(made)
+        made = [*map(layout_of, self.plan.layouts.values()), *joined(made)]
         if made:
             note = _rings_note([spec.depth(ring) for ring in shared], spec.ahead)
             made[0] = made[0].with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(f"# {note}"))])

@@ -1,0 +1,108 @@
+"""Scalars that a loop loads, where Triton copies them ahead as it does the loop's tiles: a scale of each block, say.
+
+Some say where loads through rings read, as the pages of a table do, and are copied an iteration before those. A scalar
+has no layout, so the value graph knows nothing of it: these are found by their places, beside the tiles of their loops.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from tt2gl.analysis.decisions import Decisions, RingWant, Spot
+from tt2gl.analysis.facts import CallChain, RingFact
+from tt2gl.analysis.graph import Definition, FunctionKey, Node, Site
+from tt2gl.analysis.memory import Classes, Scene
+from tt2gl.analysis.naming import unused
+from tt2gl.analysis.statics import position_of
+from tt2gl.analysis.terms import IN_RING, Root, Stored
+from tt2gl.analysis.uses import LOOKED_UP_SHARED
+from tt2gl.pipelining.flow import blocks, inside, writes
+from tt2gl.pipelining.loads import other_of
+
+
+@dataclass(frozen=True)
+class ScalarLoad:
+    """A load of one element that runs ahead of its loop; `dtype` as source, `looked_up`: loads of tiles need it."""
+
+    chain: CallChain
+    site: Site
+    loop: ast.For
+    name: str
+    dtype: str
+    looked_up: bool
+
+
+def scalar_loads(
+    scenes: Sequence[Scene],
+    functions: Mapping[FunctionKey, ast.FunctionDef],
+    tiles: Sequence[Node],
+    pointers: Mapping[FunctionKey, Set[str]],
+) -> list[ScalarLoad]:
+    """Those of loops that load `tiles`, where all launches have them alike; `pointers`: names that hold such."""
+    rings = _alike(scenes)
+    tensors = {(d.site.function, d.site.statement) for s in scenes for d in s.graph.steps if isinstance(d, Definition)}
+    bound = {loop: names for scene in scenes for loop, names in scene.graph.bound.items()}
+    made: list[ScalarLoad] = []
+    for tile in {(id(each.loop), each.chain[1:]): each for each in tiles}.values():
+        key, loop = tile.site.function, tile.loop
+        assert loop is not None
+        for statement, call in _calls(loop):
+            chain = ((key[0], call.lineno, call.col_offset), *tile.chain[1:])
+            site = replace(tile.site, position=position_of(call), statement=position_of(statement))
+            ring = rings.get(chain)
+            if key not in functions or ring is None or (key, site.statement) in tensors:
+                continue
+            dtype = _dtype(call, loop, pointers[key], bound.get(loop, frozenset()))
+            if dtype and (ring.looked_up or other_of(call) is None):
+                made.append(ScalarLoad(chain, site, loop, _name(statement), dtype, ring.looked_up))
+    return made
+
+
+def decide(loads: Sequence[ScalarLoad], classes: Classes, decisions: Sequence[Decisions]) -> None:
+    """Have them go through slots of one element, under every launch."""
+    taken = {want.name for made in decisions for _, want in made.staged.values()}
+    wants: dict[tuple[FunctionKey, object], RingWant] = {}
+    for load in loads:
+        place = load.site.function, load.site.position
+        if place not in wants:
+            name = unused(load.name, taken)
+            taken.add(name)
+            slot = Stored(Root(classes.named(("1",), {}, LOOKED_UP_SHARED, True, f"{name}_shared")), ("1",))
+            wants[place] = RingWant(name, slot, load.dtype, in_memory=False, looked_up=load.looked_up, scalar=True)
+        for made in decisions:
+            made.staged[Spot(load.site, None)] = IN_RING, wants[place]
+
+
+def _alike(scenes: Sequence[Scene]) -> dict[CallChain, RingFact]:
+    """The rings of one element in a row that all launches have, of the same kind."""
+    known = [
+        {at: ring for at, ring in s.facts.lowered.rings.items() if ring.in_a_row and ring.shape == (1,)} for s in scenes
+    ]
+    tensors = {node.chain for scene in scenes for node in scene.graph.nodes}
+    common = set.intersection(*map(set, known)) - tensors if known else set()
+    return {at: known[0][at] for at in common if len({each[at].looked_up for each in known}) == 1}
+
+
+def _calls(loop: ast.For) -> Iterator[tuple[ast.stmt, ast.Call]]:
+    """The calls in simple statements of a loop's body, with those."""
+    for statement in inside(loop.body):
+        if not list(blocks(statement)):
+            yield from ((statement, node) for node in ast.walk(statement) if isinstance(node, ast.Call))
+
+
+def _dtype(call: ast.Call, loop: ast.For, pointers: Set[str], bound: Set[str]) -> str:
+    """The type of what a load reads, by a pointer in its address that is there before the loop; empty without one."""
+    made = {name for each in loop.body for name in writes(each)} - bound
+    names = [node.id for given in call.args[:1] for node in ast.walk(given) if isinstance(node, ast.Name)]
+    found = [name for name in names if name in pointers and name not in made]
+    return f"{found[0]}.dtype.element_ty" if len(found) == 1 else ""
+
+
+def _name(statement: ast.stmt) -> str:
+    """What a scalar is called: as the variable it becomes."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return "index"
