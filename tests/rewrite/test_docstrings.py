@@ -28,6 +28,7 @@ from tt2gl.plan import (
 from tt2gl.rewrite.at_once import read_at_once
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.file import rewrite
+from tt2gl.rewrite.idle_statements import without_idle
 from tt2gl.rewrite.imports import with_gluon
 from tt2gl.rewrite.reads import turned_first
 from tt2gl.source import read_source
@@ -74,6 +75,7 @@ OTHERS = {
     "dispatches",
     "guards",
     "hoists",
+    "idle_statements",
     "imports",
     "ranges",
     "reads",
@@ -120,6 +122,15 @@ def test_bounces() -> None:
     assert isinstance(function, cst.FunctionDef)
     made = cst.Module([settled(function)]).code
     assert made == "def kernel():\n" + textwrap.indent(f"x = gl.load(x_ptrs)\n{after}\n", "    ")
+
+
+def test_idle_statements() -> None:
+    before, after = examples("idle_statements")[0]
+    function = cst.parse_statement("def kernel(x, w, acc):\n" + textwrap.indent(f"{before}\n", "    "))
+    assert isinstance(function, cst.FunctionDef)
+    assert isinstance(function.body, cst.IndentedBlock)
+    made = cst.Module([function.with_changes(body=without_idle(function.body))]).code
+    assert made == "def kernel(x, w, acc):\n" + textwrap.indent(f"{after}\n", "    ")
 
 
 def test_at_once() -> None:

@@ -11,6 +11,7 @@ from tt2gl.rewrite.conversions import conversion_lines
 from tt2gl.rewrite.dots import names_in
 from tt2gl.rewrite.expressions import Expressions, Locate, Qualify
 from tt2gl.rewrite.hoists import Loop, before_loop
+from tt2gl.rewrite.idle_statements import has_idle, without_idle
 from tt2gl.rewrite.ranges import counting
 from tt2gl.rewrite.tuples import part_of, targets_of
 
@@ -49,6 +50,12 @@ class FunctionBody(Expressions):
         place = self.locate(original)
         steps = self.hoists.get(place[:2], ()) if place is not None else ()
         return before_loop(updated, steps) if steps else updated
+
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
+        """A block without the statements that say nothing any more, as those of the author's do that did before."""
+        return updated_node if has_idle(original_node) else without_idle(updated_node)
 
     def leave_SimpleStatementSuite(
         self, original_node: cst.SimpleStatementSuite, updated_node: cst.SimpleStatementSuite
