@@ -97,6 +97,32 @@ def test_a_sum_runs_on() -> None:
     )
 
 
+CHANGED = """\
+for k in range(n):
+    a = a_buf.index(k)
+    if {test}:
+        {change}
+    acc = warpgroup_mma(a, b_buf.index(k), acc)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "change", "outstanding"),
+    [
+        ("SCALED", "a *= s.to(a.dtype)", "0 if SCALED else 1"),
+        ("SCALED == 2", "a = a.to(gl.float16)", "0 if SCALED == 2 else 1"),
+        ("SCALED", "a = a.permute((1, 0))", "1"),
+        ("SCALED", "a = b", "1"),
+        ("n > 8", "a *= s", ""),
+    ],
+)
+def test_a_sum_runs_on_unless_its_operand_is_put_to_registers(test: str, change: str, outstanding: str) -> None:
+    """What the compiler knows of decides how many products are under way."""
+    made = written(CHANGED.format(test=test, change=change))
+    assert (f"    acc = warpgroup_mma_wait(num_outstanding={outstanding}, deps=(acc,))\n" in made) == bool(outstanding)
+    assert ("is_async" in made) == bool(outstanding)
+
+
 def test_two_sums_run_on_together() -> None:
     made = written(
         """\

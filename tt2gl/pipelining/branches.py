@@ -17,9 +17,9 @@ def branched(line: cst.If, body: Lines, other: Lines) -> Lines:
     if not body and not other:
         return []
     if not body:
-        test = cst.parse_expression(f"not {operand(code(line.test))}")
         space = cst.SimpleWhitespace(" ")  # the author may have written `if(x)`
-        return [line.with_changes(test=test, whitespace_before_test=space, body=cst.IndentedBlock(other), orelse=None)]
+        block = cst.IndentedBlock(other)
+        return [line.with_changes(test=_negated(line.test), whitespace_before_test=space, body=block, orelse=None)]
     orelse: cst.If | cst.Else | None = None
     if len(other) == 1 and isinstance(line.orelse, cst.If) and isinstance(other[0], cst.If):
         orelse = other[0]
@@ -28,6 +28,12 @@ def branched(line: cst.If, body: Lines, other: Lines) -> Lines:
     elif other:
         orelse = cst.Else(cst.IndentedBlock(other))
     return [line.with_changes(body=indented(line.body).with_changes(body=body), orelse=orelse)]
+
+
+def _negated(test: cst.BaseExpression) -> cst.BaseExpression:
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return test.expression
+    return cst.parse_expression(f"not {operand(code(test))}")
 
 
 def joined(lines: Lines) -> Lines:

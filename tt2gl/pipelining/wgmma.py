@@ -15,14 +15,14 @@ until a product that the loop waits for at once. That wait then takes the runnin
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
 
 from tt2gl.pipelining.flow import Names, reads, writes
-from tt2gl.pipelining.operands import memory, place
-from tt2gl.pipelining.static import called
+from tt2gl.pipelining.operands import memory, place, registers_where
+from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.pipelining.trees import indented, lines_of, mentions, statement
 from tt2gl.pipelining.walking import Lines, with_blocks
 
@@ -37,6 +37,11 @@ def launched_asynchronously(
     if not mentions(function, "warpgroup_mma"):
         return function
     tree = ast.parse(cst.Module([function]).code).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    known = constants(tree), bound(tree)
+
+    def static(test: ast.expr) -> bool:
+        return is_static(test, *known)
 
     def loop(statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:
         if not any(called(node) == "warpgroup_mma" for node in ast.walk(statement) if isinstance(node, ast.Call)):
@@ -46,7 +51,7 @@ def launched_asynchronously(
             # Inner loops have been written anew, so that both trees are read again.
             again = ast.parse(cst.Module([inner]).code).body[0]
             assert isinstance(again, ast.For)
-            return _Loop(again, inner, synchronous, freed).lines()
+            return _Loop(again, inner, synchronous, freed, static).lines()
         return [inner]
 
     made = with_blocks(tree, function, loop, 0)
@@ -54,11 +59,11 @@ def launched_asynchronously(
     return made
 
 
-def runs_on(loop: cst.For, synchronous: Names, freed: Collection[str] = ()) -> bool:
-    """Whether some product of a loop runs on into the next iteration."""
+def runs_on(loop: cst.For, synchronous: Names, freed: Collection[str], static: Callable[[ast.expr], bool]) -> bool:
+    """Whether some product of a loop runs on into the next iteration; `static`: what the compiler knows."""
     tree = ast.parse(cst.Module([loop]).code).body[0]
     assert isinstance(tree, ast.For)
-    return _Loop(tree, loop, synchronous, freed).any_running()
+    return _Loop(tree, loop, synchronous, freed, static).any_running()
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,8 @@ class _Loop:
     loop: ast.For
     node: cst.For
     synchronous: Names
-    freed: Collection[str] = ()
+    freed: Collection[str]
+    static: Callable[[ast.expr], bool]
     running: list[_Product] = field(default_factory=list)
     waited: list[_Product] = field(default_factory=list)
     threaded: list[str] = field(default_factory=list)
@@ -122,7 +128,7 @@ class _Loop:
         body = self.loop.body
         if product.name in self.synchronous or place(b, product.index, body) not in ("ring", "outside"):
             return False
-        if place(a, product.index, body) == "written here":
+        if place(a, product.index, body) == "written here" and not self._registers_where(product):
             return False
         if any(self._is_freed(operand, product.index) for operand in (a, b)):
             return False
@@ -139,6 +145,12 @@ class _Loop:
             return False
         self.threaded.append(product.name)
         return True
+
+    def _registers_where(self, product: _Product) -> str:
+        """The test of the compilation under which the first operand of a loop's only product is in registers."""
+        if place(product.call.args[0], product.index, self.loop.body) == "ring" or len(self._products()) > 1:
+            return ""
+        return registers_where(product.call.args[0], product.index, self.loop.body, self.static)
 
     def _is_freed(self, operand: ast.expr, index: int) -> bool:
         """Whether an operand may lie in memory that products must be done with in their own iteration."""
@@ -177,6 +189,9 @@ class _Loop:
         count, names = len(self.running), [each.name for each in self.running]
         if self.waited:
             return [*made, _wait(count, names, "runs on into the next iteration")] if last else made
+        if test := self._registers_where(product):
+            note = "runs on, unless its registers are used again: the iteration before is done"
+            return [*made, _wait(f"{count - 1} if {test} else {count}", names, note)]
         if place(product.call.args[0], product.index, self.loop.body) == "registers":
             # Its registers are written anew in the next iteration, so that it must be done by then.
             note = "done here: this product's last turn, whose registers are used again"
@@ -195,7 +210,7 @@ def _alone(loop: ast.For, node: cst.For) -> set[int]:
     return found
 
 
-def _wait(outstanding: int, names: Sequence[str], *notes: str) -> cst.SimpleStatementLine:
+def _wait(outstanding: int | str, names: Sequence[str], *notes: str) -> cst.SimpleStatementLine:
     deps = f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
     return statement(f"{', '.join(names)} = warpgroup_mma_wait(num_outstanding={outstanding}, deps={deps})", *notes)
 

@@ -96,7 +96,9 @@ class LoopWriter:
         plan = self.plan
         if plan.outside or plan.early or plan.barriers:
             return False
-        if runs_on(made, plan.spec.synchronous, plan.freed) or any(each.twice for each in plan.slots.values()):
+        if any(each.twice for each in plan.slots.values()):
+            return True
+        if runs_on(made, plan.spec.synchronous, plan.freed, lambda test: ast.unparse(test) in plan.decided):
             return True
         calls = [each for each in ast.walk(ast.parse(code(made))) if isinstance(each, ast.Call)]
         return plan.lookups is None and [called(each) for each in calls].count("mma_v2") == 1
