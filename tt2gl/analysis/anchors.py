@@ -12,11 +12,11 @@ from functools import cached_property
 from tt2gl.analysis.cheap import tile_in_ring
 from tt2gl.analysis.graph import Node, sources
 from tt2gl.analysis.memory import Classes, Scene
+from tt2gl.analysis.reshapes import RESHAPES, is_idle, reshaped, taken_apart
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, root_of
 from tt2gl.analysis.transpositions import transposed_for_products
 
-RESHAPES = ("reshape", "view", "ravel")
 # Two: what is as large as a result and has no layout yet is waited for; one: but not where another as large has one.
 _MOST_PATIENCE = 2
 
@@ -179,16 +179,14 @@ class Anchors:
         In kernels of products, too, that is not known. Pairs in the last dimension are laid out by what parts them.
         """
         operand, own = node.operands[0], node.operands[0].natural
+        if is_idle(node) and not isinstance(own, Inferred):
+            return own
         if self.cores.dots or not isinstance(own, Root | Reshaped) or not self.classes.serves(root_of(own).name):
             return None
         if None in (*node.dims, *operand.dims):
             return Inferred(own, f"{node.function} at {node.site.position}")
-        if isinstance(own, Reshaped) and own.dims == node.dims:
-            return own.parent
-        if node.shape[-1] == 2:
-            return None
-        before = own.dims if isinstance(own, Reshaped) else operand.dims_known
-        return Reshaped(own.parent if isinstance(own, Reshaped) else own, before, node.dims_known)
+        back = isinstance(own, Reshaped) and own.dims == node.dims
+        return reshaped(node, own) if back or node.shape[-1] != 2 else None
 
     def _turned(self, node: Node) -> Term | None:
         """The layout of a product's transposition, on NVIDIA also of one that products alone read; None elsewhere."""
@@ -232,9 +230,16 @@ class Anchors:
             return None
         if isinstance(natural, Inferred):
             return Inferred(natural.parent, f"{natural.how}, {node.function or node.kind} {node.order}")
-        if isinstance(natural, Root) and self.cores.is_accumulator(natural):
+        if isinstance(natural, Root | Reshaped) and self.cores.is_accumulator(natural):
+            named = node.function in RESHAPES and None not in (*node.dims, *node.operands[0].dims)
+            if named and id(node) not in self._taken_apart:
+                return reshaped(node, natural)
             return Inferred(natural, f"{node.function or node.kind} {node.order}")
         return None
+
+    @cached_property
+    def _taken_apart(self) -> set[int]:
+        return taken_apart(self.graph)
 
     def _scanned(self, node: Node) -> Term | None:
         """The layout of a scan: only blocked ones are scanned, so for a dot's or a slice the default of the tile.

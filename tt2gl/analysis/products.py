@@ -9,6 +9,7 @@ from tt2gl.analysis.cheap import in_ring
 from tt2gl.analysis.decisions import Clone, DotWant, Spot
 from tt2gl.analysis.graph import Definition, Node, Web, uncast
 from tt2gl.analysis.memory_arguments import caller_value
+from tt2gl.analysis.reshapes import is_idle
 from tt2gl.analysis.terms import IN_RING, BlockScale, Operand, Root, Stored, Term, Widened, packed
 from tt2gl.analysis.unpacking import unpacking
 
@@ -57,7 +58,7 @@ class Products:
             for place, operand in enumerate(dot.operands[:2]):
                 web = operand.web.find() if operand.web is not None and operand.kind == "read" else None
                 made = web.made_once() if web is not None else None
-                if web is None or made is None or not self._is_loaded(operand) or made.node.staged:
+                if web is None or made is None or made.node.kind != "load" or made.node.staged:
                     continue
                 readers = [node for node in self.graph.nodes if node.kind == "read" and _reads(node, web)]
                 if len(readers) > 1 or self._is_amd(dot) or self._is_loaded_elsewhere(dot, place, made.node):
@@ -172,12 +173,12 @@ class Products:
     def _is_amd(self, dot: Node) -> bool:
         return self.cores.dots[dot.chain].instruction.startswith(("mfma", "wmma"))
 
-    @staticmethod
-    def _is_loaded(operand: Node) -> bool:
-        """Whether a value is what a load gives, itself or by its only name."""
-        if operand.kind == "read" and operand.web is not None and (made := operand.web.find().made_once()) is not None:
-            operand = made.node
-        return operand.kind == "load"
+    def _is_loaded(self, operand: Node) -> bool:
+        """Whether a value is what a load gives, itself or by its only names, or reshaped to the extents that it has."""
+        if is_idle(operand):
+            return self._is_loaded(operand.operands[0])
+        made = operand.web.find().made_once() if operand.kind == "read" and operand.web is not None else None
+        return self._is_loaded(made.node) if made is not None else operand.kind == "load"
 
     def _is_blocked(self, operand: Node) -> bool:
         return isinstance(operand.natural, Root | Widened) and not self.cores.is_accumulator(operand.natural)

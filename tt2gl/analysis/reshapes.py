@@ -1,0 +1,38 @@
+"""Values that are reshaped: each thread keeps its elements, and that is a layout with a name of its own.
+
+It follows from the layout before by its bases, as Triton infers a linear layout (`inferReshapeOpEncoding`). Where the
+extents become what they were once before, so does the layout.
+"""
+
+from __future__ import annotations
+
+from tt2gl.analysis.graph import Graph, Node
+from tt2gl.analysis.terms import Reshaped, Root, Term
+
+RESHAPES = ("reshape", "view", "ravel")
+
+
+def is_idle(node: Node) -> bool:
+    """Whether a value is reshaped to the extents that it has."""
+    if node.kind != "opaque" or node.function not in RESHAPES or node.shape != node.operands[0].shape:
+        return False
+    return None not in (*node.dims, *node.operands[0].dims)
+
+
+def reshaped(node: Node, own: Root | Reshaped) -> Term:
+    """The layout of a value of known extents that is reshaped, and has the layout `own` before."""
+    if isinstance(own, Reshaped) and own.dims == node.dims:
+        return own.parent
+    before = own.dims if isinstance(own, Reshaped) else node.operands[0].dims_known
+    return Reshaped(own.parent if isinstance(own, Reshaped) else own, before, node.dims_known)
+
+
+def taken_apart(graph: Graph) -> set[int]:
+    """The values, by identity, that are transposed or split next: their layouts are steps to another, without names."""
+    found: set[int] = set()
+    for node in graph.nodes:
+        if node.kind == "split" or node.kind == "opaque" and node.order:
+            operand = node.operands[0]
+            made = operand.web.find().made_once() if operand.kind == "read" and operand.web is not None else None
+            found.add(id(made.node if made is not None else operand))
+    return found
