@@ -18,7 +18,9 @@ OTHER: CallChain = (("kernel.py", 2, 0),)
 WIDE, NARROW = Way("f([M], ", "16", ", w)", frozenset({0})), Way("f([M], ", "128", ", w)", frozenset({1}))
 
 
-def asked(one: Launch, other: Launch, aligning: Sequence[str] = (), ways: Sequence[Way] = (WIDE, NARROW)) -> str | None:
+def asked(
+    one: Launch, other: Launch, aligning: Sequence[tuple[str, ...]] = (), ways: Sequence[Way] = (WIDE, NARROW)
+) -> str | None:
     """The formula for two launches, of which the first has the wide access."""
     cases = {index: Case(launch, LaunchFacts("kernel", {}, {}), "") for index, launch in enumerate((one, other))}
     found = alternative(ways, cases, aligning)
@@ -60,11 +62,21 @@ def test_a_size_of_tiles_is_no_reason(launch: MakeLaunch) -> None:
 def test_alignment_is_asked_of_the_launch(launch: MakeLaunch) -> None:
     both = launch("x=*fp16 n=i32 stride=i32")
     cases = {0: aligned(both, "x", "n", "stride"), 1: aligned(both, "x")}
-    assert asked(cases[0], cases[1], ["stride"]) == "f([M], 16 if ALIGNED_stride else 128, w)"
+    assert asked(cases[0], cases[1], [("stride",)]) == "f([M], 16 if ALIGNED_stride else 128, w)"
     made = {index: Case(each, facts(), "") for index, each in cases.items()}
-    found = alternative((WIDE, NARROW), made, ["n", "stride"])
+    found = alternative((WIDE, NARROW), made, [("n", "stride")])
     assert found is not None
-    assert found.flag == ("ALIGNED_n_stride", ("n", "stride"))
+    assert found.flags == {"ALIGNED_n_stride": ("n", "stride")}
+
+
+def test_one_of_several_is_enough_where_another_access_lends_its_width(launch: MakeLaunch) -> None:
+    both = launch("x=*fp16 n=i32 stride=i32")
+    enough = [("n",), ("stride",)]
+    said = "f([M], 16 if ALIGNED_n or ALIGNED_stride else 128, w)"
+    assert asked(aligned(both, "x", "n", "stride"), aligned(both, "x"), enough) == said
+    assert asked(aligned(both, "x", "n"), aligned(both, "x"), enough) == said
+    # What is aligned under the narrow one is not enough.
+    assert asked(aligned(both, "x", "n", "stride"), aligned(both, "x", "n"), enough) is None
 
 
 def test_an_argument_that_has_no_bearing_is_not_asked_for(launch: MakeLaunch) -> None:
@@ -72,9 +84,9 @@ def test_an_argument_that_has_no_bearing_is_not_asked_for(launch: MakeLaunch) ->
     assert asked(aligned(both, "x", "n"), aligned(both, "x"), []) is None
     # A launch that gives none cannot be asked whether that is a multiple.
     without = launch("x=*fp16 stride=i32", n=None)
-    assert asked(aligned(both, "x", "n"), aligned(without, "x"), ["n"]) == "f([M], 128 if n is None else 16, w)"
+    assert asked(aligned(both, "x", "n"), aligned(without, "x"), [("n",)]) == "f([M], 128 if n is None else 16, w)"
     # It is aligned under both: something else makes the difference.
-    assert asked(aligned(both, "x", "n"), aligned(both, "x", "n"), ["n"]) is None
+    assert asked(aligned(both, "x", "n"), aligned(both, "x", "n"), [("n",)]) is None
 
 
 def test_which_arguments_have_a_bearing_is_seen_without_them(launch: MakeLaunch) -> None:
@@ -82,17 +94,26 @@ def test_which_arguments_have_a_bearing_is_seen_without_them(launch: MakeLaunch)
     launches = {0: aligned(both, "x"), 1: aligned(both, "x", "n", "stride")}
     known = {0: facts(1, 8), 1: facts(8, 8)}
     less = less_aligned(launches, known)
-    assert [(each.index, each.name, each.launch.divisible_by_16) for each in less] == [
-        (1, "n", ("x", "stride")),
-        (1, "stride", ("x", "n")),
+    assert [(each.index, sorted(each.gone), each.launch.divisible_by_16) for each in less] == [
+        (1, ["n"], ("x", "stride")),
+        (1, ["stride"], ("x", "n")),
+        (1, ["n", "stride"], ("x",)),
     ]
-    seen = [(each, facts(1 if each.name == "stride" else 8, 8).accesses) for each in less]
-    assert [each.aligning for each in with_aligning(known, seen).values()] == [{LOAD: ("stride",)}] * 2
+    seen = [(each, facts(1 if "stride" in each.gone else 8, 8).accesses) for each in less]
+    assert [each.aligning for each in with_aligning(known, seen).values()] == [{LOAD: (("stride",),)}] * 2
+    # Any of them makes it wide.
+    seen = [(each, facts(8 if each.kept else 1, 8).accesses) for each in less]
+    assert with_aligning(known, seen)[0].aligning == {LOAD: (("n",), ("stride",))}
 
 
-def test_nothing_is_asked_where_accesses_are_alike_or_nothing_is_multiplied(launch: MakeLaunch) -> None:
+def test_nothing_is_asked_where_accesses_are_alike(launch: MakeLaunch) -> None:
     both = launch("x=*fp16 n=i32")
     launches = {0: aligned(both, "x", "n"), 1: aligned(both, "x")}
     assert less_aligned(launches, {0: facts(8), 1: facts(8)}) == []
+
+
+def test_kernels_without_products_ask_too(launch: MakeLaunch) -> None:
+    both = launch("x=*fp16 n=i32")
+    launches = {0: aligned(both, "x", "n"), 1: aligned(both, "x")}
     without = {index: replace(facts(width), lowered=Lowered()) for index, width in enumerate((8, 1))}
-    assert less_aligned(launches, without) == []
+    assert [each.gone for each in less_aligned(launches, without)] == [{"n"}]

@@ -236,7 +236,8 @@ class LaunchFacts:
     """All facts of one launch. `entry` names the kernel's own entry in `functions`.
 
     `mover`: what copies tiles through tensor descriptors on the target; empty where nothing does. `aligning`: the
-    arguments without whose alignment an access is narrower, where launches of the kernel differ in that.
+    arguments without whose alignment an access is narrower, where launches of the kernel differ in that; of several
+    sets of them, one is enough.
     """
 
     entry: str
@@ -244,7 +245,7 @@ class LaunchFacts:
     accesses: dict[CallChain, Access]
     lowered: Lowered = field(default_factory=Lowered)
     mover: Mover = ""
-    aligning: dict[CallChain, tuple[str, ...]] = field(default_factory=dict)
+    aligning: dict[CallChain, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 
 
 def without_parts(facts: LaunchFacts) -> LaunchFacts:

@@ -270,7 +270,7 @@ class Classes:
         two = alternative([way for way in tried if way.exact], cases, aligning.get(candidate.chain, ()))
         if two is None:
             return best.source, False
-        self.flags |= dict([two.flag] if two.flag is not None else [])
+        self.flags |= two.flags
         return two.source, True
 
     def _ways(self, candidate: _Candidate, layouts: Mapping[int, Blocked], order: tuple[int, ...]) -> Iterator[Way]:
