@@ -15,6 +15,15 @@ UNPACKED = (
     "#ttg.linear<{register = [[1, 0], [2, 0], [4, 0], [16, 0], [32, 0], [64, 0]], "
     "lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [8, 0]], warp = [[0, 32], [0, 64]], block = []}>"
 )
+TURNED = (
+    "#ttg.linear<{register = [[1, 0], [2, 0], [4, 0], [16, 0], [32, 0], [0, 64]], "
+    "lane = [[0, 1], [0, 2], [0, 4], [0, 8], [8, 0]], warp = [[0, 16], [0, 32]], block = []}>"
+)
+TURNED_TWICE = (
+    "#ttg.linear<{register = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [0, 64]], "
+    "lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 0]], warp = [[0, 16], [0, 32]], block = []}>"
+)
+WMMA = "#ttg.amd_wmma<{version = %d, isTranspose = true, ctaLayout = {warp = [[0, 1], [0, 2]]}%s}>"
 MODULE = f"""#rows = {BLOCKED % ([1, 4], [4, 8], [4, 1], [1, 0])}
 #wide = {BLOCKED % ([1, 8], [4, 8], [4, 1], [1, 0])}
 #columns = {BLOCKED % ([4, 1], [8, 4], [1, 4], [0, 1])}
@@ -26,6 +35,10 @@ MODULE = f"""#rows = {BLOCKED % ([1, 4], [4, 8], [4, 1], [1, 0])}
 #plain = #ttg.nvidia_mma<{{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}}>
 #unpacked = {UNPACKED}
 #mfma = #ttg.amd_mfma<{{version = 4, warpsPerCTA = [1, 4], instrShape = [32, 32, 16], isTransposed = true}}>
+#turned_wide = {TURNED}
+#turned_twice = {TURNED_TWICE}
+#wmma = {WMMA % (3, ", instrShape = [16, 16, 32]")}
+#wmma_twice = {WMMA % (1, "")}
 """
 
 
@@ -54,6 +67,11 @@ def _rows_of(layout: str, dim: int = 0) -> str:
         ("128x128x", "#unpacked", "#ttg.dot_op<{opIdx = 1, parent = #mfma, kWidth = 8}>", True),
         ("128x128x", "#unpacked", "#ttg.dot_op<{opIdx = 1, parent = #mfma, kWidth = 4}>", False),
         ("128x128x", "#unpacked", "#ttg.dot_op<{opIdx = 0, parent = #mfma, kWidth = 8}>", False),
+        ("64x128x", "#turned_wide", "#ttg.dot_op<{opIdx = 1, parent = #wmma, kWidth = 8}>", True),
+        ("64x128x", "#turned_wide", "#ttg.dot_op<{opIdx = 1, parent = #wmma, kWidth = 16}>", False),
+        ("64x128x", "#turned_wide", "#ttg.dot_op<{opIdx = 0, parent = #wmma, kWidth = 8}>", False),
+        ("64x128x", "#turned_twice", "#ttg.dot_op<{opIdx = 1, parent = #wmma_twice, kWidth = 16}>", True),
+        ("64x128x", "#turned_twice", "#ttg.dot_op<{opIdx = 1, parent = #wmma, kWidth = 8}>", False),
         ("64x", _rows_of("#narrow"), "#unknown", False),
     ],
 )

@@ -2,7 +2,8 @@
 
 A layout is known by its bases: the element to which each bit of a thread's lane and of its warp leads, and those that
 a thread has itself. `tt.reshape` and `tt.join` leave `linear` ones that a slice of a `blocked` one says as well, and
-rows of two products' sums lie alike, whatever their columns. What is unpacked for MFMA lies as its operand.
+rows of two products' sums lie alike, whatever their columns. What is turned in registers, or unpacked, for MFMA or WMMA
+lies as its operand.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ class Layouts:
                 return _operand(_parts(mma[2]), shape, parts["opIdx"], parts["kWidth"])
             case "amd_mfma":
                 return _mfma_operand(_parts(mma[2]), shape, parts["opIdx"], parts["kWidth"])
+            case "amd_wmma":
+                return _wmma_operand(_parts(mma[2]), shape, parts["opIdx"], parts["kWidth"])
         return None
 
     def _slice(self, said: str, shape: Sequence[int]) -> _Bases | None:
@@ -160,6 +163,27 @@ def _mfma_operand(parts: Mapping[str, Any], shape: Sequence[int], operand: int, 
     again = _tiled(one, one, one, shape, covered).registers
     warps = _tiled(one, one, (parts["warpsPerCTA"], [1, 0]), across, tile).warps
     return _Bases(within.registers | again, within.lanes, warps)
+
+
+def _wmma_operand(parts: Mapping[str, Any], shape: Sequence[int], operand: int, width: int) -> _Bases | None:
+    """One of RDNA's (Triton's `wmmaDotOperandToLinearLayout`): lanes along the other side than K, then along K.
+
+    The halves of a wave of the first version have the same elements. `warp` says which tile a warp has.
+    """
+    side, deep = 16, parts.get("instrShape", (16, 16, 16))[2]
+    if "warp" not in parts or "register" in parts or shape[1 - operand] < deep or shape[operand] < side:
+        return None
+    one, order = ([1, 1], [1, 0]), [operand, 1 - operand]
+    own, lanes, halves = [1, 1], [side, side], 1 if parts["version"] == 1 else 2
+    own[1 - operand], lanes[1 - operand] = width, halves
+    tile = [deep if dim == 1 - operand else side for dim in range(2)]
+    within = _tiled((own, order), (lanes, order), one, tile)
+    steps = [tuple(0 if dim == 1 - operand else side * each for dim, each in enumerate(b)) for b in parts["warp"]]
+    warps = tuple(b if b[operand] < shape[operand] else (0, 0) for b in steps)
+    covered = list(tile)
+    covered[operand] <<= sum(map(any, warps))
+    again = _tiled(one, one, one, shape, covered).registers
+    return _Bases(within.registers | again, within.lanes + ((0, 0),) * (2 - halves), warps)
 
 
 def _matrix(
