@@ -63,6 +63,19 @@ def test_what_is_converted_is_so_before_the_other_is_put_into_memory() -> None:
     )
 
 
+def test_what_a_product_is_added_to_is_converted_before_its_operands() -> None:
+    product = "out = gl.amd.cdna3.mfma({}, w_smem.load(rhs), {})\n"
+    sum_first = "acc_sum = gl.convert_layout(acc, sum_layout)\n"
+    converted = "gl.convert_layout(x, lhs)"
+    assert (
+        written(W + product.format(converted, "gl.convert_layout(acc, sum_layout)"))
+        == f"{sum_first}x_lhs = {converted}\n{W}{product.format('x_lhs', 'acc_sum')}"
+    )
+    assert written(W + product.format("x", "gl.convert_layout(acc, sum_layout)")) == (
+        f"{sum_first}{W}{product.format('x', 'acc_sum')}"
+    )
+
+
 def test_what_is_read_again_later_does_not_wait_beside_a_conversion() -> None:
     product = PRODUCT.replace("w_smem.load(rhs)", "gl.convert_layout(w, rhs)")
     first, second = product.replace("gl.convert_layout(w, rhs)", "w_rhs"), "acc *= x_smem.load(l)\n"

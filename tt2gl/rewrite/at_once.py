@@ -1,9 +1,9 @@
 """Rule `bounces` on AMD: an operand leaves shared memory as soon as it is there, so that the next takes its place.
 
-So Triton has it there: a block of small matrices takes 8 KiB of LDS and not 16. And an operand that is converted, which
-goes through memory, too, is so before the other is put there. Not so on NVIDIA: behind a barrier ptxas has all of the
-first operand in registers while the second is put there. Two tiles of 64x64 and 64x32 that ordinary instructions
-multiply spill 1408 registers a thread for 140 on sm90.
+So Triton has it there: a block of small matrices takes 8 KiB of LDS and not 16. And an operand that is converted,
+which goes through memory, too, is so before the other is put there; what they are added to is converted before both.
+Not so on NVIDIA: behind a barrier ptxas has all of the first operand in registers while the second is put there. Two
+tiles of 64x64 and 64x32 that ordinary instructions multiply spill 1408 registers a thread for 140 on sm90.
 
     x_smem = gl.allocate_shared_memory(x.dtype, [BLOCK_M, BLOCK_K], x_shared, x)            # before
     w_smem = gl.allocate_shared_memory(w.dtype, [BLOCK_K, BLOCK_N], w_shared, w)
@@ -35,6 +35,8 @@ from tt2gl.rewrite.dots import first_name, names_in
 from tt2gl.rewrite.reads import SIDES, Blocks
 
 _PRODUCTS = ("mfma", "wmma", "dot_fma")
+_SUM = "sum"
+"""What that to which a product is added is called after, where it has a name of its own."""
 
 
 def read_at_once(function: cst.FunctionDef) -> cst.FunctionDef:
@@ -126,16 +128,17 @@ def _waiting(body: Sequence[cst.BaseStatement]) -> Iterator[tuple[int, int, str]
 
 
 def _converted(line: cst.BaseStatement, put: Collection[str]) -> list[tuple[str, cst.BaseExpression]]:
-    """The operand that a statement's one product converts, where the other is read from memory that is `put` above."""
+    """What a statement's one product converts, its sum first, where an operand is read from memory `put` above."""
     products = [node for node in walk(line) if isinstance(node, cst.Call) and _is_product(node)]
     if len(products) != 1 or not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return []
-    operands = [arg.value for arg in products[0].args[:2]]
+    operands = [arg.value for arg in products[0].args[:3]]
     if not any(set(names_in(operand)) & set(put) for operand in operands):
         return []
+    sides = list(zip((*SIDES, _SUM), operands, strict=False))
     return [
         (side, operand)
-        for side, operand in zip(SIDES, operands, strict=False)
+        for side, operand in (*sides[2:], *sides[:2])
         if not set(names_in(operand)) & set(put) and _is_conversion(operand)
     ]
 
