@@ -27,6 +27,7 @@ from tt2gl.plan import (
 )
 from tt2gl.rewrite.at_once import read_at_once
 from tt2gl.rewrite.bounces import settled
+from tt2gl.rewrite.carried_operands import stored_first
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.idle_statements import without_idle
 from tt2gl.rewrite.imports import with_gluon
@@ -72,6 +73,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
 OTHERS = {
     "at_once",
     "bounces",
+    "carried_operands",
     "dispatches",
     "guards",
     "hoists",
@@ -139,6 +141,14 @@ def test_at_once() -> None:
         assert isinstance(function, cst.FunctionDef)
         made = cst.Module([read_at_once(function)]).code
         assert made == "def kernel(x, w, acc):\n" + textwrap.indent(f"{after}\n", "    ")
+
+
+def test_carried_operands() -> None:
+    ((before, after),) = examples("carried_operands")
+    function = cst.parse_statement("def kernel(q, state):\n" + textwrap.indent(f"{before}\n", "    "))
+    assert isinstance(function, cst.FunctionDef)
+    made = cst.Module([stored_first(function)]).code
+    assert made == "def kernel(q, state):\n" + textwrap.indent(f"{after}\n", "    ")
 
 
 def test_reads() -> None:

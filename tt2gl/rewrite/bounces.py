@@ -68,21 +68,21 @@ class _Blocks(Editor):
         comments: Sequence[cst.EmptyLine] = ()
         for at, line in enumerate(body):
             if comments:
-                line, comments = _under(line, comments), ()
+                line, comments = under(line, comments), ()
             bounce = bounce_of(line)
             if bounce is None:
                 made.append(self._with_earlier_conversions(line, made, known))
-                changed = _bound(line)
-                known = {source: name for source, name in known.items() if not changed & _mentioned(source)}
+                changed = names_bound(line)
+                known = {source: name for source, name in known.items() if not changed & names_mentioned(source)}
                 continue
             name, source = bounce
             earlier = known.setdefault(source, name)
             if earlier != name:
-                self.renamed[name], comments = earlier, _comments(line)
+                self.renamed[name], comments = earlier, comments_above(line)
                 continue
             place = _earliest(made, source) if _for_registers(name, body[at + 1 :]) else len(made)
             if place < len(made):
-                comments = _comments(line)
+                comments = comments_above(line)
                 line = line.with_changes(leading_lines=())
             made.insert(place, line)
         return updated_node.with_changes(body=_read_below(made))
@@ -157,8 +157,8 @@ def bounce_of(line: cst.BaseStatement) -> tuple[str, str] | None:
 
 def _earliest(above: Sequence[cst.BaseStatement], source: str) -> int:
     """Where a value can go on its way in a block: where it is, or above tiles read after its last binding."""
-    read = _mentioned(source)
-    bound = [at for at, line in enumerate(above) if _bound(line) & read]
+    read = names_mentioned(source)
+    bound = [at for at, line in enumerate(above) if names_bound(line) & read]
     place = bound[-1] + 1 if bound else len(above)
     while place < len(above) and bounce_of(above[place]):
         place += 1
@@ -170,7 +170,7 @@ def _read_below(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
     for at in reversed(range(len(body))):
         if (name := _memory_read(body[at])) is None:
             continue
-        place, made = at, _bound(body[at])
+        place, made = at, names_bound(body[at])
         for below in range(at + 1, len(body)):
             bounce = bounce_of(body[below])
             if made & set(names_in(body[below])) or bounce is not None and bounce[0] == name:
@@ -276,11 +276,12 @@ class _Uses(Reader):
                         self.loads += 1
 
 
-def _mentioned(source: str) -> set[str]:
+def names_mentioned(source: str) -> set[str]:
+    """The variables that an expression mentions."""
     return set(names_in(cst.parse_expression(source)))
 
 
-def _bound(line: cst.BaseStatement) -> set[str]:
+def names_bound(line: cst.BaseStatement) -> set[str]:
     """The names that a statement binds, itself or in its blocks."""
     targets = _Targets()
     line.visit(targets)
@@ -307,10 +308,11 @@ class _Targets(Reader):
         self.names |= set(names_in(node.target))
 
 
-def _comments(line: cst.BaseStatement) -> Sequence[cst.EmptyLine]:
+def comments_above(line: cst.BaseStatement) -> Sequence[cst.EmptyLine]:
+    """The lines above a plain statement that belong to it."""
     return line.leading_lines if isinstance(line, cst.SimpleStatementLine) else ()
 
 
-def _under(line: cst.BaseStatement, comments: Sequence[cst.EmptyLine]) -> cst.BaseStatement:
+def under(line: cst.BaseStatement, comments: Sequence[cst.EmptyLine]) -> cst.BaseStatement:
     """A statement with lines above those that it has."""
     return line.with_changes(leading_lines=[*comments, *getattr(line, "leading_lines", ())])

@@ -13,6 +13,7 @@ from tt2gl.qualified_names import walk
 from tt2gl.rewrite.at_once import read_at_once
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.build import MARK, statement
+from tt2gl.rewrite.carried_operands import stored_first
 from tt2gl.rewrite.collisions import Unmarked, collisions
 from tt2gl.rewrite.dispatches import as_body, dispatching
 from tt2gl.rewrite.guards import with_guard
@@ -163,7 +164,7 @@ class _FileEditor(Editor):
     def _visited(self, function: JitFunction, plan: FunctionPlan) -> cst.FunctionDef:
         renamed = {self.names[line]: name for line, name in plan.calls.items()}
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
-        read = turned_first(settled(_function(made)))
+        read = stored_first(turned_first(settled(_function(made))))
         return with_lasting_tiles(read_at_once(read) if plan.operands_at_once else read)
 
 
