@@ -23,8 +23,8 @@ TYPES = "x_ptr=*fp16 y_ptr=*fp16 n=i32"
 
 KERNEL = """
 @triton.jit
-def helper(x):
-    return x * 2
+def helper(x, by=2):
+    return x * by
 
 @triton.jit
 def kernel(x_ptr, y_ptr, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):

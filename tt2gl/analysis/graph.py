@@ -215,6 +215,10 @@ class Web:
         return made if made is not None and made.depth < reading.depth else None
 
 
+Mark = tuple[int, int, int, int]
+"""A point in a graph's making: how many nodes, steps, webs and mentions it has by then."""
+
+
 @dataclass
 class Graph:
     """A kernel's nodes in program order, its definitions and the roots that must be computed whatever reads them.
@@ -240,6 +244,19 @@ class Graph:
     def distinct_webs(self) -> Iterator[Web]:
         """Every web that has not become part of another."""
         return (web for web in self.webs if web.merged is None)
+
+    def mark(self) -> Mark:
+        """How much of it there is."""
+        return len(self.nodes), len(self.steps), len(self.webs), len(self.mentions)
+
+    def since(self, mark: Mark) -> list[Node]:
+        """The nodes that came after a mark."""
+        return self.nodes[mark[0] :]
+
+    def forget(self, mark: Mark) -> None:
+        """Drop what came after a mark, of which nothing that stays is made."""
+        for parts, length in zip((self.nodes, self.steps, self.webs, self.mentions), mark, strict=True):
+            del parts[length:]  # type: ignore[attr-defined]
 
     def spelled(self, node: Node) -> tuple[str, ...]:
         """A node's extents in the words of the function it stands in: a parameter that has one, else as known."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.arguments import Arguments
@@ -34,14 +35,16 @@ class HelperReader:
         inner = Frame(key, facts, self.builder.globals[key[0]] if same_file else frozenset(), chain, depth=frame.depth)
         parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
         defaults = dict(zip([p.arg for p in parameters][::-1], function.args.defaults[::-1], strict=False))
-        for place, parameter in enumerate(parameters):
-            argument = arguments.get(parameter.arg, place)
+        taken = [(each.arg, arguments.get(each.arg, place)) for place, each in enumerate(parameters)]
+        values = {name: self.builder.evaluate(argument, frame) for name, argument in taken if argument is not None}
+        mark = self.builder.graph.mark()
+        for name, argument in taken:
             if argument is None:
-                default = defaults.get(parameter.arg)
+                default = defaults.get(name)
                 value = ConstFact(default.value) if isinstance(default, ast.Constant) else None
-                inner.env[parameter.arg] = Static(ast.unparse(default) if default is not None else None, value)
+                inner.env[name] = Static(ast.unparse(default) if default is not None else None, value)
             else:
-                self.bind(parameter.arg, argument, self.builder.evaluate(argument, frame), inner, frame)
+                self.bind(name, argument, values[name], inner, frame)
         given = [(value.text or value.pointer, name) for name, value in inner.env.items() if isinstance(value, Static)]
         words = {said: name for said, name in given if said}
         self.builder.graph.words[key, chain] = words
@@ -49,6 +52,10 @@ class HelperReader:
         self.builder.body(function.body, inner)
         if not inner.returns:
             return Static(None)
+        tensors = [value for value in values.values() if isinstance(value, Node)]
+        if is_one_operation(function, self.builder.graph.since(mark), inner.returns):
+            self.builder.graph.forget(mark)
+            return self.builder.elementwise(node, tensors, frame)
         if len(inner.returns) > 1 and all(isinstance(value, Node) for value in inner.returns):
             return self.builder.passed(node, self.joined(inner), frame)
         return self.builder.passed(node, inner.returns[-1], frame)
@@ -76,3 +83,19 @@ class HelperReader:
         reading = Node("read", first.site, first.shape, first.dims, first.bits, depth=inner.depth, web=web)
         self.builder.graph.nodes.append(reading)
         return reading
+
+
+def is_one_operation(function: ast.FunctionDef, inside: Sequence[Node], returns: Sequence[Value]) -> bool:
+    """Whether a helper is to its callers what `tl.exp` is: of one tensor it makes another, element by element.
+
+    Its text needs no layouts then, whoever calls it. It has no branches, which other calls might take.
+    """
+    parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    open_to_tensors = [
+        each for each in parameters if "constexpr" not in ast.unparse(each.annotation or ast.Constant(0))
+    ]
+    plain = all(isinstance(each, ast.Assign | ast.Expr | ast.Return) for each in function.body)
+    plain &= not any(isinstance(each, ast.IfExp) for statement in function.body for each in ast.walk(statement))
+    shapes = {each.shape for each in inside}
+    alone = len(open_to_tensors) == len(shapes) == len(returns) == 1 and isinstance(returns[0], Node)
+    return plain and alone and all(each.kind in ("argument", "read", "elementwise") for each in inside)
