@@ -17,11 +17,15 @@ ENTRY = (0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Store:
-    """A value that is put into shared memory: the layout there, the extents, and a function it goes `through` first."""
+    """A value that is put into shared memory: the layout there, the extents, and a function it goes `through` first.
+
+    `narrow`: the type that it has there, as source, where that has fewer bits than its own.
+    """
 
     layout: str
     dims: tuple[str, ...]
     through: str = ""
+    narrow: str = ""
 
 
 @dataclass(frozen=True)
@@ -156,9 +160,9 @@ class Edits:
     `passed`: a conversion to a product's operand that goes through LDS in one piece where other warps have the
     elements, by the order of the tile there and the banks that it is swizzled by (0: it is not).
     `views`: a transposition of shared memory, by its order, or a reshape (an empty one). `loads`: the layout that it is
-    read in. `shortened`: a store of values with more bits than their places in memory, by the dtype of these.
-    `stores`: a value that a dot takes from shared memory. `dots`: a product, by the expression that it stands
-    for (a call, or a sum).
+    read in. `widened`: those of which memory has fewer bits than the variable. `shortened`: a store of values with more
+    bits than their places in memory, by the dtype of these. `stores`: a value that a dot takes from shared memory.
+    `dots`: a product, by the expression that it stands for (a call, or a sum).
     `buffers`: accesses by buffer operations. `rebased`: where pointers are made of offsets again, and of which scalar
     pointer. `sides`: the side of a sum that stays where the other is a scalar pointer.
     `narrowed`: the dtype of terms of offsets that have more bits. `begun`: a sum to a scalar pointer in place, of which
@@ -178,6 +182,7 @@ class Edits:
     views: Mapping[Position, tuple[int, ...]] = field(default_factory=dict)
     shortened: Mapping[Position, str] = field(default_factory=dict)
     loads: Mapping[Position, str] = field(default_factory=dict)
+    widened: frozenset[Position] = frozenset()
     stores: Mapping[Position, Store] = field(default_factory=dict)
     dots: Mapping[Position, Dot] = field(default_factory=dict)
     reads: Mapping[Position, str] = field(default_factory=dict)
@@ -199,7 +204,7 @@ class Edits:
 class Conversion:
     """`target = convert_layout(source, layout)`, right after a statement; with `dims`, into shared memory.
 
-    `in_place`: a dot reads it there. `counts`: it is a range from zero, which is made anew.
+    `in_place`: a dot reads it there. `counts`: it is a range from zero, which is made anew. `narrow`: as of `Store`.
     """
 
     target: str
@@ -208,6 +213,7 @@ class Conversion:
     dims: tuple[str, ...] | None = None
     in_place: bool = True
     counts: bool = False
+    narrow: str = ""
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def test_a_sum_that_has_the_layout_of_the_next_of_its_chain_is_written_as_that(
     second: str, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No formula of the first product's tile gives its layouts; `second`: that of the next under a second launch."""
-    monkeypatch.setattr(TensorCores, "_dims", lambda _, node, shapes: (node.chain,))
+    monkeypatch.setattr(TensorCores, "dims", lambda _, node, shapes: (node.chain,))
     made: Any = TensorCores.__new__(TensorCores)
     made.scenes, made._accumulators, made._loaded = (), set(), set()
     made.dots = {}

@@ -118,6 +118,7 @@ class DotOperandFact:
     `registers`: an operand in tensor memory, of `layout` there, is stored from registers of this one. `reloaded`: one
     in registers that is read anew for each product, from shared memory in this layout, where it was put once; `turned`:
     there by threads that turn what they have first (AMD). `rounds`: those of the conversion that would do it instead.
+    `widened`: the same layout of memory, of a loaded tile with fewer bits that is read from there and cast.
     """
 
     in_memory: bool
@@ -128,6 +129,7 @@ class DotOperandFact:
     reloaded: DialectAttr | None = None
     turned: bool = False
     rounds: int = 1
+    widened: DialectAttr | None = None
 
 
 @dataclass(frozen=True)

@@ -242,6 +242,7 @@ def _dot(
             reloaded = _reloaded(load, made)
             many = _rounds(load, made) if reloaded is not None else 1
             sides[place] = replace(sides[place], reloaded=reloaded, turned=_turned(load, made), rounds=many)
+            sides[place] = replace(sides[place], widened=_widened(load, made))
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
     scales = tuple(map(_operand, operation.operands[3:])) if operation.name == "tt.dot_scaled" else ()
     return DotFact(kind, layout, sides[0], sides[1], zero, scales=scales, element=str(element))
@@ -265,6 +266,17 @@ def _reloaded(load: Operation, made: dict[int, Operation]) -> Attribute | None:
         return None
     # What a descriptor's tile is copied to is made without a value.
     return layout if allocation.operands or layout is not None and layout.name == "ttg.nvmma_shared" else None
+
+
+def _widened(cast: Operation, made: dict[int, Operation]) -> Attribute | None:
+    """The shared layout that a loaded tile was put in once, and is read from and cast for a dot; None for others."""
+    read = made.get(id(cast.operands[0])) if cast.name == "arith.extf" else None
+    layout = _reloaded(read, made) if read is not None else None
+    if read is None or layout is None:
+        return None
+    allocation = made[id(read.operands[0])]
+    tile = made.get(id(allocation.operands[0])) if allocation.operands else None
+    return layout if tile is not None and tile.name == "tt.load" else None
 
 
 def _rounds(load: Operation, made: dict[int, Operation]) -> int:

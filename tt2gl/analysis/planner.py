@@ -75,8 +75,9 @@ class Planner:
                 context, (source, target) = next(iter(joined.items()))
                 into = labels.label(variable, context, target)
                 dims, in_place = (target.dims, target.in_place) if isinstance(target, Stored) else (None, True)
+                narrow = target.narrow if isinstance(target, Stored) else ""
                 counts = statement == ENTRY and joined.keys() <= function.ranges.get(variable, set())
-                step = Conversion(into, labels.label(variable, context, source), layout, dims, in_place, counts)
+                step = Conversion(into, labels.label(variable, context, source), layout, dims, in_place, counts, narrow)
                 if step not in made:
                     made.append(step)
         everywhere, copies = self._edits(key, function, labels)
@@ -198,6 +199,11 @@ class Planner:
                 passed={p: (each.order, each.banks) for p, each in function.passed.items() if inside_of(p)},
                 views={p: order for p, order in function.views.items() if inside_of(p)},
                 loads=spelled("load"),
+                widened=frozenset(
+                    position
+                    for position, wanted in function.wanted("read", statement, version).items()
+                    if any(isinstance(term, Stored) and term.narrow for term in wanted.values())
+                ),
                 stores={
                     p: Store(self.spelling.spelled(key, wanted, p), _dims(wanted), _through(wanted))
                     for p, wanted in function.wanted("store", statement, version).items()

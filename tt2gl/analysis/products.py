@@ -12,6 +12,7 @@ from tt2gl.analysis.memory_arguments import caller_value
 from tt2gl.analysis.reshapes import is_idle
 from tt2gl.analysis.terms import IN_RING, BlockScale, Operand, Root, Stored, Term, Widened, packed
 from tt2gl.analysis.unpacking import unpacking
+from tt2gl.analysis.widened_operands import narrow_slot
 
 if TYPE_CHECKING:
     from tt2gl.analysis.propagation import Propagation
@@ -99,7 +100,7 @@ class Products:
                     self.decisions.converts[Spot(operand.site, spot.clone)] = registers
                 else:
                     self.flow.resolve(operand, registers, spot.clone)
-            elif self._reloaded(node, place, operand, wanted, spot.clone):
+            elif self._passed(node, place, operand, wanted, spot.clone):
                 pass
             elif not self.cores.in_memory(node, place):
                 self.flow.resolve(operand, wanted, spot.clone)
@@ -115,6 +116,10 @@ class Products:
         want = DotWant(node.dot, use.instruction, self.cores.extents(node, self.graph), use.name, memory, lhs)
         self.decisions.dots[spot] = own, want
         return own
+
+    def _passed(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
+        """Bring an operand to its registers through shared memory, as it is or as it was loaded, where Triton does."""
+        return self._reloaded(dot, place, operand, term, clone) or self._widened(dot, place, operand, term, clone)
 
     def _reloaded(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
         """Bring an operand into its registers through shared memory, where Triton does, and not by a conversion.
@@ -162,6 +167,18 @@ class Products:
             self.decisions.converts.pop(spot, None)
             self.decisions.stores[spot] = slot
         self.decisions.loads[spot] = term
+        return True
+
+    def _widened(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
+        """Bring a tile to a product's registers as it was loaded, and cast it there, where Triton does."""
+        slot = narrow_slot(self.cores, dot, place, operand, self.graph)
+        web = operand.web.find() if operand.web is not None else None
+        made = web.made_once() if web is not None else None
+        if slot is None or web is None or made is None or web.natural is None or self._is_amd(dot):
+            return False
+        self.decisions.convert_after(made, web.name, web.natural, slot)
+        self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
+        self.decisions.loads[Spot(operand.site, clone)] = term
         return True
 
     def _converts_quicker(self, dot: Node, place: int, operand: Node) -> bool:

@@ -120,16 +120,16 @@ class TensorCores:
 
     def extents(self, node: Node, graph: Graph) -> tuple[str, ...]:
         """The extents of a dot's result as source that is right under every launch."""
-        return self._spelled(node, graph, self.dots[node.chain].shapes)
+        return self.spelled(node, graph, self.dots[node.chain].shapes)
 
-    def _dims(self, node: Node, shapes: Shapes) -> tuple[str, ...]:
+    def dims(self, node: Node, shapes: Shapes) -> tuple[str, ...]:
         """A value's extents as source, by what it has in each launch."""
         return named_dims(node, self.classes.launches, shapes)
 
-    def _spelled(self, node: Node, graph: Graph, shapes: Shapes) -> tuple[str, ...]:
+    def spelled(self, node: Node, graph: Graph, shapes: Shapes) -> tuple[str, ...]:
         """A value's extents in the words of its function: in a kernel, those that every launch agrees with."""
         in_helper = (node.site.function, node.site.context) in graph.words
-        return graph.spelled(node) if in_helper else self._dims(node, shapes)
+        return graph.spelled(node) if in_helper else self.dims(node, shapes)
 
     def _all_in_tensor_memory(self) -> bool:
         """Whether all dots have their accumulators in tensor memory."""
@@ -172,7 +172,7 @@ class TensorCores:
     def _sum(self, use: DotUse) -> tuple[tuple[str, ...], Layouts, Written]:
         """The extents of a dot's result, its layout under each launch, and how that is written."""
         layouts = {index: fact.accumulator for index, fact in use.facts.items()}
-        dims = self._dims(use.node, use.shapes)
+        dims = self.dims(use.node, use.shapes)
         return dims, layouts, self.formulas.written(dims, use.shapes, layouts, inner=self._inner(use.node))
 
     def k_width(self, node: Node, operand: int) -> str:
@@ -185,7 +185,7 @@ class TensorCores:
     def _inner(self, node: Node) -> Extent:
         """The extent that a product adds up along."""
         shapes = {index: fact.a.shape for index, fact in self.dots[node.chain].facts.items()}
-        return self._dims(node.operands[0], shapes)[-1], {i: shape[-1] for i, shape in shapes.items()}
+        return self.dims(node.operands[0], shapes)[-1], {i: shape[-1] for i, shape in shapes.items()}
 
     def in_memory(self, node: Node, operand: int) -> bool:
         """Whether a dot takes an operand from shared memory."""
@@ -238,9 +238,9 @@ class TensorCores:
         if not layouts:
             return None
         shapes = {index: taken[index].shape for index in layouts}
-        dims = self._dims(value, shapes)
+        dims = self.dims(value, shapes)
         label = f"{use.name}_{('lhs', 'rhs')[operand]}"
-        root = Root(self._register(dims, shapes, registers, f"{label}_layout"))
+        root = Root(self.register(dims, shapes, registers, f"{label}_layout"))
         return root, self._in_tensor_memory(value, graph, layouts, label, shapes)
 
     def packed_registers(self, node: Node, operand: int, packed: Node) -> Root | None:
@@ -251,7 +251,7 @@ class TensorCores:
         if len(layouts) < len(taken):
             return None
         shapes = {index: (fact.shape[0], fact.shape[1] // 2) for index, fact in taken.items()}
-        return Root(self._register(self._dims(packed, shapes), shapes, layouts, "packed_layout"))
+        return Root(self.register(self.dims(packed, shapes), shapes, layouts, "packed_layout"))
 
     def scale(self, node: Node, operand: int, value: Node) -> Root:
         """The registers that an operand's scales are taken from, or are put into tensor memory from."""
@@ -262,16 +262,16 @@ class TensorCores:
         layouts = {index: scale.registers for index, scale in taken.items() if scale.registers is not None}
         shapes = {index: scale.shape for index, scale in taken.items()}
         label = f"{use.name}_{('lhs', 'rhs')[operand]}_scale_layout"
-        return Root(self._register(self._dims(value, shapes), shapes, layouts, label))
+        return Root(self.register(self.dims(value, shapes), shapes, layouts, label))
 
     def _amd_scale(self, node: Node, operand: int, value: Node, use: DotUse) -> Root:
         """The registers of an operand's scales as the function says them that AMD's chip has for that."""
         assert node.dot is not None
         taken = {index: fact.scales[operand] for index, fact in use.facts.items()}
         shapes = {index: scale.shape for index, scale in taken.items()}
-        dims = self._dims(value, shapes)
+        dims = self.dims(value, shapes)
         parents = {index: fact.accumulator for index, fact in use.facts.items()}
-        tile = self._dims(node, use.shapes)
+        tile = self.dims(node, use.shapes)
         said = self.formulas.written(tile, use.shapes, parents, inner=self._inner(node))
         elements = f"gl.DotOperandLayout({operand}, {said.source}, {self.k_width(node, operand)})"
         function = f"gl.amd.{node.dot.chip}.get_{use.instruction.removesuffix('_scaled')}_scale_layout"
@@ -286,15 +286,15 @@ class TensorCores:
         parents = {i: self._operand(fact, operand).layout.get("parent") for i, fact in use.facts.items()}
         if all(parents[index] in (None, fact.accumulator) for index, fact in use.facts.items()):
             return own
-        dims = self._dims(node, use.shapes)
-        return Root(self._register(dims, use.shapes, parents, f"{use.name}_{('lhs', 'rhs')[operand]}_mma_layout"))
+        dims = self.dims(node, use.shapes)
+        return Root(self.register(dims, use.shapes, parents, f"{use.name}_{('lhs', 'rhs')[operand]}_mma_layout"))
 
     def _in_tensor_memory(
         self, value: Node, graph: Graph, layouts: Layouts, label: str, shapes: Shapes | None = None
     ) -> Stored:
         shapes = shapes or {index: self.dots[value.chain].shapes[index] for index in layouts}
-        root = Root(self._register(self._dims(value, shapes), shapes, layouts, f"{label}_tmem_layout"))
-        return Stored(root, self._spelled(value, graph, shapes))
+        root = Root(self.register(self.dims(value, shapes), shapes, layouts, f"{label}_tmem_layout"))
+        return Stored(root, self.spelled(value, graph, shapes))
 
     def stored(self, node: Node, operand: int, value: Node, graph: Graph, turned: bool) -> Stored:
         """The shared layout of an operand that is put into memory for a dot; `turned`: before it is transposed."""
@@ -303,8 +303,8 @@ class TensorCores:
         layouts = {index: _turned(fact.layout) if turned else fact.layout for index, fact in taken.items()}
         shapes = {index: fact.shape[::-1] if turned else fact.shape for index, fact in taken.items()}
         name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
-        root = self._register(self._dims(value, shapes), shapes, layouts, f"{name}_shared")
-        return Stored(Root(root), self._spelled(value, graph, shapes))
+        root = self.register(self.dims(value, shapes), shapes, layouts, f"{name}_shared")
+        return Stored(Root(root), self.spelled(value, graph, shapes))
 
     def reloaded(self, node: Node, operand: int, value: Node, graph: Graph, at: int | None = None) -> Stored | None:
         """Where an operand is put that Triton loads from shared memory for a product; None for other operands.
@@ -324,8 +324,8 @@ class TensorCores:
             return None
         shapes = {index: fact.shape for index, fact in taken.items()}
         name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
-        root = self._register(self._dims(value, shapes), shapes, layouts, f"{name}_shared")
-        return Stored(Root(root), self._spelled(value, graph, shapes), in_place=False, turned=turned)
+        root = self.register(self.dims(value, shapes), shapes, layouts, f"{name}_shared")
+        return Stored(Root(root), self.spelled(value, graph, shapes), in_place=False, turned=turned)
 
     def passed(self, node: Node, operand: int) -> Passed | None:
         """How LDS lies that an operand passes under some launches or calls, on AMD; None where it is under all or none.
@@ -361,26 +361,26 @@ class TensorCores:
             extents = graph.spelled(node)
             name = self.classes.named(extents, layouts, LOOKED_UP_SHARED, True, f"{use.name}_shared")
             return Stored(Root(name), extents)
-        dims = self._dims(node, use.shapes)
-        return Stored(Root(self._register(dims, use.shapes, layouts, f"{use.name}_shared")), graph.spelled(node))
+        dims = self.dims(node, use.shapes)
+        return Stored(Root(self.register(dims, use.shapes, layouts, f"{use.name}_shared")), graph.spelled(node))
 
     def descriptor(self, node: Node) -> Root:
         """The shared layout of a descriptor's tiles: Triton's, or where it uses none, the usual one."""
         shapes = {index: made.shape for index, made in self.descriptors[node.chain].items()}
         known = {index: self.scenes[index].facts.lowered.descriptors.get(node.chain) for index in shapes}
         layouts = {index: fact.layout for index, fact in known.items() if fact is not None}
-        dims = self._dims(node, shapes)
+        dims = self.dims(node, shapes)
         label = f"{(node.pointer or 'tile').removesuffix('_ptr').removeprefix('p_')}_shared"
         if not layouts:
             usual = f"gl.NVMMASharedLayout.get_default_for([{', '.join(dims)}], {node.pointer}.dtype.element_ty)"
             return Root(self.classes.named(dims, {}, usual, True, label))
-        return Root(self._register(dims, shapes, layouts, label, node.pointer))
+        return Root(self.register(dims, shapes, layouts, label, node.pointer))
 
     @staticmethod
     def _operand(fact: DotFact, operand: int) -> DotOperandFact:
         return fact.b if operand else fact.a
 
-    def _register(
+    def register(
         self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts, label: str, pointer: str | None = None
     ) -> str:
         """The class of these layouts; called `label` where it is new. `pointer`: to elements of such a tile."""

@@ -109,13 +109,14 @@ class Stored:
     """In shared memory, in the layout named; `dims` are the extents as source. `IN_RING` where a ring holds the value.
 
     `in_place`: a dot reads it there, and not from registers that it is loaded into. `turned`: each thread turns what it
-    has first, of a blocked layout.
+    has first, of a blocked layout. `narrow`: the type, as source, of what it is widened from, which is there for it.
     """
 
     parent: Root
     dims: tuple[str, ...] = ()
     in_place: bool = True
     turned: bool = False
+    narrow: str = ""
 
 
 @dataclass(frozen=True)

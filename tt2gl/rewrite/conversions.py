@@ -34,7 +34,7 @@ def as_operand(value: cst.BaseExpression, layout: str, order: Sequence[int], ban
 def conversion_lines(step: Conversion) -> list[cst.SimpleStatementLine]:
     """The statements that convert a name, or put it into shared memory, after its definition."""
     if step.dims is not None:
-        lines = put(step.target, cst.Name(step.source), Store(step.layout, step.dims))
+        lines = put(step.target, cst.Name(step.source), Store(step.layout, step.dims, narrow=step.narrow))
         lines += [fence()] if step.in_place else []
         return [cst.SimpleStatementLine([line]) for line in lines]
     value: cst.BaseExpression = call("gl.convert_layout", cst.Name(step.source), expression(step.layout))

@@ -148,6 +148,11 @@ def loaded(memory: cst.BaseExpression, layout: str) -> cst.BaseExpression:
     return cst.Call(cst.Attribute(memory, cst.Name("load")), [cst.Arg(expression(layout))])
 
 
+def widened(value: cst.BaseExpression, like: str) -> cst.BaseExpression:
+    """The value with the type of a variable."""
+    return cst.Call(cst.Attribute(value, cst.Name("to")), [cst.Arg(expression(f"{like}.dtype"))])
+
+
 def put(name: str, value: cst.BaseExpression, store: Store, held: str = "") -> list[cst.BaseSmallStatement]:
     """The statements that put a value into shared memory under a name; one that has no name is `held` by one first."""
     lines: list[cst.BaseSmallStatement] = []
@@ -156,7 +161,9 @@ def put(name: str, value: cst.BaseExpression, store: Store, held: str = "") -> l
         value = cst.Name(held)
     code = cst.Module([]).code_for_node(value)
     given = f"{store.through}({code})" if store.through else code
-    source = f"gl.allocate_shared_memory({code}.dtype, [{', '.join(store.dims)}], {store.layout}, {given})"
+    given = f"{code}.to({store.narrow})" if store.narrow else given
+    dtype = store.narrow or f"{code}.dtype"
+    source = f"gl.allocate_shared_memory({dtype}, [{', '.join(store.dims)}], {store.layout}, {given})"
     lines.append(cst.Assign([cst.AssignTarget(cst.Name(name))], expression(source)))
     return lines
 

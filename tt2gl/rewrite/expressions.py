@@ -22,6 +22,7 @@ from tt2gl.rewrite.dots import (
     put,
     reshaped,
     transposed,
+    widened,
 )
 from tt2gl.rewrite.expansions import expanded
 from tt2gl.rewrite.fills import filled
@@ -167,6 +168,8 @@ class Expressions(Editor):
             node = transposed(node, edits.views[at]) if edits.views[at] else reshaped(node)
         if at in edits.loads and at not in edits.stores:
             node = loaded(node, edits.loads[at])
+            if at in edits.widened and isinstance(original, cst.Name):
+                node = widened(node, original.value)
         if at in edits.stores:
             name = claimed(f"{first_name(node)}_smem", self.taken)
             held = "" if isinstance(node, cst.Name) else claimed(f"{first_name(node)}_operand", self.taken)
