@@ -10,7 +10,7 @@ from tt2gl.analysis.decisions import Clone, DotWant, Spot
 from tt2gl.analysis.graph import Definition, Node, Web, uncast
 from tt2gl.analysis.memory_arguments import caller_value
 from tt2gl.analysis.reshapes import is_idle
-from tt2gl.analysis.terms import IN_RING, BlockScale, Operand, Root, Stored, Term, Widened, packed
+from tt2gl.analysis.terms import IN_RING, BlockScale, Inferred, Operand, Root, Stored, Term, Widened, packed
 from tt2gl.analysis.unpacking import unpacking
 from tt2gl.analysis.widened_operands import narrow_slot
 
@@ -202,10 +202,13 @@ class Products:
 
     def _store(self, dot: Node, place: int, operand: Node, clone: Clone, turned: bool = False) -> None:
         """Put an operand into shared memory: where it is made if that is outside the loop, else for the dot."""
+        spot = Spot(operand.site, clone)
         if operand.kind in ("opaque", "elementwise") and operand.order:
             turns = operand.kind == "opaque"
             self._store(dot, place, operand.operands[0], clone, turned != turns)
-            self.decisions.views[Spot(operand.site, clone)] = operand.order
+            self.decisions.views[spot] = operand.order
+            return
+        if (source := _transposed_name(operand)) is not None and self._store_source(dot, place, source, turned, spot):
             return
         slot = self.cores.stored(dot, place, operand, self.graph, turned)
         web = operand.web.find() if operand.web is not None else None
@@ -217,9 +220,24 @@ class Products:
             return
         if operand.kind == "upcast":
             self.upcast(operand, None, clone)
+        elif (turned_value := _cast_transposition(operand)) is not None:
+            # It goes there from the layout that its elements have by then, as Triton's does.
+            turned_value.natural = Inferred(self.flow.default(turned_value.operands[0]), "trans (1, 0)")
+            self.flow.resolve(operand, turned_value.natural, clone)
         else:
             self.flow.settle(operand, clone)
         self.decisions.stores[Spot(operand.site, clone)] = slot
+
+    def _store_source(self, dot: Node, place: int, source: Definition, turned: bool, spot: Spot) -> bool:
+        """Put a value into shared memory whose transposition an operand is, which is a view then; whether it can be."""
+        web = source.web.find() if source.web is not None else None
+        if web is None or web.natural is None or source.entry is not None:
+            return False
+        slot = self.cores.stored(dot, place, source.node, self.graph, not turned)
+        self.decisions.convert_after(source, web.name, web.natural, slot)
+        self.decisions.reads[spot] = (web.name, slot)
+        self.decisions.views[spot] = (1, 0)
+        return True
 
     def _given(self, web: Web, made: Definition, stored: Callable[[Node], Stored | None]) -> bool:
         """Have a helper's argument in shared memory in its caller, where it can be; whether it is."""
@@ -270,6 +288,23 @@ class Products:
             return
         self.once.add(id(web))
         self.flow.resolve(scale, BlockScale(node.axis or 0, own, node.dims_known), clone)
+
+
+def _transposed_name(operand: Node) -> Definition | None:
+    """Where the name is made whose transposition is all that another is, which is an operand."""
+    made = operand.web.find().made_once() if operand.kind == "read" and operand.web is not None else None
+    if made is None or made.node.kind != "opaque" or made.node.order != (1, 0):
+        return None
+    source = made.node.operands[0]
+    is_name = source.kind == "read" and source.web is not None and not in_ring(source)
+    return source.web.find().made_once() if is_name and source.web is not None else None
+
+
+def _cast_transposition(operand: Node) -> Node | None:
+    """The transposition of what has no layout of its own, a ring's tile say, that is cast to an operand."""
+    while operand.kind == "elementwise" and len(operand.operands) == 1 and operand.natural is None:
+        operand = operand.operands[0]
+    return operand if operand.kind == "opaque" and operand.order == (1, 0) and operand.natural is None else None
 
 
 def _reads(node: Node, web: Web) -> bool:

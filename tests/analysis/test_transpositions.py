@@ -1,0 +1,72 @@
+"""Transpositions that products take from shared memory: of another name's memory, and of tiles of rings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_descriptors import equal
+from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options, TensorArg
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, s_ptr, y_ptr, B: tl.constexpr, N: tl.constexpr):
+    rows, columns = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    y = tl.zeros([B, B], tl.float32)
+    for i in range(N):
+        x = tl.load(x_ptr + i * B * B + rows * B + columns)
+        BODY
+    tl.store(y_ptr + rows * B + columns, y)
+"""
+
+
+def ported(body: str, tmp_path: Path, stages: int) -> str:
+    path, text = tmp_path / "kernel.py", KERNEL.replace("BODY", body)
+    path.write_text(text)
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={"x_ptr": "*fp16", "s_ptr": "*fp32", "y_ptr": "*fp32", "B": "constexpr", "N": "constexpr"},
+        constexprs={"B": 64, "N": 3},
+        divisible_by_16=("x_ptr", "s_ptr", "y_ptr"),
+        options=Options(4, stages),
+        grid=(1,),
+        args={
+            "x_ptr": TensorArg("float16", (192, 64), (64, 1), None),
+            "s_ptr": TensorArg("float32", (64,), (1,), None),
+            "y_ptr": TensorArg("float32", (64, 64), (64, 1), None),
+        },
+    )
+    made = convert(path, target="sm90", launches=[launch], root=path.parent)
+    assert [each.code for report in made.kernels for each in report.diagnostics] == []
+    equal(path, text, made.text, launch, "sm90")
+    return made.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("x_t = tl.trans(x * 2)\n        y = tl.dot(x, x_t, y)", id="of what has no name"),
+        pytest.param("x_t = tl.trans(x)\n        x_t += 1\n        y = tl.dot(x, x_t, y)", id="of two values"),
+    ],
+)
+def test_names_that_are_stored_themselves(body: str, tmp_path: Path) -> None:
+    assert "x_smem.permute" not in ported(body, tmp_path, 1)
+
+
+def test_a_name_that_is_anothers_transposition_is_in_memory_with_that(tmp_path: Path) -> None:
+    text = ported("x_t = tl.trans(x)\n        y = tl.dot(x, x_t, y)", tmp_path, 1)
+    assert "warpgroup_mma(x_smem, x_smem.permute((1, 0)), y)" in text
+    assert text.count("allocate_shared_memory") == 1
+
+
+def test_a_rings_tile_that_is_computed_on_is_stored_as_it_was_read(tmp_path: Path) -> None:
+    scale = "tl.load(s_ptr + tl.arange(0, B))[:, None]"
+    text = ported(f"y = tl.dot(x, tl.trans(x * {scale}).to(x.dtype), y)", tmp_path, 3)
+    assert "x_buf.index(" in text
+    assert "convert_layout(tl.trans(" not in text
