@@ -96,3 +96,42 @@ def test_a_load_that_is_done_again_in_another_layout_runs_ahead(tmp_path: Path) 
     assert text.count("async_load(scale_buf") == 2
     assert text.count("scale_buf.index(slot).load(") == 2
     assert "gl.load(scale_ptr" not in text
+
+
+OFFSETS = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def offsets_of(indices, strides):
+    offset = 0
+    for axis in tl.static_range(len(indices)):
+        offset += indices[axis] * strides[axis]
+    return offset
+
+
+@triton.jit
+def kernel(x_ptr, o_ptr, sx, so, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    cols = tl.arange(0, B)
+    x = tl.load(x_ptr + offsets_of((rows[:, None], cols[None, :]), (1, sx)))
+    tl.store(o_ptr + offsets_of((rows[:, None], cols[None, :]), (so, 1)), x)
+"""
+
+
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+def test_all_elements_that_a_loop_takes_in_turn_share_a_layout(target: str, tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(OFFSETS)
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={"x_ptr": "*fp32", "o_ptr": "*fp32", "sx": "i32", "so": "i32", "B": "constexpr"},
+        constexprs={"B": 64},
+        divisible_by_16=("x_ptr", "o_ptr", "sx", "so"),
+        options=Options(4, 3),
+    )
+    made = convert(path, target=target, launches=[launch], root=path.parent)
+    assert [report.status for report in made.kernels] == ["converted"]
+    assert made.text.count("offsets_of((rows[:, None], cols[None, :])") == 1
+    assert made.text.count("offsets_of((rows_o[:, None], cols_o[None, :])") == 1

@@ -500,6 +500,13 @@ def test_what_elements_are_taken_of_is_a_tuple() -> None:
     assert guess("x, i", "tl.store(x + tl.arange(0, 64)[:, None] + i, 1.0)").signature == {"x": "*fp32", "i": "i32"}
 
 
+def test_what_stands_in_a_tuple_for_a_helper_is_none() -> None:
+    helper = "@triton.jit\ndef offset(at, by):\n    return at[0] * by[0] + at[1] * by[1]\n\n"
+    kernel = "@triton.jit\ndef kernel(x, H: tl.constexpr):\n    i = tl.arange(0, 64)\n"
+    (launch, *_) = inferred(f"{helper}{kernel}    tl.store(x + offset((i, 1), (H, 1)), 1.0)\n")
+    assert isinstance(launch.constexprs["H"], int)
+
+
 def test_a_launch_call_says_how_long_a_tuple_is() -> None:
     kernel = "@triton.jit\ndef kernel(ptrs):\n    tl.store(ptrs[0] + tl.arange(0, 64), 1.0)\n\ndef run(x, y, z):\n"
     assert inferred(kernel + "    kernel[(1,)]((x, y, z))\n")[0].signature == {"ptrs": "(*fp32, *fp32, *fp32)"}

@@ -19,7 +19,7 @@ from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Sit
 from tt2gl.analysis.helpers import HelperReader
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.statics import Static, independent, position_of, static_text
-from tt2gl.analysis.unrolled import becomes_tensor, first_answer, is_unrolled
+from tt2gl.analysis.unrolled import are_of_one_rank, becomes_tensor, counted_by, first_answer, in_turn, is_unrolled
 from tt2gl.syntax import functions_in, variables_in
 
 
@@ -187,9 +187,10 @@ class Builder:
         frame.loop = node if isinstance(node, ast.For) and not is_unrolled(node, frame) else None
         if test is not None:
             self.effect(self.evaluate(test, frame))
+        turns, frame.turns = frame.turns, counted_by(node, frame)
         self.body(node.body, frame)
         frame.depth -= 1
-        frame.loop = outer
+        frame.loop, frame.turns = outer, turns
         frame.env = joined(before, frame.env)
         if not is_unrolled(node, frame):
             # What only the body of a loop defines is gone after it, in Triton as in Gluon.
@@ -328,6 +329,9 @@ class Builder:
         value = self.evaluate(node.value, frame)
         if isinstance(value, tuple):
             index = frame.facts.expressions.get(position_of(node.slice))
+            if in_turn(node.slice, frame) and are_of_one_rank(value):
+                # One text reads them all, so they share a layout.
+                return self.elementwise(node, [self.passed(node, item, frame) for item in value], frame)
             if isinstance(index, ConstFact) and isinstance(index.value, int):
                 if -len(value) <= index.value < len(value):
                     return self.passed(node, value[index.value], frame)

@@ -32,7 +32,8 @@ class SeveralProducts(Unsupported):
 class Frame:
     """One function being walked: what its names are bound to, and how it was reached.
 
-    `loop`: the innermost loop of this function, where every turn of it gets here.
+    `loop`: the innermost loop of this function, where every turn of it gets here. `turns`: what the loops around that
+    the compiler writes out count by, so that one text is several.
     """
 
     key: FunctionKey
@@ -42,6 +43,7 @@ class Frame:
     env: dict[str, Binding] = field(default_factory=dict)
     depth: int = 0
     loop: ast.For | None = None
+    turns: frozenset[str] = frozenset()
     statement: tuple[int, int, int, int] = (0, 0, 0, 0)
     returns: list[Value] = field(default_factory=list)
 

@@ -10,9 +10,11 @@ for i in tl.static_range(4):
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from tt2gl.analysis.facts import FunctionFact, TensorFact
-from tt2gl.analysis.frames import Frame
+from tt2gl.analysis.frames import Frame, Value
+from tt2gl.analysis.graph import Node
 from tt2gl.analysis.statics import position_of
 
 
@@ -32,6 +34,23 @@ def becomes_tensor(name: str, node: ast.stmt, frame: Frame) -> bool:
             if isinstance(fact, TensorFact) and fact.shape:
                 return True
     return False
+
+
+def in_turn(index: ast.expr, frame: Frame) -> bool:
+    """Whether an index is another one in each copy of an unrolled loop."""
+    return any(isinstance(part, ast.Name) and part.id in frame.turns for part in ast.walk(index))
+
+
+def are_of_one_rank(values: Sequence[Value]) -> bool:
+    """Whether these are several tensors of as many dimensions."""
+    ranks = [len(value.shape) if isinstance(value, Node) else 0 for value in values]
+    return len(ranks) > 1 and min(ranks) == max(ranks) > 0
+
+
+def counted_by(node: ast.For | ast.While, frame: Frame) -> frozenset[str]:
+    """What the unrolled loops around a loop's body count by, with that one."""
+    is_named = isinstance(node, ast.For) and isinstance(node.target, ast.Name) and is_unrolled(node, frame)
+    return frame.turns | {node.target.id} if is_named else frame.turns
 
 
 def first_answer(test: ast.expr, frame: Frame) -> bool | None:

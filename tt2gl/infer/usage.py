@@ -259,6 +259,8 @@ class Usage(Body):
                 found = usage.facts.get(name)
                 if found is None:
                     continue
+                if isinstance(arguments[name], ast.Tuple | ast.List):  # what is in a tuple is none
+                    found = replace(found, items=0)
                 if found.address:
                     self._accesses.append(value)
                     for base in self._base(value):
