@@ -86,6 +86,11 @@ def test_flags_that_triton_refuses_are_left_out_and_told(tmp_path: Path) -> None
     assert note.message.endswith("Left out: 1 more, which Triton refuses.")
 
 
+def test_a_float_is_made_a_wide_integer(tmp_path: Path) -> None:
+    body = "last = tl.full((BLOCK, BLOCK), 0, tl.int64)\nfor _ in range(K):\n    last = tl.load(a_ptr + at)"
+    assert types(f"{body}\ntl.store(o_ptr + at, last)", tmp_path)[0] == "*i64"
+
+
 def test_a_dtype_is_changed(tmp_path: Path) -> None:
     text = HEADER.replace("BLOCK: tl", "KIND: tl.constexpr, BLOCK: tl") + (
         "    x = tl.load(a_ptr + at).to(KIND)\n    tl.store(o_ptr + at, x >> 3)\n"

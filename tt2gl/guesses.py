@@ -41,7 +41,7 @@ _OTHERS: Mapping[str, tuple[str, ...]] = {
 
 _DTYPES = ("fp32", "fp16", "i32", "i64", "bf16", "i8")
 _SIZES = (16, 32, 64, 128, 1, 2, 4, 8)
-_RARER = ("*bf16", "*u8", "*i8", "*fp8e4nv", "*u32")
+_RARER = ("*i64", "*bf16", "*u8", "*i8", "*fp8e4nv", "*u32")
 """What a guessed dtype, size or pointer may be instead."""
 
 _ROUNDS = 6

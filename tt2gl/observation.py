@@ -171,8 +171,8 @@ def _author(kernel: Kernel, source: SourceFile) -> JitFunction:
 
 
 def _guessed_anew(kernel: Kernel, source: SourceFile, asked: Asked) -> bool:
-    """Whether a kernel that does not compile under the likeliest guess has another one; then nothing is known of it."""
-    if 0 not in kernel.failed or kernel.launches[0].origin != "guessed":
+    """Whether a kernel that does not compile under some guess has other ones; then nothing is known of it."""
+    if not any(kernel.launches[index].origin == "guessed" for index in kernel.failed):
         return False
     launches, guesses = guessed_launches(source, _author(kernel, source), asked.target.name, asked.root)
     if launches == kernel.launches:

@@ -336,6 +336,14 @@ def test_seeds_are_wide() -> None:
     assert launch.signature == {"x": "*fp32", "seed": "i64", "n": "i32"}
 
 
+def test_what_is_named_after_indices_holds_integers() -> None:
+    body = (
+        "i = tl.arange(0, 64); tl.store(draft_token_ids_ptr + i, tl.load(chunk_offsets + i)); tl.store(grid + i, 1.0)"
+    )
+    launch = guess("draft_token_ids_ptr, chunk_offsets, grid", body)
+    assert launch.signature == {"draft_token_ids_ptr": "*i64", "chunk_offsets": "*i32", "grid": "*fp32"}
+
+
 def test_a_table_of_pointers_is_wide() -> None:
     launch = guess("table", "p = tl.load(table).to(tl.pointer_type(tl.float32)); tl.store(p, 0.0)")
     assert launch.signature == {"table": "*i64"}

@@ -19,6 +19,12 @@ LABEL_NAME = re.compile(r"(target|label|token_ids?|input_ids?|indices|index|idx|
 OFFSET_NAME = re.compile(
     r"(cu_?seq|seq_?len|seqlens?|offsets?|block_tables?|lens|counts?|slot|table|indptr|order|map(ping)?)", re.I
 )
+INTEGER_NAME = re.compile(
+    r"(^|_)(ids?|idx|ind(ices|ex|ptr)|labels?|offsets?|lens?|lengths?|seqlens?|counts?)"
+    r"(_ptrs?|_pointers?)?$",
+    re.I,
+)
+"""What ends so holds integers, whatever is done with them."""
 MASK_NAME = re.compile(r"(^|_)(mask|keep|flag|valid)", re.I)
 FLAG_NAME = re.compile(
     r"^(is|has|use|do|with|apply|causal|compute|store|return|fuse|add|enable|even|inplace|reverse|output)(_|$)|_flag$",

@@ -8,7 +8,7 @@ from typing import Any
 
 from tt2gl.infer.evidence import Facts
 from tt2gl.infer.kernel import DTYPES, Kernel
-from tt2gl.infer.names import FLOAT_NAME, LABEL_NAME, MASK_NAME, OFFSET_NAME, SIZE_NAME, STRIDE_NAME
+from tt2gl.infer.names import FLOAT_NAME, INTEGER_NAME, LABEL_NAME, MASK_NAME, OFFSET_NAME, SIZE_NAME, STRIDE_NAME
 from tt2gl.infer.usage import Usage
 from tt2gl.jit_functions import Parameter
 
@@ -71,9 +71,11 @@ def _element(name: str, usage: Usage) -> str:
         return "i1" if MASK_NAME.search(name) else "i8"
     if facts.packed or (facts.whole and not facts.dot):
         return "i32"
+    operand = usage.operands.get(name)
+    if INTEGER_NAME.search(name) and operand is None and not facts.dot and not facts.float:
+        return "i64" if LABEL_NAME.search(name) and not OFFSET_NAME.search(name) else "i32"
     if OFFSET_NAME.search(name) and re.search("cu_?seq|seq_?len|block_table|indptr", name, re.I):
         return "i32"
-    operand = usage.operands.get(name)
     if operand is not None or facts.dot or facts.rank:
         return operand or ("bf16" if "bfloat16" in usage.casts and "float16" not in usage.casts else "fp16")
     return "fp32"
