@@ -48,6 +48,8 @@ from tt2gl.targets import get_target, mover
 
 _ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
 _LOWERED = {f"triton.language.core.{name}" for name in ("dot", "dot_scaled", "make_tensor_descriptor")}
+_STAGES = "tt.num_stages"
+"""The attribute of a loop whose author says how deep it is pipelined: Triton then does so without products, too."""
 _LOCATION = re.compile(r'"([^"]+)":(\d+):(\d+)')
 _BLOCKED = re.compile(
     r"tensor<([\dx]+)x!tt\.ptr.*#ttg\.blocked<\{sizePerThread = \[([\d, ]+)\], threadsPerWarp = \[([\d, ]+)\], "
@@ -72,7 +74,8 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path, *, dire
         module = build_ir(source_for(fn, launch), backend, gpu, options)
     accesses = _coalesced_accesses(module, backend, options, gpu, files)
     lowered = Lowered()
-    if any(isinstance(fact, FunctionFact) and fact.name in _LOWERED for fact in watcher.facts()):
+    called = any(isinstance(fact, FunctionFact) and fact.name in _LOWERED for fact in watcher.facts())
+    if called or _STAGES in str(module):
         fn = _as_compiled(kernel, directory) or fn
         with _Watcher(files):
             final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
