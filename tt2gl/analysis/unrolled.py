@@ -49,8 +49,10 @@ def are_of_one_rank(values: Sequence[Value]) -> bool:
 
 def counted_by(node: ast.For | ast.While, frame: Frame) -> frozenset[str]:
     """What the unrolled loops around a loop's body count by, with that one."""
-    is_named = isinstance(node, ast.For) and isinstance(node.target, ast.Name) and is_unrolled(node, frame)
-    return frame.turns | {node.target.id} if is_named else frame.turns
+    match node:
+        case ast.For(target=ast.Name(id=name)) if is_unrolled(node, frame):
+            return frame.turns | {name}
+    return frame.turns
 
 
 def first_answer(test: ast.expr, frame: Frame) -> bool | None:
