@@ -6,13 +6,13 @@ values (`natural`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from tt2gl.analysis.cheap import tile_in_ring
 from tt2gl.analysis.graph import Node, sources
 from tt2gl.analysis.memory import Classes, Scene
-from tt2gl.analysis.reshapes import RESHAPES, is_idle, reshaped, taken_apart
+from tt2gl.analysis.reshapes import RESHAPES, is_idle, is_named_reshape, reshaped, taken_apart
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, root_of
 from tt2gl.analysis.transpositions import transposed_for_products
@@ -53,12 +53,12 @@ class Anchors:
             web.natural = natural
 
     def forget_widened(self) -> None:
-        """Give up the layouts of names that are wider than what they are made of, and wanted in slices of others only.
+        """Give up the layouts of names that are wider than what they are made of, and wanted in others only.
 
-        What they are made of is converted instead: a row of bytes before it becomes floats, and not after.
+        What they are made of is converted instead: a row before it is repeated, or of bytes before it becomes floats.
         """
         reads: dict[int, list[Node]] = {}
-        expanded = {id(node.operands[0]) for node in self.graph.nodes if node.kind == "expand" and node.natural is None}
+        elsewhere = {id(operand) for node in self.graph.nodes for operand in _wanted_otherwise(node)}
         for node in self.graph.nodes:
             if node.kind == "read" and node.web is not None:
                 reads.setdefault(id(node.web.find()), []).append(node)
@@ -67,7 +67,7 @@ class Anchors:
             if made is None or not isinstance(web.natural, Root) or made.node.kind != "elementwise":
                 continue
             wider = self.conversion(made.node) < made.node.elements * made.node.bits
-            if wider and readers and all(id(reader) in expanded for reader in readers):
+            if wider and readers and all(id(reader) in elsewhere for reader in readers):
                 for node in (made.node, *readers):
                     node.natural = None
                 web.natural = None
@@ -231,8 +231,7 @@ class Anchors:
         if isinstance(natural, Inferred):
             return Inferred(natural.parent, f"{natural.how}, {node.function or node.kind} {node.order}")
         if isinstance(natural, Root | Reshaped) and self.cores.is_accumulator(natural):
-            named = node.function in RESHAPES and None not in (*node.dims, *node.operands[0].dims)
-            if named and id(node) not in self._taken_apart:
+            if is_named_reshape(node) and id(node) not in self._taken_apart:
                 return reshaped(node, natural)
             return Inferred(natural, f"{node.function or node.kind} {node.order}")
         return None
@@ -352,3 +351,12 @@ def merges_pairs(node: Node) -> bool:
         return False
     before = node.operands[0].shape
     return len(before) > 1 and before[-1] == 2 and node.shape == (*before[:-2], 2 * before[-2])
+
+
+def _wanted_otherwise(node: Node) -> Iterator[Node]:
+    """The operands of a value that it wants in another layout than theirs: a slice of one, or its own."""
+    if node.kind == "expand" and node.natural is None:
+        yield node.operands[0]
+    elif node.kind == "elementwise" and node.natural is not None:
+        alike = (operand for operand in node.operands if operand.elements == node.elements)
+        yield from (operand for operand in alike if operand.natural not in (None, node.natural))

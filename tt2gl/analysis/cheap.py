@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from tt2gl.analysis.graph import Node, Web, sources
 from tt2gl.analysis.memory import Scene
+from tt2gl.analysis.reshapes import is_named_reshape
 
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 
@@ -46,6 +47,8 @@ class _Marks:
         if node.function == "interleave":
             # It moves nothing: as cheap as what it is made of, unless that is a tile that was loaded whole.
             return all(operand.cheap and not self._is_whole_tile(operand) for operand in node.operands)
+        if is_named_reshape(node) and not self._is_held(node):
+            return all(operand.cheap and not in_ring(operand) for operand in node.operands)
         if node.kind in _DEAR or node.anchored or node.several or is_operand(node, self.scene) or self._is_held(node):
             return False
         if node.web is not None and not node.web.find().cheap:

@@ -20,6 +20,7 @@ from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot,
 from tt2gl.analysis.graph import Definition, Node, Web, sources, uncast
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
+from tt2gl.analysis.reshapes import unreshaped
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Turned, halved
 from tt2gl.analysis.unpacking import half, merges
@@ -212,15 +213,21 @@ class Propagation(Anchors):
             self.convert(node, own, term, spot)
 
     def _reorder(self, node: Node, term: Term, spot: Spot) -> None:
-        """What is reshaped or permuted comes in a layout of its own; Gluon infers the result's, which is converted."""
+        """What is reshaped or permuted comes in a layout of its own; Gluon infers the result's, which is converted.
+
+        What can be made anew is made in the layout that becomes the one wanted when it is reshaped.
+        """
         if merges(node) and id(node) in self.products.unpacked:
             for operand in node.operands[0].operands:
                 self.resolve(operand, half(term, node), spot.clone)
             self.decisions.converts[spot] = term
             return
         for operand in node.operands:
-            if (turned := self._turned_back(node, operand, term)) is not None:
-                self.resolve(operand, turned, spot.clone)
+            before = self._turned_back(node, operand, term)
+            if before is None and operand.cheap and operand.natural is None and not in_ring(operand):
+                before = unreshaped(node, term)
+            if before is not None:
+                self.resolve(operand, before, spot.clone)
             else:
                 self.settle(operand, spot.clone)
         if node.function in HELPED:

@@ -7,16 +7,21 @@ extents become what they were once before, so does the layout.
 from __future__ import annotations
 
 from tt2gl.analysis.graph import Graph, Node
-from tt2gl.analysis.terms import Reshaped, Root, Term
+from tt2gl.analysis.terms import Cut, Reshaped, Root, Term, Widened
 
 RESHAPES = ("reshape", "view", "ravel")
 
 
-def is_idle(node: Node) -> bool:
-    """Whether a value is reshaped to the extents that it has."""
-    if node.kind != "opaque" or node.function not in RESHAPES or node.shape != node.operands[0].shape:
+def is_named_reshape(node: Node) -> bool:
+    """Whether a value of known extents is reshaped to known ones, so that a layout can be told by them."""
+    if node.kind != "opaque" or node.function not in RESHAPES:
         return False
     return None not in (*node.dims, *node.operands[0].dims)
+
+
+def is_idle(node: Node) -> bool:
+    """Whether a value is reshaped to the extents that it has."""
+    return is_named_reshape(node) and node.shape == node.operands[0].shape
 
 
 def reshaped(node: Node, own: Root | Reshaped) -> Term:
@@ -25,6 +30,18 @@ def reshaped(node: Node, own: Root | Reshaped) -> Term:
         return own.parent
     before = own.dims if isinstance(own, Reshaped) else node.operands[0].dims_known
     return Reshaped(own.parent if isinstance(own, Reshaped) else own, before, node.dims_known)
+
+
+def unreshaped(node: Node, term: Term) -> Term | None:
+    """The layout of what is reshaped, for the value to be in `term`; None where that has no name."""
+    if not is_named_reshape(node) or not isinstance(term, Root | Cut | Widened | Reshaped):
+        return None
+    if is_idle(node):
+        return term
+    before = node.operands[0].dims_known
+    if isinstance(term, Reshaped) and term.dims == before:
+        return term.parent
+    return Reshaped(term, node.dims_known, before)
 
 
 def taken_apart(graph: Graph) -> set[int]:

@@ -111,6 +111,7 @@ class Spelling:
     ) -> str:
         """The name of a layout that follows from another, of a dot's: `rhs_layout`, or `acc_rhs_layout` of several."""
         known = self._derivations.setdefault(analysis.body(analysis.function), {})
+        text = self._with_names(analysis, text, term.parent) if isinstance(term, Reshaped) else text
         if text not in known:
             other = "turned" if isinstance(term, Turned) else "stored"
             operand = term.parent if isinstance(term, Turned | BlockScale) else term
@@ -121,7 +122,7 @@ class Spelling:
             if isinstance(term, BlockScale):
                 name = f"{side}_scale_layout" if side != other else f"{whole}_block_scale_layout"
             if isinstance(term, Reshaped):
-                name = reshaped_name(analysis.names[term.parent.name])
+                name = reshaped_name(analysis.names[root_of(term).name])
             known[text] = unused(name, {*analysis.taken, *analysis.names.values(), *known.values()})
         return known[text]
 

@@ -54,7 +54,7 @@ class Reshaped:
     `dims` and `into` are the extents before and after, as source.
     """
 
-    parent: Root
+    parent: Term
     dims: tuple[str, ...]
     into: tuple[str, ...]
 
@@ -171,9 +171,9 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
         return replace(term, parent=renamed(term.parent, names))
     if isinstance(term, Operand):
         return Operand(term.index, Root(names.get(term.parent.name, term.parent.name)), term.k_width)
-    if isinstance(term, Inferred | Turned | BlockScale):
+    if isinstance(term, Inferred | Turned | BlockScale | Reshaped):
         return replace(term, parent=renamed(term.parent, names))
-    if isinstance(term, Exchanged | Stored | Reshaped):
+    if isinstance(term, Exchanged | Stored):
         return replace(term, parent=Root(names.get(term.parent.name, term.parent.name)))
     return Root(names.get(term.name, term.name))
 
