@@ -31,9 +31,24 @@ def moved(text: str) -> str:
         f"{LOAD}\nif flag:\n    acc += 1\nuse(acc)\n",
         f"{LOAD}\nif acc_is(acc):\n    other()\n    use(acc)\n",
         f"{LOAD}\nif flag:\n    other()\n    use(acc)\nelif more:\n    use(acc)\n",
+        f"{LOAD}\nacc *= scale\nacc_tmem.store(x)\nuse(acc)\n",
+        f"{LOAD}\nacc *= scale\nscale = other()\nuse(acc)\n",
+        f"{LOAD}\nacc = activate(acc)\nother()\nuse(acc)\n",
+        f"{LOAD}\nacc += gl.load(p)\ngl.store(p, x)\nuse(acc)\n",
+        f"{LOAD}\nacc *= scale\nfor i in range(n):\n    other()\nuse(acc)\n",
+        f"{LOAD}\nacc *= scale\nother()\n",
+        "tile = tile_buf.index(slot).load(registers)\nslot += 1\nuse(tile)\n",
+        "tile = tile_buf.index(slot).load(registers)\nasync_load(tile_buf.index(slot), p)\nuse(tile)\n",
+        "tile = tile_buf.index(slot).load(registers)\nmbarrier.arrive(empty)\nuse(tile)\n",
+        "tile = tile_buf.index(slot).load(registers)\nother()\nacc = mma_v2(a, tile, acc)\n",
     ],
-    ids=["read", "unread", "overwritten", "left", "shared", "loop", "branch", "condition", "chain"],
-)
+    ids=[
+        "read", "unread", "overwritten", "left", "shared", "loop", "branch", "condition", "chain",
+        "changed and overwritten", "changed by what changes", "changed by a helper", "changed by a load",
+        "changed before a loop", "changed and unread", "slot moves on", "slot filled", "slot given back",
+        "second operand",
+    ],
+)  # fmt: skip
 def test_a_load_that_stays(body: str) -> None:
     assert moved(body) == body
 
@@ -70,3 +85,17 @@ def test_loads_in_loops_and_branches_move_too() -> None:
         "if flag:\n    x()\nelif y:\n{}",
     ):
         assert moved(head.replace("{}", inner)) == head.replace("{}", made)
+
+
+def test_what_first_changes_a_sum_moves_with_its_load() -> None:
+    changes = "acc *= scale[:, None]\nacc = acc + bias\n"
+    before = f"{LOAD}\n{changes}v = gl.load(p)\nv_smem.store(v)\nout_tmem.store(acc)\n"
+    after = f"v = gl.load(p)\nv_smem.store(v)\n{LOAD}\n{changes}out_tmem.store(acc)\n"
+    assert moved(before) == after
+    assert moved(after) == after
+
+
+def test_a_tile_is_read_where_it_is_needed() -> None:
+    read = "tile = tile_buf.index(slot).load(registers)"
+    before = f"{read}\nmbarrier.wait(bar, phase)\n{LOAD}\nacc += tile\n"
+    assert moved(before) == f"mbarrier.wait(bar, phase)\n{read}\n{LOAD}\nacc += tile\n"

@@ -1,4 +1,4 @@
-"""Rule `late`: a sum is taken out of tensor memory where it is first read, and not where it is done.
+"""Rule `late`: a sum is taken out of tensor memory where it is first read, and not where it is done; tiles likewise.
 
 acc = acc_tmem.load(acc_layout)                                                                     # before
 bias = gl.load(bias_ptr + columns)
@@ -9,27 +9,38 @@ acc = acc_tmem.load(acc_layout)
 acc += bias[None, :]
 
 A sum takes most of a thread's registers, and waits in tensor memory for nothing. The compiler keeps such loads where
-they stand in the text; Triton has a pass of its own that moves them (InterleaveTMem).
+they stand in the text; Triton has a pass of its own that moves them (InterleaveTMem). As by that, what first changes
+the sum moves along, where it only computes: `acc *= scale[:, None]` goes with the load to where `acc` is read next.
+Beside such sums a ring's tile is read into registers where it is first needed, as by Triton's pipeliner.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Sequence
 
 import libcst as cst
 
-from tt2gl.pipelining.trees import indented, mentions, together
+from tt2gl.pipelining.effects import Effects
+from tt2gl.pipelining.flow import Names, reads, writes
+from tt2gl.pipelining.trees import code, indented, mentions, together
 from tt2gl.pipelining.walking import Lines
 
+# The product whose operands are read together, where they arrive.
+_FROM_REGISTERS = "mma_v2"
 _LEAVING = (cst.Return, cst.Break, cst.Continue)
 
 
 def with_late_loads(lines: Sequence[cst.BaseStatement], memories: Collection[str]) -> Lines:
-    """A block whose loads of these tensor memories stand where what they load is read."""
+    """A block whose loads of these tensor memories, and of the slots of rings, stand where what they load is read."""
     made: Lines = []
     for line in reversed(lines):
-        found = _loaded(line, memories)
-        made = [_inside(line, memories), *made] if found is None else _placed(line, found, made, memories, last=False)
+        if (found := _loaded(line, memories)) is not None:
+            made = _placed(line, found, made, memories, last=False)
+        elif (tile := _read(line)) is not None:
+            made = _above_reader(line, tile, made, memories)
+        else:
+            made = [_inside(line, memories), *made]
     return made
 
 
@@ -48,6 +59,38 @@ def _loaded(line: cst.BaseStatement, memories: Collection[str]) -> tuple[str, st
         ) if memory in memories:
             return name, memory
     return None
+
+
+def _read(line: cst.BaseStatement) -> tuple[str, str] | None:
+    """The name and the ring of a line that is `name = ring.index(slot).load(layout)`; None for other lines."""
+    match line:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                    value=cst.Call(
+                        func=cst.Attribute(
+                            value=cst.Call(
+                                func=cst.Attribute(value=cst.Name(value=ring), attr=cst.Name(value="index")), args=[_]
+                            ),
+                            attr=cst.Name(value="load"),
+                        ),
+                        args=[_],
+                    ),
+                )
+            ]
+        ):
+            return name, ring
+    return None
+
+
+def _above_reader(line: cst.BaseStatement, tile: tuple[str, str], below: Lines, memories: Collection[str]) -> Lines:
+    """The lines below a slot's read with it above the first that needs the tile, or would change what is read."""
+    needed = reads(_parsed(line))
+    for index, other in enumerate(below):
+        if mentions(other, *tile, "arrive") or _leaves(other) or writes(_parsed(other)) & needed:
+            return [line, *below] if mentions(other, _FROM_REGISTERS) else _inserted(line, below, index, memories)
+    return [line, *below]
 
 
 def _inside(line: cst.BaseStatement, memories: Collection[str]) -> cst.BaseStatement:
@@ -82,11 +125,55 @@ def _placed(
             continue
         if isinstance(line, cst.If) and (branches := _in_branches(load, found, line, memories)) is not None:
             return [*below[:index], branches, *below[index + 1 :]]
-        # Loads for one line stand in the order in which they were.
-        while index and _loaded(below[index - 1], memories):
-            index -= 1
-        return [*below[:index], *together([load], below[index:])] if index else [load, *below]
+        if (moved := _moving(found, below[index:])) is not None:
+            changing, between = moved
+            after = below[index + changing + between :]
+            crossed = below[index + changing :][:between]
+            return [*below[:index], *crossed, *together([load], below[index:][:changing]), *after]
+        return _inserted(load, below, index, memories)
     return [*below, load] if last else [load, *below]
+
+
+def _inserted(load: cst.BaseStatement, below: Lines, index: int, memories: Collection[str]) -> Lines:
+    """The lines with a load above one of them. Loads for one line stand in the order in which they were."""
+    while index and _loaded(below[index - 1], memories):
+        index -= 1
+    return [*below[:index], *together([load], below[index:])] if index else [load, *below]
+
+
+def _moving(found: tuple[str, str], below: Lines) -> tuple[int, int] | None:
+    """How many of the first lines only change the sum, and how many after them do not need it; None without either."""
+    name, memory = found
+    needed: set[str] = set()
+    changing = 0
+    for line in below:
+        if (taken := _changed_by(line, name)) is None:
+            break
+        needed |= taken
+        changing += 1
+    for between, line in enumerate(below[changing:]):
+        plain = isinstance(line, cst.SimpleStatementLine) and not _leaves(line)
+        if not plain or mentions(line, name, memory) or writes(_parsed(line)) & needed:
+            return (changing, between) if changing and between else None
+    return None
+
+
+def _changed_by(line: cst.BaseStatement, name: str) -> Names | None:
+    """What a line reads that computes a sum's next value under its name, and nothing else; None for other lines."""
+    match line:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=target))])
+                | cst.AugAssign(target=cst.Name(value=target))
+            ]
+        ) if target == name:
+            parsed = _parsed(line)
+            return reads(parsed) if Effects({}).only_computes(parsed) else None
+    return None
+
+
+def _parsed(line: cst.BaseStatement) -> ast.stmt:
+    return ast.parse(code(line)).body[0]
 
 
 def _leaves(line: cst.BaseStatement) -> bool:

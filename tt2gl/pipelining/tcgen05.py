@@ -213,10 +213,12 @@ class _Function:
         made: Lines = []
         anew = not stays and starts_from_zeros(product, done)
         visited = decision is not None and product.name in decision.loads.values()
+        a = ast.unparse(product.a)
+        if product.lhs is not None:
+            a = self._named(product, a, made)
         if visited or not (stays or anew):
             assert product.added is not None
             made.append(statement(f"{memory}.store({ast.unparse(product.added)})"))
-        a = ast.unparse(product.a)
         if product.lhs is not None:
             a = self._first_operand(product, a, made)
         flag = ", use_acc=False" if anew else ""
@@ -237,6 +239,14 @@ class _Function:
             ]
         return made if stays else [*made, self._load(product)]
 
+    def _named(self, product: Product, a: str, made: Lines) -> str:
+        """A name for a first operand that is not allocated yet: it is computed before what the product adds to."""
+        if isinstance(product.a, ast.Name) or _lhs(product) in self.memories:
+            return a
+        held = self.fresh(f"{product.name}_lhs")
+        made.append(statement(f"{held} = {a}"))
+        return held
+
     def _first_operand(self, product: Product, a: str, made: Lines) -> str:
         """Put a first operand into tensor memory: into its own, where its product runs on."""
         known = self.memories.get(_lhs(product))
@@ -245,10 +255,6 @@ class _Function:
             return known
         assert product.lhs is not None
         dims, layout = product.lhs
-        if not isinstance(product.a, ast.Name):
-            held = self.fresh(f"{product.name}_lhs")
-            made.append(statement(f"{held} = {a}"))
-            a = held
         name = self.fresh(f"{product.name}_lhs_tmem")
         made.append(statement(f"{name} = allocate_tensor_memory({a}.dtype, {dims}, {layout}, {a})"))
         return name
