@@ -16,6 +16,7 @@ from tt2gl.launches import Launch
 from tt2gl.lowering.lowered_source import LoweredSource, lowered_source
 from tt2gl.observation import Asked, explore, from_hosts, inlined, look_at_alignment, observed, promoting_elsewhere
 from tt2gl.pipeline import NotPipelinedError, staged
+from tt2gl.pipelining.early_conversions import with_early_conversions
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
@@ -145,7 +146,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             made, parted = staged(rewrite(source, plan), source, plan)
             if "hoist" in rules:
                 names = {function.line: function.name for function in source.functions}
-                made = without_invariants(made, {each.name or names[each.line] for each in plan.functions})
+                functions = {each.name or names[each.line] for each in plan.functions}
+                made = without_invariants(with_early_conversions(made, functions), functions)
             text = fitted(with_instructions(made), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)
