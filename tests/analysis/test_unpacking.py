@@ -79,3 +79,14 @@ def test_what_it_is_unpacked_from_is_converted(body: str, tmp_path: Path) -> Non
     text = ported(body, tmp_path)
     assert text.count(ONCE) == 1
     assert "paired(" not in text
+
+
+TURNED = "acc = tl.dot(tl.load(a_ptr + rows[:, None] * D + half[None, :]), tl.trans(packed.to(tl.float16)))"
+
+
+def test_of_a_tile_that_is_cast_and_turned_the_bytes_are_converted(tmp_path: Path) -> None:
+    assert ONCE in ported(TURNED, tmp_path)
+
+
+def test_amd_converts_such_a_tile_as_it_is_cast(tmp_path: Path) -> None:
+    assert "packed = gl.convert_layout(" not in ported(TURNED, tmp_path, "gfx942")

@@ -1,11 +1,12 @@
-"""Operands of products that are unpacked from narrower values, as Triton leaves them: those are what is converted.
+"""Operands of products that are made of narrower values, as Triton leaves them: those are what is converted.
 
     lo, hi = packed & 0xF, packed >> 4                       # bytes of two elements each, in a layout for memory
     w = tl.join(lo, hi).reshape(BLOCK_N, BLOCK_K)
     acc = tl.dot(a, w.to(tl.float16).trans(1, 0), acc)
 
 `packed` goes to the layout whose threads then have the operand's elements; all that follows is theirs alone. Converted
-where the product takes it, the tile would go through shared memory with four times the bytes. (Triton's pass
+where the product takes it, the tile would go through shared memory with four times the bytes. So does a tile that is
+cast before it is turned, `tl.trans(bytes.to(tl.float16))`, with twice the bytes. (Triton's pass
 RemoveLayoutConversions, which computes what leads to a conversion in the layout behind it.)
 """
 
@@ -71,6 +72,11 @@ class Unpacking:
         once = {id(leaf.web.find()) if leaf.web is not None else id(leaf): leaf for leaf in self.leaves.values()}
         return sum(leaf.elements * leaf.bits for leaf in once.values() if leaf.natural is not None)
 
+    @property
+    def is_turned(self) -> bool:
+        """Whether what is read becomes the operand by a transposition."""
+        return any(node.order == (1, 0) for node in self.nodes.values())
+
     def taken_once(self, readers: Mapping[int, Sequence[Node]]) -> set[int]:
         """The names of leaves, by identity, that nothing else reads."""
         webs = {id(leaf.web.find()) for leaf in self.leaves.values() if leaf.web is not None}
@@ -85,14 +91,14 @@ class Unpacking:
 
 
 def unpacking(operand: Node, second: bool, width: int, readers: Mapping[int, Sequence[Node]]) -> Unpacking | None:
-    """How an operand is unpacked; None where it is not, or where more would be converted. `readers`: of each name."""
+    """How an operand is unpacked; None where no fewer bits would be converted by that. `readers`: of each name."""
     shared: frozenset[int] = frozenset()
     while True:
         found = Unpacking(second, width, shared)
         found.take(operand, width, turned=False)
         more = {web for web in found.webs if any(id(each) not in found.nodes for each in readers.get(web, ()))}
         if not more:
-            return found if found.merges and found.bits < operand.elements * operand.bits else None
+            return found if found.bits < operand.elements * operand.bits else None
         shared |= more
 
 
