@@ -20,6 +20,7 @@ import libcst as cst
 from tt2gl.pipelining.ahead import Ahead, can_run_ahead
 from tt2gl.pipelining.fences import with_single_fences
 from tt2gl.pipelining.headers import with_own_variables
+from tt2gl.pipelining.lookups import with_plain_lookups
 from tt2gl.pipelining.loops import Fresh, FunctionWriter, names_of
 from tt2gl.pipelining.partitions import partitioned
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
@@ -138,6 +139,7 @@ def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
     The functions are those of `specs`; `copy` is what copies to shared memory are called. Raises NotPipelinedError for
     a loop that cannot be.
     """
+    text = with_plain_lookups(text, {spec.function: spec.rings for spec in specs if not spec.looks_ahead})
     tree, module = ast.parse(text), cst.parse_module(text)
     wanted = {(spec.function, spec.line): spec for spec in specs}
     names = names_of(tree)

@@ -602,6 +602,23 @@ def test_rows_that_are_read_in_two_layouts_are_copied_once_and_awaited_where_til
     assert awaited + "    rows_v = page_buf.index(0).load(two)\n" in steady
 
 
+def test_lookups_that_the_iteration_reads_too_are_loaded_again_as_their_slots_are_ahead_by_then() -> None:
+    scalar = "for k in range(n):\n    page = _tt2gl_ring_page(b_ptr + k)\n    a = _tt2gl_ring_a(a_ptr + page)\n"
+    made = written(scalar + "    use(a, page)\n", looked_up("1", scalar=True))
+    assert "    page = gl.load(b_ptr + k)\n    # this iteration's tiles are there\n" in made
+    rows = "for k in range(n):\n    rows = _tt2gl_ring_page(b_ptr + k).load(one)\n    a = _tt2gl_ring_a(a_ptr + rows)\n"
+    made = written(rows + "    use(a, rows)\n", looked_up("1", scalar=False))
+    assert "    rows = gl.convert_layout(gl.load(b_ptr + k), one)\n    # this iteration's tiles are there\n" in made
+
+
+def test_without_a_stage_for_them_lookups_are_loads() -> None:
+    body = "for k in range(n):\n    page = _tt2gl_ring_page(b_ptr + k)\n    use(_tt2gl_ring_a(a_ptr + page), page)\n"
+    made = written(body, replace(looked_up("1", scalar=True), looks_ahead=False))
+    assert "page_buf" not in made
+    assert "_tt2gl" not in made
+    assert "    page = gl.load(b_ptr + ahead, mask=more)\n    copy(a_buf.index(0), a_ptr + page, mask=more)\n" in made
+
+
 def test_without_a_stage_for_it_what_says_where_tiles_are_is_loaded_where_their_copies_start() -> None:
     spec = replace(rings("2", in_memory=False), looks_ahead=False)
     made = written("for k in range(n):\n    p = gl.load(b_ptr + k)\n    a = _tt2gl_ring_a(a_ptr + p)\n", spec)

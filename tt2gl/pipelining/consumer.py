@@ -12,6 +12,7 @@ import libcst as cst
 from tt2gl.pipelining.branches import branched
 from tt2gl.pipelining.direct import Read
 from tt2gl.pipelining.late_reads import with_late_reads
+from tt2gl.pipelining.lookups import PlainLookups
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.rings import Amount
 from tt2gl.pipelining.tma import of_ring
@@ -33,6 +34,7 @@ class Consumer:
         tiles = {ring.name: plan.tile(ring) for ring in plan.rings}
         direct = [ring.name for ring in plan.rings if ring.direct]
         self.replaced = Read(RING_MARK, tiles, direct) if direct else Replaced(RING_MARK, tiles)
+        self.plain = PlainLookups(plan.spec.rings)
 
     def lines(self, loop: ast.For, node: cst.For) -> Lines:
         """The whole body, the wait before the first statement that reads a ring. `indent` is that of the body."""
@@ -92,7 +94,7 @@ class Consumer:
         kept = self.plan.parts.kept
         if isinstance(line, cst.SimpleStatementLine):
             stays = [small for each, small in members if each in kept]
-            left = [edited(small, self.replaced) for small in stays]
+            left = [edited(edited(small, self.plain), self.replaced) for small in stays]
             if len(left) == len(members) and all(map(_same, stays, left)):
                 return [line]
             if not left:

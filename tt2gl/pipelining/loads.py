@@ -80,3 +80,21 @@ def is_masked(call: ast.Call) -> bool:
     mask = _mask(call)
     ways = (mask.body, mask.orelse) if isinstance(mask, ast.IfExp) else (mask,)
     return mask is not None and not any(isinstance(way, ast.Constant) and way.value is None for way in ways)
+
+
+def as_load(marker: cst.Call) -> cst.Call:
+    """The load to registers that a marker stands for; one that is `by` a buffer operation has its own arguments."""
+    named = {each.keyword.value: each for each in marker.args if each.keyword is not None}
+    if "by" not in named:
+        return marker.with_changes(func=cst.parse_expression("gl.load"))
+    changed = []
+    for each in marker.args:
+        keyword = each.keyword.value if each.keyword is not None else ""
+        if keyword == "offsets":
+            each = each.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT)
+        elif keyword == "cache_modifier":
+            each = each.with_changes(keyword=cst.Name("cache"))
+        if keyword != "by":
+            changed.append(each)
+    changed[-1] = changed[-1].with_changes(comma=marker.args[-1].comma)
+    return marker.with_changes(func=named["by"].value, args=changed)

@@ -21,14 +21,14 @@ to shared memory, too, it takes no registers, and is read from its slot when the
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
 
 from tt2gl.pipelining.flow import NONE, Names, blocks, writes
 from tt2gl.pipelining.guards import Guarded, Loads
-from tt2gl.pipelining.loads import LOADS, Load, is_marker
+from tt2gl.pipelining.loads import LOADS, Load, as_load, is_marker
 from tt2gl.pipelining.scalars import layout_of, pointers_of, value_of
 from tt2gl.pipelining.slices import Slice, statements_for
 from tt2gl.pipelining.static import called
@@ -49,6 +49,8 @@ from tt2gl.pipelining.trees import (
 )
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import RING_MARK, Ring
+from tt2gl.syntax import is_name
+from tt2gl.visitors import Editor
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,41 @@ class Lookups:
     def read(self, small: cst.BaseSmallStatement) -> cst.BaseSmallStatement:
         """A statement with its lookups read from their slots."""
         return edited(small, Replaced(RING_MARK, {name: slot.read for name, slot in self.slots.items()}))
+
+
+class PlainLookups(Editor):
+    """Markers of lookups as the loads that they stand for, where they have no slot, or theirs is an iteration ahead."""
+
+    def __init__(self, rings: Iterable[Ring]) -> None:
+        super().__init__()
+        self._markers = {f"{RING_MARK}{ring.name}" for ring in rings if ring.looked_up}
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        """Replace a marker, or the load from one."""
+        match original_node:
+            case cst.Call(cst.Attribute(cst.Call(marker), cst.Name("load")), [_]) if is_name(marker, *self._markers):
+                assert isinstance(updated_node.func, cst.Attribute)
+                loaded, layout = updated_node.func.value, updated_node.args[0].value
+                return cst.parse_expression(f"gl.convert_layout({code(loaded)}, {code(layout)})")
+            case cst.Call(marker) if is_name(marker, *self._markers):
+                return as_load(updated_node)
+        return updated_node
+
+
+class _Within(Editor):
+    def __init__(self, rings: Mapping[str, Iterable[Ring]]) -> None:
+        super().__init__()
+        self.rings = rings
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        return edited(updated_node, PlainLookups(self.rings.get(original_node.name.value, ())))
+
+
+def with_plain_lookups(text: str, rings: Mapping[str, Sequence[Ring]]) -> str:
+    """The text with the lookups among these `rings`, by functions that have no stage for them, as loads; lines stay."""
+    if not any(ring.looked_up for known in rings.values() for ring in known):
+        return text
+    return edited(cst.parse_module(text), _Within(rings)).code
 
 
 def lookups_of(

@@ -14,10 +14,10 @@ from tt2gl.pipelining.branches import branched, joined
 from tt2gl.pipelining.direct import direct_call, direct_copy
 from tt2gl.pipelining.flow import NONE, reads, writes
 from tt2gl.pipelining.guards import Guarded, Loaded
-from tt2gl.pipelining.loads import Load
+from tt2gl.pipelining.loads import Load, as_load
 from tt2gl.pipelining.lookups import Iteration
 from tt2gl.pipelining.loop_plan import LoopPlan
-from tt2gl.pipelining.registers import as_load, first_stores, held, stored
+from tt2gl.pipelining.registers import first_stores, held, stored
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.scalars import pointers_of
 from tt2gl.pipelining.texts import call, guarded

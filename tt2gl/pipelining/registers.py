@@ -25,24 +25,6 @@ from tt2gl.plan import RING_MARK, Ring
 from tt2gl.visitors import Editor
 
 
-def as_load(marker: cst.Call) -> cst.Call:
-    """The load to registers that a marker stands for; one that is `by` a buffer operation has its own arguments."""
-    named = {each.keyword.value: each for each in marker.args if each.keyword is not None}
-    if "by" not in named:
-        return marker.with_changes(func=cst.parse_expression("gl.load"))
-    changed = []
-    for each in marker.args:
-        keyword = each.keyword.value if each.keyword is not None else ""
-        if keyword == "offsets":
-            each = each.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT)
-        elif keyword == "cache_modifier":
-            each = each.with_changes(keyword=cst.Name("cache"))
-        if keyword != "by":
-            changed.append(each)
-    changed[-1] = changed[-1].with_changes(comma=marker.args[-1].comma)
-    return marker.with_changes(func=named["by"].value, args=changed)
-
-
 def stored(plan: LoopPlan, ring: Ring, slot: str, value: str) -> cst.BaseStatement:
     """Puts a tile that has come into a slot."""
     if ring.stored:
