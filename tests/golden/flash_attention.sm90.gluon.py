@@ -5,7 +5,12 @@ import triton.language as tl
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
-from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma, warpgroup_mma_wait
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    warpgroup_mma,
+    warpgroup_mma_init,
+    warpgroup_mma_wait,
+)
 
 try:
     from triton.experimental.gluon.language.nvidia.ampere.async_copy import async_load
@@ -89,6 +94,7 @@ def attention_kernel(
 
     slot = -1
     free_slot = NUM_STAGES - 2
+    acc = warpgroup_mma_init(acc)
     for start_n in range(0, end, BLOCK_N):
         slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
         more = start_n < end - (NUM_STAGES - 1) * BLOCK_N
@@ -113,8 +119,6 @@ def attention_kernel(
         acc = acc * gl.convert_layout(alpha, gl.SliceLayout(1, acc_layout))[:, None]
         v = v_buf.index(slot)
         acc = warpgroup_mma(gl.convert_layout(p.to(v.dtype), acc_lhs_layout), v, acc, is_async=True)
-        # runs on into the next iteration
-        acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
         m_i = m_new
         free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
         ahead = start_n + (NUM_STAGES - 1) * BLOCK_N

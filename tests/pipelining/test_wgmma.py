@@ -148,6 +148,7 @@ def test_a_sum_that_is_scaled_runs_on_until_the_next_wait() -> None:
         """
     ) == textwrap.dedent(
         """\
+        acc = warpgroup_mma_init(acc)
         for k in range(n):
             s = warpgroup_mma(q, b_buf.index(k), zeros, is_async=True)
             # done here: this product, and what ran on from the iteration before
@@ -155,8 +156,6 @@ def test_a_sum_that_is_scaled_runs_on_until_the_next_wait() -> None:
             p = exp(s)
             acc = acc * p
             acc = warpgroup_mma(convert(p), b_buf.index(k), acc, is_async=True)
-            # runs on into the next iteration
-            acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
         acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
         """
     )

@@ -9,7 +9,15 @@ for k in range(0, steps):                                                       
 acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
 
 Triton's own conditions: the tiles lie in rings or outlive the loop, and the sum is read by nothing but the next product
-until a product that the loop waits for at once. That wait then takes the running sums along.
+until a product that the loop waits for at once. That wait then takes the running sums along, and no other does: they
+come into the loop as what is under way. A wait at its end, for none of them, ties all their registers there. Two sums
+of 128x128 spill 14 registers a thread so, for 46.
+
+    dv = warpgroup_mma_init(dv)                                                    # beside `dp`, which is waited for
+    for k in range(0, steps):
+        dp = warpgroup_mma(v_smem, do_buf.index(slot).permute((1, 0)), zeros)
+        dv = warpgroup_mma(p, do_buf.index(slot), dv, is_async=True)
+    dv = warpgroup_mma_wait(num_outstanding=0, deps=(dv,))
 """
 
 from __future__ import annotations
@@ -102,7 +110,11 @@ class _Loop:
             index += max(len(members), 1)
         inner = indented(self.node.body)
         names = [product.name for product in self.running]
-        return [self.node.with_changes(body=inner.with_changes(body=body)), _wait(0, names)]
+        return [*self._begun(names), self.node.with_changes(body=inner.with_changes(body=body)), _wait(0, names)]
+
+    def _begun(self, names: Sequence[str]) -> Lines:
+        """What has sums come into the loop as under way, where the loop does not wait for them at its end."""
+        return [statement(f"{name} = warpgroup_mma_init({name})") for name in names] if self.waited else []
 
     def any_running(self) -> bool:
         """Tell apart the products that run on and those that are waited for; whether there are any of the former."""
@@ -188,7 +200,7 @@ class _Loop:
         last = product is self.running[-1]
         count, names = len(self.running), [each.name for each in self.running]
         if self.waited:
-            return [*made, _wait(count, names, "runs on into the next iteration")] if last else made
+            return made
         if test := self._registers_where(product):
             note = "runs on, unless its registers are used again: the iteration before is done"
             return [*made, _wait(f"{count - 1} if {test} else {count}", names, note)]
