@@ -114,8 +114,9 @@ def offsets_of(indices, strides):
 def kernel(x_ptr, o_ptr, sx, so, B: tl.constexpr):
     rows = tl.arange(0, B)
     cols = tl.arange(0, B)
-    x = tl.load(x_ptr + offsets_of((rows[:, None], cols[None, :]), (1, sx)))
-    tl.store(o_ptr + offsets_of((rows[:, None], cols[None, :]), (so, 1)), x)
+    at = tl.program_id(0)
+    x = tl.load(x_ptr + offsets_of((rows[:, None], at, cols[None, :]), (1, B * sx, sx)))
+    tl.store(o_ptr + offsets_of((rows[:, None], at, cols[None, :]), (so, B * so, 1)), x)
 """
 
 
@@ -133,5 +134,5 @@ def test_all_elements_that_a_loop_takes_in_turn_share_a_layout(target: str, tmp_
     )
     made = convert(path, target=target, launches=[launch], root=path.parent)
     assert [report.status for report in made.kernels] == ["converted"]
-    assert made.text.count("offsets_of((rows[:, None], cols[None, :])") == 1
-    assert made.text.count("offsets_of((rows_o[:, None], cols_o[None, :])") == 1
+    assert made.text.count("offsets_of((rows[:, None], at, cols[None, :])") == 1
+    assert made.text.count("offsets_of((rows_o[:, None], at, cols_o[None, :])") == 1

@@ -31,6 +31,7 @@ def test_what_is_in_order_or_is_another_function_stays(call: str) -> None:
         ("x.reshape(n, 2, can_reorder=True)", "x.reshape(n, 2)"),
         ("tl.reshape(x, (n, 2), can_reorder=n)", "tl.reshape(x, (n, 2))"),
         ("tl.view(x, (n, 2)) + tl.view(x, [n, 2])", "tl.reshape(x, (n, 2)) + tl.reshape(x, [n, 2])"),
+        ("tl.max(tl.ravel(x, can_reorder=True), 0)", "tl.max(tl.ravel(x), 0)"),
         ("tl.load(x).view(n, 2)", "tl.load(x).reshape(n, 2)"),
         ("(x + 1).view(n, 2)", "(x + 1).reshape(n, 2)"),
         ("view(x, n).view(n, 2)", "view(x, n).reshape(n, 2)"),

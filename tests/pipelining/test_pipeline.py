@@ -293,7 +293,9 @@ def test_a_loop_of_64_bits_has_its_prologue_counted_in_32() -> None:
     assert "    k = gl.to_tensor(0).to(gl.to_tensor(n).dtype) + s\n" in made
     assert "    copy(a_buf.index(s), a_ptr + k, mask=k < n)\n" in made
     made = written("for k in range(m, n):\n    a = _tt2gl_ring_a(a_ptr + k)\n", spec)
-    assert "    k = gl.to_tensor(m).to(gl.int64) + s\n" in made
+    assert "    k = gl.to_tensor(m).to((gl.to_tensor(m) + n).dtype) + s\n" in made
+    made = written("for k in range(0, n, m):\n    a = _tt2gl_ring_a(a_ptr + k)\n", spec)
+    assert "    k = gl.to_tensor(0).to((gl.to_tensor(0) + n + m).dtype) + s * m\n" in made
 
 
 def test_a_bound_that_the_loop_changes_is_kept() -> None:

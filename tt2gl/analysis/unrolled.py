@@ -42,9 +42,8 @@ def in_turn(index: ast.expr, frame: Frame) -> bool:
 
 
 def are_of_one_rank(values: Sequence[Value]) -> bool:
-    """Whether these are several tensors of as many dimensions."""
-    ranks = [len(value.shape) if isinstance(value, Node) else 0 for value in values]
-    return len(ranks) > 1 and min(ranks) == max(ranks) > 0
+    """Whether there are tensors among these, all of as many dimensions."""
+    return len({len(value.shape) for value in values if isinstance(value, Node)}) == 1
 
 
 def counted_by(node: ast.For | ast.While, frame: Frame) -> frozenset[str]:

@@ -2,9 +2,10 @@
 
     pairs = x.reshape(BLOCK // 2, 2, can_reorder=True)
     rows = tl.view(x, (ROWS, COLS))
+    flat = tl.ravel(x, can_reorder=True)
 
-become `x.reshape(BLOCK // 2, 2)` and `tl.reshape(x, (ROWS, COLS))`: Gluon reshapes in order only, which is one of those
-that the author allows.
+become `x.reshape(BLOCK // 2, 2)`, `tl.reshape(x, (ROWS, COLS))` and `tl.ravel(x)`: Gluon reshapes in order only, which
+is one of those that the author allows.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _is_tensors(called: cst.BaseExpression, source: SourceFile) -> bool:
 def _in_order(call: cst.Call, spans: Spans) -> Iterator[Edit]:
     """The edits of one call."""
     match call.func:
-        case cst.Attribute(attr=cst.Name(value="view" | "reshape") as name):
+        case cst.Attribute(attr=cst.Name(value="view" | "reshape" | "ravel") as name):
             if name.value == "view":
                 yield Edit(*spans.of(name), "reshape")
             for before, argument in zip(call.args, call.args[1:], strict=False):

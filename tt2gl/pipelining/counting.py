@@ -52,8 +52,11 @@ class Count:
 
     @property
     def _dtype(self) -> str:
-        """The type of a variable that has 64 bits under some launch: one that counts from a number has its bound's."""
-        return f"gl.to_tensor({self.upper}).dtype" if self.step_known and self.lower.isdigit() else "gl.int64"
+        """The type of a variable that has 64 bits under some launch: that of what it counts by, together."""
+        if self.step_known and self.lower.isdigit():
+            return f"gl.to_tensor({self.upper}).dtype"
+        step = "" if self.step_known else f" + {operand(self._size)}"
+        return f"(gl.to_tensor({self.lower}) + {operand(self.upper)}{step}).dtype"
 
     def further(self, iterations: Amount) -> str:
         """The variable that many iterations on."""
