@@ -272,6 +272,14 @@ def test_limits_of_dtypes(write: Write, tmp_path: Path, body: str, constant: str
     assert constant in frontend(fn, SIGNATURE, {"BLOCK": 64}, "sm90")
 
 
+def test_limits_of_dtypes_in_a_helper(write: Write, tmp_path: Path) -> None:
+    helper = (
+        "@triton.jit\ndef clamped(x):\n    MOST: tl.constexpr = torch.finfo(torch.half).max\n    return x * MOST\n\n"
+    )
+    path = write("a.py", HEADER + "import torch\n" + helper + KERNEL.format(body="clamped(x)"))
+    assert "6.550400e+04" in ir_of(path, tmp_path, target="sm90")
+
+
 LIBDEVICE = {
     "language_extra": "from triton.language.extra.libdevice import rsqrt\n",
     "cuda": "from triton.language.extra.cuda.libdevice import rsqrt\n",
