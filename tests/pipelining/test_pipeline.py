@@ -14,7 +14,8 @@ from tt2gl.pipeline import LoopRings, NotPipelinedError, Ring, pipelined
 pytestmark = pytest.mark.once
 
 HEAD = (
-    "@gluon.jit\ndef kernel(a_ptr, b_ptr, n, m, step, FLAG: gl.constexpr, BLOCK: gl.constexpr, STAGES: gl.constexpr):\n"
+    "@gluon.jit\ndef kernel(a_ptr, b_ptr, m, step, FLAG: gl.constexpr, BLOCK: gl.constexpr, STAGES: gl.constexpr):\n"
+    "    n = gl.load(b_ptr)\n"
 )
 
 
@@ -577,6 +578,19 @@ def test_a_scalar_that_says_where_tiles_are_is_copied_an_iteration_before_them()
         async_copy.wait_group(0)
         """
     )
+
+
+@pytest.mark.parametrize(
+    ("load", "mask"),
+    [("a_ptr + k, mask=k < 8", "mask=(k < m) & (k < 8)"), ("a_ptr + k", "mask=k < steps")],
+)
+def test_a_copy_whose_only_mask_says_whether_there_is_an_iteration_has_no_constant_for_one(
+    load: str, mask: str
+) -> None:
+    """A parameter is a constant where it is 1."""
+    made = written(f"for k in range(m):\n    use(_tt2gl_ring_a({load}).load(one))\n", rings(in_memory=False))
+    assert f"copy(a_buf.index(k), a_ptr + k, {mask})" in made
+    assert ("steps = m\n" in made) == ("steps" in mask)
 
 
 def test_a_scalar_by_one_pointer_or_another() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tt2gl.pipeline import LoopRings, NotPipelinedError, Ring, pipelined
 
-HEAD = "@gluon.jit\ndef kernel(a_desc, b_desc, p_ptr, n, STAGES: gl.constexpr):\n"
+HEAD = "@gluon.jit\ndef kernel(a_desc, b_desc, p_ptr, STAGES: gl.constexpr):\n    n = gl.load(p_ptr)\n"
 
 
 def tile(name: str, *, in_memory: bool = True) -> Ring:

@@ -20,7 +20,7 @@ from tt2gl.pipelining.loop_plan import Last, LoopPlan, comes_early
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError, by_threads
 from tt2gl.pipelining.slices import slice_loop
 from tt2gl.pipelining.slots import counted_twice, slots_of
-from tt2gl.pipelining.static import bound, constants, is_static
+from tt2gl.pipelining.static import bound, constants, is_static, parameters
 from tt2gl.pipelining.surroundings import Surroundings, home_of
 from tt2gl.pipelining.texts import operand, whole
 from tt2gl.pipelining.tma import barriers, descriptors
@@ -100,6 +100,7 @@ class FunctionWriter:
     def __post_init__(self) -> None:
         self.liveness.before(self.function.body, NONE)
         self.constexprs, self.variables = constants(self.function), bound(self.function)
+        self.parameters = parameters(self.function)
 
     def written(self, node: cst.FunctionDef, indent: int) -> cst.FunctionDef:
         """The function with its loops pipelined."""
@@ -193,7 +194,8 @@ class FunctionWriter:
         names = list(dict.fromkeys(map(_ring_name, wanted)))
         rings = tuple(self.spec.ring(name) for name in names)
         bindings: list[tuple[str, str]] = []
-        count = self._count(header, node, assigned, bindings)
+        bare = any(self._is_plain(each) and by_threads([self.spec.ring(_ring_name(each))]) for each in markers)
+        count = self._count(header, node, assigned, bindings, bare=bare)
         if header.variable == "_" and not any("_" in reads(statement) for statement in loop.body):
             # It is read now, and should say what it is.
             count = replace(count, variable=self.fresh("i"))
@@ -319,7 +321,21 @@ class FunctionWriter:
         first = count.variable if free else self.fresh(f"{count.variable}_ahead")
         return (first, first) if count.by_slots and not as_tensor else (self.fresh("s"), first)
 
-    def _count(self, header: Header, node: cst.For, assigned: Names, bindings: list[tuple[str, str]]) -> Count:
+    def _may_be_constant(self, header: Header) -> bool:
+        """Whether a loop of numbers ends at a parameter, which is one, too, where it is given one, as where it is 1."""
+        numbers = is_static(header.lower, *self._known) and is_static(header.step, *self._known)
+        return numbers and isinstance(header.upper, ast.Name) and header.upper.id in self.parameters
+
+    def _count(
+        self,
+        header: Header,
+        node: cst.For,
+        assigned: Names,
+        bindings: list[tuple[str, str]],
+        *,
+        bare: bool = False,
+    ) -> Count:
+        """How a loop counts; of `bare` copies, whether there is an iteration is all of the mask, so no constant."""
         known = self._known
         assert isinstance(node.iter, cst.Call)
         given = [whole(code(each.value)) for each in node.iter.args if each.keyword is None]
@@ -333,7 +349,8 @@ class FunctionWriter:
         if not step_known and not settled(header.step, assigned, *known, static=True):
             bindings.append((self.fresh("step"), step))
             step = bindings[-1][0]
-        if not settled(header.upper, assigned, *known, static=False):
+        constant = bare and self._may_be_constant(header)
+        if constant or not settled(header.upper, assigned, *known, static=False):
             bindings.append((self.fresh("steps" if lower == "0" and step == "1" else "end"), upper))
             upper = bindings[-1][0]
         step = step if step == "1" or step_known else operand(step)

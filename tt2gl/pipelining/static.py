@@ -29,10 +29,15 @@ def constants(function: ast.FunctionDef) -> Names:
 
 def bound(function: ast.FunctionDef) -> Names:
     """The names that a function binds. All others are globals, which kernels see as constants."""
+    return parameters(function).union(*map(writes, function.body))
+
+
+def parameters(function: ast.FunctionDef) -> Names:
+    """The names of what a function is given."""
     arguments = function.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     every += [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-    return frozenset({each.arg for each in every}).union(*map(writes, function.body))
+    return frozenset(each.arg for each in every)
 
 
 def _says_constexpr(annotation: ast.expr) -> bool:
