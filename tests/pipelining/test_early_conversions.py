@@ -32,10 +32,11 @@ def moved(body: str) -> str:
         f"{LOAD}\nacc = gl.convert_layout(acc, layout)\n",
         f"if flag:\n    {LOAD}\n{SUM}\n",
         f"{LOAD}\nfor k in range(4):\n    {SUM}\n",
+        f"{LOAD}\nr_smem.store(r)\nacc = mma_v2(a, r_smem.load(operand), gl.convert_layout(acc, layout)) * scale\n",
     ],
     ids=[
         "loaded later", "a slot", "changed between", "another layout", "another name", "read twice", "a value",
-        "converted alone", "loaded in a branch", "a loop",
+        "converted alone", "loaded in a branch", "a loop", "loaded for memory",
     ],
 )  # fmt: skip
 def test_nothing_moves(body: str) -> None:

@@ -9,7 +9,7 @@
 
 Triton's compiler puts a conversion right behind what is converted (RemoveLayoutConversions), and the assembler moves no
 load over the barriers of one. With the load above, a linear layer with a residual took 89 registers for Triton's 78 on
-sm100. Only a variable whose next value is made of the converted one is converted early, as no other name is needed.
+sm100. Only a variable whose next value is made of both is converted early, as no other name is needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tt2gl.pipelining.flow import blocks, inside, reads, writes
 
 
 def with_early_conversions(text: str, functions: Collection[str]) -> str:
-    """The text with conversions of these functions above the loads that stand before them."""
+    """The text with conversions of these functions above the loads of what is computed with."""
     bare = text.removeprefix(BYTE_ORDER_MARK)
     places = Places(bare)
     edits: list[Edit] = []
@@ -46,7 +46,7 @@ def _block(places: Places, block: Sequence[ast.stmt]) -> Iterator[Edit]:
         for other in reversed(block[:index]):
             if isinstance(other, ast.If | ast.For | ast.While) or name in reads(other) or writes(other) & reads(call):
                 break
-            load = other if _loads(other) else load
+            load = other if _loads(other) and writes(other) & reads(statement) else load
         if load is not None:
             yield _above(places, load, f"{name} = {ast.unparse(call)}")
             yield _use(places, statement, name, call)
