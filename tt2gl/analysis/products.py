@@ -25,6 +25,7 @@ class Products:
     """Decides how the operands of products come, where layouts flow through the rest of the graph.
 
     `unpacked`: values, by identity, that become operands in their layout; `once`: names that are converted for that.
+    `turned`: transpositions with names of their own that are views of memory, with the product that reads each.
     """
 
     def __init__(self, flow: Propagation) -> None:
@@ -33,6 +34,7 @@ class Products:
         self._at_once: dict[int, Stored] = {}
         self.unpacked: set[int] = set()
         self.once: set[int] = set()
+        self.turned: dict[int, tuple[Node, int]] = {}
 
     def find_unpacked(self) -> None:
         """Find operands that Triton unpacks in their own layout, of which it converts what they are unpacked from."""
@@ -78,6 +80,30 @@ class Products:
                     self._at_once[id(made.node)] = slot
                     operand.natural = web.natural = None
 
+    def find_turned(self) -> None:
+        """Find names of transpositions that one product alone reads, from shared memory.
+
+        What is turned is put there as it comes, as in Triton, where a transposition in registers converts them. What
+        has a layout under a name of its own is put there by that name (`_store_source`).
+        """
+        for dot in [node for node in self.graph.nodes if node.kind == "dot"]:
+            for place, operand in enumerate(dot.operands[:2]):
+                made = _only_named(operand)
+                if made is None or made.kind != "opaque" or made.order != (1, 0) or in_ring(operand):
+                    continue
+                if (source := _transposed_name(operand)) is not None and _named(source) is not None:
+                    continue
+                web = operand.web.find() if operand.web is not None else None
+                readers = [node for node in self.graph.nodes if web is not None and _reads(node, web)]
+                if web is not None and len(readers) == 1 and self.cores.in_memory(dot, place):
+                    self.turned[id(made)] = dot, place
+                    operand.natural = web.natural = made.natural = None
+
+    def view(self, node: Node, clone: Clone) -> None:
+        """Have a transposition as a view of what its product reads it from."""
+        dot, place = self.turned[id(node)]
+        self._store(dot, place, node, clone)
+
     def _is_loaded_elsewhere(self, dot: Node, place: int, load: Node) -> bool:
         """Whether a load is one of another launch's, of whose product Triton takes the operand otherwise."""
         return any(
@@ -113,7 +139,9 @@ class Products:
                 pass
             elif not self.cores.in_memory(node, place):
                 self.flow.resolve(operand, wanted, spot.clone)
-            elif in_ring(operand) and self.cores.read_in_place(node, place, operand):
+            elif id(_only_named(operand)) in self.turned or (
+                in_ring(operand) and self.cores.read_in_place(node, place, operand)
+            ):
                 self.flow.resolve(operand, IN_RING, spot.clone)
             else:
                 self._store(node, place, operand, spot.clone)
@@ -239,8 +267,8 @@ class Products:
 
     def _store_source(self, dot: Node, place: int, source: Definition, turned: bool, spot: Spot) -> bool:
         """Put a value into shared memory whose transposition an operand is, which is a view then; whether it can be."""
-        web = source.web.find() if source.web is not None else None
-        if web is None or web.natural is None or source.entry is not None:
+        web = _named(source)
+        if web is None or web.natural is None:
             return False
         slot = self.cores.stored(dot, place, source.node, self.graph, not turned)
         self.decisions.convert_after(source, web.name, web.natural, slot)
@@ -309,11 +337,23 @@ def _transposed_name(operand: Node) -> Definition | None:
     return source.web.find().made_once() if is_name and source.web is not None else None
 
 
+def _named(source: Definition) -> Web | None:
+    """The name of a value with a layout of its own, by which it can be put into memory where it is made."""
+    web = source.web.find() if source.web is not None else None
+    return web if web is not None and web.natural is not None and source.entry is None else None
+
+
 def _cast_transposition(operand: Node) -> Node | None:
     """The transposition of what has no layout of its own, a ring's tile say, that is cast to an operand."""
     while operand.kind == "elementwise" and len(operand.operands) == 1 and operand.natural is None:
         operand = operand.operands[0]
     return operand if operand.kind == "opaque" and operand.order == (1, 0) and operand.natural is None else None
+
+
+def _only_named(operand: Node) -> Node | None:
+    """What a name is given, where that is one thing only; None for what is no name."""
+    made = operand.web.find().made_once() if operand.kind == "read" and operand.web is not None else None
+    return made.node if made is not None else None
 
 
 def _reads(node: Node, web: Web) -> bool:

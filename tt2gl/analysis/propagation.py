@@ -46,6 +46,7 @@ class Propagation(Anchors):
         self.forget_widened()
         self.products.find_unpacked()
         self.products.find_loaded_at_once()
+        self.products.find_turned()
         for step in self.graph.steps:
             if isinstance(step, Node):
                 self.settle(step, None)
@@ -169,6 +170,8 @@ class Propagation(Anchors):
             case "upcast":
                 self.products.upcast(node, term, clone)
                 self.decisions.converts[spot] = term
+            case "opaque" if id(node) in self.products.turned:
+                self.products.view(node, clone)
             case "opaque" | "elementwise" if in_ring(node):
                 self.resolve(node.operands[0], IN_RING, clone)
                 self.decisions.views[spot] = node.order
