@@ -94,6 +94,14 @@ def tile_in_ring(node: Node) -> Node | None:
     return node if node.staged else None
 
 
+def last_tile(node: Node, scene: Scene, is_anchor: Callable[[Node], bool]) -> Node | None:
+    """Of the tiles of rings that a value is computed of, element by element, the last loaded; None for other values."""
+    if node.kind not in ("read", "elementwise"):
+        return None
+    tiles = {id(each) for each in sources(node) if each.staged and each.shape == node.shape and is_anchor(each)}
+    return next((each for each in reversed(scene.graph.nodes) if id(each) in tiles), None)
+
+
 def _loads(node: Node) -> bool:
     """Whether an expression reads global memory, itself or through the names it reads."""
     return any(source.kind == "load" for source in sources(node))

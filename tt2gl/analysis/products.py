@@ -36,7 +36,13 @@ class Products:
         self.once: set[int] = set()
         self.turned: dict[int, tuple[Node, int]] = {}
 
-    def find_unpacked(self) -> None:
+    def find(self) -> None:
+        """Find the operands that come otherwise than in the layout that they would have by themselves."""
+        self._find_unpacked()
+        self._find_loaded_at_once()
+        self._find_turned()
+
+    def _find_unpacked(self) -> None:
         """Find operands that Triton unpacks in their own layout, of which it converts what they are unpacked from."""
         readers: dict[int, list[Node]] = {}
         for node in self.graph.nodes:
@@ -60,7 +66,7 @@ class Products:
             return all(map(self.flow.is_kept, found.merges))
         return found.is_turned and not self._is_amd(dot)
 
-    def find_loaded_at_once(self) -> None:
+    def _find_loaded_at_once(self) -> None:
         """Find tiles that go through shared memory where they are loaded: another launch's are in a ring, or computed.
 
         A product then reads one name, whose value is in its operand's registers on either side of the branch. Such a
@@ -80,7 +86,7 @@ class Products:
                     self._at_once[id(made.node)] = slot
                     operand.natural = web.natural = None
 
-    def find_turned(self) -> None:
+    def _find_turned(self) -> None:
         """Find names of transpositions that one product alone reads, from shared memory.
 
         What is turned is put there as it comes, as in Triton, where a transposition in registers converts them. What

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from tt2gl.analysis.access_layouts import AccessLayouts
 from tt2gl.analysis.anchors import Anchors
-from tt2gl.analysis.cheap import in_ring, is_operand, mark_cheap
+from tt2gl.analysis.cheap import in_ring, is_operand, last_tile, mark_cheap
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
 from tt2gl.analysis.graph import Definition, Node, Web, sources, uncast
 from tt2gl.analysis.memory import Classes, Scene
@@ -44,9 +44,7 @@ class Propagation(Anchors):
         mark_cheap(self.scene, self.is_anchor, self.cores.held)
         self.find_naturals()
         self.forget_widened()
-        self.products.find_unpacked()
-        self.products.find_loaded_at_once()
-        self.products.find_turned()
+        self.products.find()
         for step in self.graph.steps:
             if isinstance(step, Node):
                 self.settle(step, None)
@@ -118,6 +116,9 @@ class Propagation(Anchors):
             return self.access_root(node)
         if in_ring(node):
             return self.default(node)
+        if (tile := last_tile(node, self.scene, self.is_anchor)) is not None:
+            # Nothing else decides: Triton's layouts flow from the last load first.
+            return self.access_root(tile)
         if node.kind == "elementwise":
             for operand in node.operands:
                 if operand.kind in ("read", "elementwise") and operand.shape == node.shape:
