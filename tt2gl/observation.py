@@ -10,7 +10,7 @@ from tt2gl.analysis.alternatives import LessAligned, less_aligned, with_aligning
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.groups import alike, grouped, misaligned, traits
-from tt2gl.analysis.helper_loads import calls_in_between, calls_of
+from tt2gl.analysis.helper_loads import calls_in_between, calls_of, calls_of_products
 from tt2gl.analysis.kernel import observe_accesses_job, observe_job, parsed
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.file_plan import same_file
@@ -84,29 +84,32 @@ def promoting_elsewhere(kernels: Sequence[Kernel]) -> frozenset[tuple[str, int]]
 def inlined(
     known: LoweredSource, kernels: list[Kernel], asked: Asked, calls: Calls
 ) -> tuple[LoweredSource, list[Kernel]]:
-    """The file with helpers written out whose loads run ahead of a loop that calls them, and its kernels.
+    """The file with helpers written out whose loads run ahead of a loop that calls them, or multiply, and its kernels.
 
     A call at a time of those that lead to a load, as only what compiles tells where the next one is.
     """
     while True:
-        wanted = {
-            kernel.function.name: calls_in_between(list(kernel.facts.values()), parsed(kernel.slice), known.work.path)
+        asking = [
+            (kernel.function.name, (list(kernel.facts.values()), parsed(kernel.slice), known.work.path))
             for kernel in kernels
             if kernel.slice is not None and kernel.function.name not in calls.plain
-        }
-        ahead = set().union(*wanted.values())
+        ]
+        wanted = {name: calls_in_between(*seen) for name, seen in asking}
+        multiplied = {name: calls_of_products(*seen) for name, seen in asking}
+        ahead, products = set().union(*wanted.values()), set().union(*multiplied.values())
         facts = [seen for kernel in kernels for seen in kernel.facts.values()]
         torn = calls_of(calls.torn, facts, known.work.path)
         own = str(known.work.path.absolute())
         reached = {one.line for seen in facts for one in seen.functions.values() if one.path == own}
-        step = with_inlined(known, ahead, torn, reached) if ahead | torn else None
+        step = with_inlined(known, ahead, torn, reached, products) if ahead | torn | products else None
         if step is None:
             return known, kernels
         again = observed(step, asked)
         if any(new.facts.keys() != old.facts.keys() for new, old in zip(again, kernels, strict=True)):
             return known, kernels
         for new, old in zip(again, kernels, strict=True):
-            new.written_out = old.written_out or bool(wanted.get(new.function.name))
+            name = new.function.name
+            new.written_out = old.written_out or bool(wanted.get(name)) or bool(multiplied.get(name))
         known, kernels = step, again
 
 

@@ -1,5 +1,5 @@
-"""Calls of helpers that are better written out: those between a loop and loads that Triton copies ahead of it, and
-those that want different layouts of one helper.
+"""Calls of helpers that are better written out: those between a loop and loads that Triton copies ahead of it, or
+products that it has there beside such loads, and those that want different layouts of one helper.
 """
 
 from __future__ import annotations
@@ -8,28 +8,62 @@ import ast
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from tt2gl.analysis.facts import LaunchFacts
+from tt2gl.analysis.facts import CallChain, LaunchFacts
 
 _RANGES = ("range", "persistent_range")
+
+_Loop = tuple[str, tuple[int, int], tuple[int, int]]
+"""A loop's file, and where its body begins and ends."""
 
 
 def calls_in_between(
     facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module], path: Path
 ) -> set[tuple[int, int]]:
-    """The places of such calls in a file, line and column: of several that lead to a load, the one in the loop."""
-    bodies = {
-        file: [_extent(node) for node in ast.walk(tree) if isinstance(node, ast.For) and _counts(node)]
-        for file, tree in trees.items()
-    }
-    own = str(path.absolute())
+    """The places of calls that lead to such loads, line and column: of several in a row, of the one in the loop."""
+    known = _Loops(trees, path)
+    return {place for seen in facts for chain in seen.lowered.rings if (place := known.call(chain)) is not None}
+
+
+def calls_of_products(
+    facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module], path: Path
+) -> set[tuple[int, int]]:
+    """The same of calls that lead to products, in loops whose tiles Triton copies ahead.
+
+    As an argument such a tile would come in registers, and go back to shared memory for its product.
+    """
+    known = _Loops(trees, path)
     found: set[tuple[int, int]] = set()
-    for chain in {chain for seen in facts for chain in seen.lowered.rings}:
-        for depth, (file, line, column) in enumerate(chain):
-            if any(first <= (line, column) < last for first, last in bodies.get(file, ())):
-                if depth and file == own:
-                    found.add((line, column))
-                break
+    for seen in facts:
+        ahead = {known.loop(chain)[1] for chain in seen.lowered.rings}
+        for chain in seen.lowered.dots:
+            place = known.call(chain)
+            if place is not None and known.loop(chain)[1] in ahead:
+                found.add(place)
     return found
+
+
+class _Loops:
+    """The loops of a kernel's functions that Triton's pipeliner looks at."""
+
+    def __init__(self, trees: Mapping[str, ast.Module], path: Path) -> None:
+        self._own = str(path.absolute())
+        self._bodies = {
+            file: [_extent(node) for node in ast.walk(tree) if isinstance(node, ast.For) and _counts(node)]
+            for file, tree in trees.items()
+        }
+
+    def loop(self, chain: CallChain) -> tuple[int, _Loop | None]:
+        """The loop around an operation, the innermost, and by how many calls it leads there."""
+        for depth, (file, line, column) in enumerate(chain):
+            around = [each for each in self._bodies.get(file, ()) if each[0] <= (line, column) < each[1]]
+            if around:
+                return depth, (file, *max(around))
+        return len(chain), None
+
+    def call(self, chain: CallChain) -> tuple[int, int] | None:
+        """The place of the call in that loop; None where there is none, or it is another file's."""
+        depth, loop = self.loop(chain)
+        return chain[depth][1:] if loop is not None and depth and loop[0] == self._own else None
 
 
 def calls_of(names: Collection[str], facts: Collection[LaunchFacts], path: Path) -> set[tuple[int, int]]:

@@ -18,7 +18,8 @@ becomes
         # row_block, written out: its loads run ahead of this loop
         k = tl.load(K + base + rows[:, None] * stride + offs_d[None, :], mask=rows[:, None] < n, other=0.0)
 
-Triton does the same to every call, before its pipeliner. Which calls gain is decided by who asks; one whose helper
+So are those whose products take tiles of the loop: as arguments these would come in registers. Triton does the same to
+every call, before its pipeliner. Which calls gain is decided by who asks; one whose helper
 cannot stand at its call (returns early, say) stays a call.
 """
 
@@ -57,6 +58,7 @@ _AROUND = (
 
 _AHEAD = "its loads run ahead of this loop"
 _TORN = "its calls want different layouts"
+_PRODUCTS = "its products take tiles of this loop"
 
 
 def inlined(
@@ -64,13 +66,15 @@ def inlined(
     ahead: Collection[tuple[int, int]],
     torn: Collection[tuple[int, int]] = (),
     reached: Collection[int] = (),
+    products: Collection[tuple[int, int]] = (),
 ) -> Lowered:
     """Write out the helpers called at these places (line, and column in bytes), where they can be.
 
     `ahead`: for loads that run ahead of their loop; `torn`: for layouts that one text of the helper cannot say;
-    `reached`: the lines of the definitions that are called, which tell those of one name apart.
+    `products`: for those that read what is loaded ahead. `reached`: the lines of the definitions that are called, which
+    tell those of one name apart.
     """
-    places = {**dict.fromkeys(torn, _TORN), **dict.fromkeys(ahead, _AHEAD)}
+    places = {**dict.fromkeys(torn, _TORN), **dict.fromkeys(products, _PRODUCTS), **dict.fromkeys(ahead, _AHEAD)}
     step = Step(source)
     file = File(source, step.spans, reached)
     edits = {name: list(file.edits(function, places)) for name, function in file.functions.items()}

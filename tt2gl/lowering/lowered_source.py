@@ -90,12 +90,13 @@ def with_inlined(
     ahead: Collection[tuple[int, int]],
     torn: Collection[tuple[int, int]] = (),
     reached: Collection[int] = (),
+    products: Collection[tuple[int, int]] = (),
 ) -> LoweredSource | None:
     """The file with the helpers called at these places of the working file written out; None where none can be.
 
     `reached`: the lines of the working file's definitions that launches call.
     """
-    step = inlined(known.work, ahead, torn, reached)
+    step = inlined(known.work, ahead, torn, reached, products)
     if not step.functions:
         return None
     return replace(known, work=read_source(known.work.path, step.text), steps=(*known.steps, (step, known.work)))
