@@ -32,6 +32,7 @@ from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.idle_statements import without_idle
 from tt2gl.rewrite.imports import with_gluon
 from tt2gl.rewrite.reads import turned_first
+from tt2gl.rewrite.sums import summed_first
 from tt2gl.source import read_source
 from tt2gl.stages import Declaration
 
@@ -83,6 +84,7 @@ OTHERS = {
     "reads",
     "repeated_stores",
     "signatures",
+    "sums",
     "tiles",
     "tuples",
 }
@@ -149,6 +151,14 @@ def test_carried_operands() -> None:
     assert isinstance(function, cst.FunctionDef)
     made = cst.Module([stored_first(function)]).code
     assert made == "def kernel(q, state):\n" + textwrap.indent(f"{after}\n", "    ")
+
+
+def test_sums() -> None:
+    ((before, after),) = examples("sums")
+    function = cst.parse_statement("def kernel(x, s, q, v, acc):\n" + textwrap.indent(f"{before}\n", "    "))
+    assert isinstance(function, cst.FunctionDef)
+    made = cst.Module([summed_first(function)]).code
+    assert made == "def kernel(x, s, q, v, acc):\n" + textwrap.indent(f"{after}\n", "    ")
 
 
 def test_reads() -> None:

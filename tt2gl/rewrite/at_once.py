@@ -41,7 +41,7 @@ _SUM = "sum"
 
 def read_at_once(function: cst.FunctionDef) -> cst.FunctionDef:
     """A function whose products by AMD's instructions read what else would wait in memory for another operand."""
-    if not any(isinstance(node, cst.Call) and _is_product(node) for node in walk(function)):
+    if not any(isinstance(node, cst.Call) and is_amd_product(node) for node in walk(function)):
         return function
     made = function.visit(_AtOnce(names_in(function)))
     assert isinstance(made, cst.FunctionDef)
@@ -129,7 +129,7 @@ def _waiting(body: Sequence[cst.BaseStatement]) -> Iterator[tuple[int, int, str]
 
 def _converted(line: cst.BaseStatement, put: Collection[str]) -> list[tuple[str, cst.BaseExpression]]:
     """What a statement's one product converts, its sum first, where an operand is read from memory `put` above."""
-    products = [node for node in walk(line) if isinstance(node, cst.Call) and _is_product(node)]
+    products = [node for node in walk(line) if isinstance(node, cst.Call) and is_amd_product(node)]
     if len(products) != 1 or not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return []
     operands = [arg.value for arg in products[0].args[:3]]
@@ -155,7 +155,7 @@ def _reads(line: cst.BaseStatement, name: str) -> Iterator[tuple[str, cst.Call]]
     if not isinstance(line, cst.SimpleStatementLine):
         return
     for node in walk(line):
-        if not isinstance(node, cst.Call) or not _is_product(node):
+        if not isinstance(node, cst.Call) or not is_amd_product(node):
             continue
         for side, arg in zip(SIDES, node.args, strict=False):
             match arg.value:
@@ -165,7 +165,8 @@ def _reads(line: cst.BaseStatement, name: str) -> Iterator[tuple[str, cst.Call]]
                     yield side, reading
 
 
-def _is_product(node: cst.Call) -> bool:
+def is_amd_product(node: cst.Call) -> bool:
+    """Whether a call is a product by one of AMD's instructions."""
     match node.func:
         case cst.Attribute(attr=cst.Name(value=called)) | cst.Name(value=called):
             return called.removeprefix(MARK).startswith(_PRODUCTS)

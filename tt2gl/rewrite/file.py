@@ -24,6 +24,7 @@ from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.repeated_stores import with_lasting_tiles
 from tt2gl.rewrite.signatures import with_flags, with_parameters, with_signature
 from tt2gl.rewrite.statements import FunctionBody
+from tt2gl.rewrite.sums import summed_first
 from tt2gl.rewrite.tiles import with_tile_layouts
 from tt2gl.source import SourceFile
 from tt2gl.visitors import Editor
@@ -165,7 +166,7 @@ class _FileEditor(Editor):
         renamed = {self.names[line]: name for line, name in plan.calls.items()}
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
         read = stored_first(turned_first(settled(_function(made))))
-        return with_lasting_tiles(read_at_once(read) if plan.operands_at_once else read)
+        return with_lasting_tiles(read_at_once(summed_first(read)) if plan.operands_at_once else read)
 
 
 def _is_jit(function: JitFunction) -> list[bool]:

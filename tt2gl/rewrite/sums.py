@@ -1,0 +1,124 @@
+"""Rule `sums` on AMD: a product that another one is added to stands above what that one's operands come by.
+
+So Triton has it: what a product adds up in is made first, then its operands. Made of another product inside the call,
+it would come last, and the operands, read or converted by then, wait in registers beside it. A chunk of 128 rows of
+retention spills 94 registers a thread for 380 on gfx1201, where Triton's kernel spills 80.
+
+    x_smem = gl.allocate_shared_memory(x.dtype, [M, K], x_shared, x)                            # before
+    s_smem = gl.allocate_shared_memory(s.dtype, [K, N], s_shared, s)
+    out = gl.amd.rdna4.wmma(x_smem.load(lhs), v, gl.amd.rdna4.wmma(q, s_smem.load(rhs), acc) * scale)
+
+    s_smem = gl.allocate_shared_memory(s.dtype, [K, N], s_shared, s)                            # after
+    out_sum = gl.amd.rdna4.wmma(q, s_smem.load(rhs), acc) * scale
+    x_smem = gl.allocate_shared_memory(x.dtype, [M, K], x_shared, x)
+    out = gl.amd.rdna4.wmma(x_smem.load(lhs), v, out_sum)
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from tt2gl.qualified_names import walk
+from tt2gl.rewrite.at_once import is_amd_product
+from tt2gl.rewrite.bounces import bounce_of, with_replaced
+from tt2gl.rewrite.build import MARK
+from tt2gl.rewrite.dots import names_in
+from tt2gl.rewrite.reads import Blocks
+
+_WAYS = {"allocate_shared_memory", "as_operand", "cast", "convert_layout", "permute", "reshape", "to", "trans"}
+"""What is called on the way of a value to an operand."""
+
+
+def summed_first(function: cst.FunctionDef) -> cst.FunctionDef:
+    """A function whose products by AMD's instructions are added to products that stand above their operands."""
+    if not any(_sum_of(line) for line in walk(function) if isinstance(line, cst.SimpleStatementLine)):
+        return function
+    made = function.visit(_SummedFirst(names_in(function)))
+    assert isinstance(made, cst.FunctionDef)
+    return made
+
+
+class _SummedFirst(Blocks):
+    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
+        made: list[cst.BaseStatement] = []
+        for line in updated_node.body:
+            found = _sum_of(line) if isinstance(line, cst.SimpleStatementLine) else None
+            if found is None or not isinstance(line, cst.SimpleStatementLine):
+                made.append(line)
+            else:
+                made += self._apart(line, *found, made)
+        return updated_node.with_changes(body=made)
+
+    def _apart(
+        self, line: cst.SimpleStatementLine, name: str, summed: cst.BaseExpression, above: list[cst.BaseStatement]
+    ) -> list[cst.BaseStatement]:
+        """The statements of a product, with those that it takes from what is `above`: its sum's, then its operands'."""
+        start, used = len(above), names_in(line)
+        while start and self._on_its_way(above[start - 1], used):
+            start -= 1
+            used = [*used, *names_in(above[start])]
+        needed = set(names_in(summed))
+        first: list[cst.BaseStatement] = []
+        rest: list[cst.BaseStatement] = []
+        for each in reversed(above[start:]):
+            is_needed = _target(each) in needed
+            (first if is_needed else rest).insert(0, each)
+            needed |= set(names_in(each)) if is_needed else set()
+        if not rest:
+            return [line]
+        del above[start:]
+        chosen = self.unused(f"{name}_sum")
+        assigned = cst.Assign([cst.AssignTarget(cst.Name(chosen))], summed)
+        lines = [*first, cst.SimpleStatementLine([assigned]), *_puts_last(rest)]
+        return _commented(lines, rest[0], with_replaced(line, {summed: cst.Name(chosen)}))
+
+    def _on_its_way(self, line: cst.BaseStatement, used: list[str]) -> bool:
+        """Whether a statement only brings a value to where the statements below, which mention `used`, read it."""
+        name = _target(line)
+        if not name or used.count(name) + 1 != self.mentioned.count(name):
+            return False
+        calls = [node.func for node in walk(line) if isinstance(node, cst.Call)]
+        return bool(calls) and all(_called(each) in _WAYS for each in calls)
+
+
+def _puts_last(lines: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
+    """The statements with what goes through memory on its own above what is put there to be read by the product."""
+    put = {found[0] for line in lines if (found := bounce_of(line)) is not None}
+    later = [line for line in lines if put.intersection(names_in(line))]
+    return [*(line for line in lines if line not in later), *later]
+
+
+def _commented(
+    lines: list[cst.BaseStatement], moved: cst.BaseStatement, line: cst.SimpleStatementLine
+) -> list[cst.BaseStatement]:
+    """The statements, with the comments of what was the first of them on top."""
+    at = lines.index(moved)
+    comments = getattr(moved, "leading_lines", ())
+    lines[at] = moved.with_changes(leading_lines=[])
+    lines[0] = lines[0].with_changes(leading_lines=[*comments, *getattr(lines[0], "leading_lines", ())])
+    return [*lines, line]
+
+
+def _sum_of(line: cst.SimpleStatementLine) -> tuple[str, cst.BaseExpression] | None:
+    """The variable that a statement gives a product, and the sum that this is added to, which has another in it."""
+    name = _target(line)
+    products = [node for node in walk(line) if isinstance(node, cst.Call) and is_amd_product(node)]
+    if not name or len(products) != 2 or len(products[0].args) < 3:
+        return None
+    summed = products[0].args[2].value
+    return (name, summed) if any(node is products[1] for node in walk(summed)) else None
+
+
+def _target(line: cst.BaseStatement) -> str:
+    """The one variable that a statement binds; "" where it does anything else."""
+    match line:
+        case cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))])]):
+            return name
+    return ""
+
+
+def _called(function: cst.BaseExpression) -> str:
+    match function:
+        case cst.Attribute(attr=cst.Name(value=name)) | cst.Name(value=name):
+            return name.removeprefix(MARK)
+    return ""
