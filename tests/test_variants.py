@@ -52,10 +52,20 @@ def product_kernel(x_ptr, y_ptr, n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.c
 Convert = Callable[..., Conversion]
 
 
-def launch(kernel: str, num_warps: int = 4, **values: int) -> Launch:
+def launch(kernel: str, num_warps: int = 4, num_stages: int = 3, **values: int) -> Launch:
     """A launch with every pointer and integer divisible by 16."""
+    options = Options(num_warps, num_stages)
     signature = {"x_ptr": "*fp16", "y_ptr": "*fp32", "n": "i32", **dict.fromkeys(values, "constexpr")}
-    return Launch("kernels.py", kernel, signature, values, ("x_ptr", "y_ptr", "n"), Options(num_warps=num_warps))
+    return Launch("kernels.py", kernel, signature, values, ("x_ptr", "y_ptr", "n"), options)
+
+
+def product_launches(num_stages: int) -> list[Launch]:
+    """Launches for wgmma, for too few warps, and for too few rows.
+
+    Without loads ahead of the loop the call of the helper stays.
+    """
+    sizes = ((4, 64), (2, 64), (4, 32))
+    return [launch("product_kernel", warps, num_stages, BM=rows, BN=64, BK=32) for warps, rows in sizes]
 
 
 @pytest.fixture
@@ -76,19 +86,29 @@ def function(made: Conversion, name: str) -> str:
 
 
 def test_one_group_of_launches_has_one_body(port: Convert) -> None:
-    made = port(PRODUCT, *(launch("product_kernel", BM=64, BN=size, BK=32) for size in (32, 64)), compile=False)
+    launches = [launch("product_kernel", num_stages=1, BM=64, BN=size, BK=32) for size in (32, 64)]
+    made = port(PRODUCT, *launches, compile=False)
     assert made.text.count("def product_kernel") == 1
-    assert made.text.count("def accumulated") == 1
+    assert made.text.count("@gluon.jit\ndef accumulated(") == made.text.count("def accumulated") == 1
 
 
 def test_instructions_have_bodies_and_helpers_that_differ_too(port: Convert) -> None:
-    launches = [launch("product_kernel", warps, BM=rows, BN=64, BK=32) for warps, rows in ((4, 64), (2, 64), (4, 32))]
-    made = port(PRODUCT, *launches)
+    made = port(PRODUCT, *product_launches(num_stages=1))
     assert [(report.status, report.diagnostics) for report in made.kernels] == [("converted", ())] * 3
     assert "if gl.num_warps() % 4 == 0 and BM >= 64:\n        product_kernel_wgmma(" in function(made, "product_kernel")
     assert "accumulated_wgmma(" in function(made, "product_kernel_wgmma")
     assert "accumulated_mma_v2(" in function(made, "product_kernel_mma_v2")
+    assert "= warpgroup_mma(" in function(made, "accumulated_wgmma")
+    assert "return mma_v2(" in function(made, "accumulated_mma_v2")
     assert "def accumulated(" not in made.text
+
+
+def test_a_helper_that_is_written_out_has_the_instruction_of_each_body(port: Convert) -> None:
+    made = port(PRODUCT, *product_launches(num_stages=3))
+    assert [(report.status, report.diagnostics) for report in made.kernels] == [("converted", ())] * 3
+    assert "acc = warpgroup_mma(a, b, acc, is_async=True)" in function(made, "product_kernel_wgmma")
+    assert "acc = mma_v2(a, b, acc)" in function(made, "product_kernel_mma_v2")
+    assert "accumulated_" not in made.text
 
 
 class Disagreeing(Planner):
