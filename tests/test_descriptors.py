@@ -293,6 +293,17 @@ def test_a_tile_of_a_batch_is_reshaped_in_its_slot(tmp_path: Path, target: str) 
     equal(path, SQUEEZED, made, BATCH, target)
 
 
+def test_a_reshaped_product_is_stored_as_a_tile_in_the_layout_that_it_has(tmp_path: Path) -> None:
+    path, said = tmp_path / "kernel.py", "c.store([z, i, j], acc.to(tl.float16).reshape(1, B, B))"
+    assert said in SQUEEZED
+    text = SQUEEZED.replace(said, "whole = tl.exp(acc.reshape(1, B, B))\n    c.store([z, i, j], whole.to(tl.float16))")
+    made, codes = converted(path, text, BATCH, "sm90")
+    assert codes == []
+    assert "whole = gl.exp(acc.reshape(1, B, B))" in made
+    assert "reshaped_layout" not in made
+    equal(path, text, made, BATCH)
+
+
 SUMS = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
     a = tl.make_tensor_descriptor(a_ptr, [N, K], [K, 1], [B, B])
     c = tl.make_tensor_descriptor(c_ptr, [B, B], [N, 1], [B, B])

@@ -12,7 +12,7 @@ from functools import cached_property
 from tt2gl.analysis.cheap import tile_in_ring
 from tt2gl.analysis.graph import Node, sources
 from tt2gl.analysis.memory import Classes, Scene
-from tt2gl.analysis.reshapes import RESHAPES, is_idle, is_named_reshape, reshaped, taken_apart
+from tt2gl.analysis.reshapes import RESHAPES, is_idle, is_named_reshape, reshaped, unnamed
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, root_of
 from tt2gl.analysis.transpositions import transposed_for_products
@@ -231,14 +231,14 @@ class Anchors:
         if isinstance(natural, Inferred):
             return Inferred(natural.parent, f"{natural.how}, {node.function or node.kind} {node.order}")
         if isinstance(natural, Root | Reshaped) and self.cores.is_accumulator(natural):
-            if is_named_reshape(node) and id(node) not in self._taken_apart:
+            if is_named_reshape(node) and id(node) not in self._unnamed:
                 return reshaped(node, natural)
             return Inferred(natural, f"{node.function or node.kind} {node.order}")
         return None
 
     @cached_property
-    def _taken_apart(self) -> set[int]:
-        return taken_apart(self.graph)
+    def _unnamed(self) -> set[int]:
+        return unnamed(self.graph)
 
     def _scanned(self, node: Node) -> Term | None:
         """The layout of a scan: only blocked ones are scanned, so for a dot's or a slice the default of the tile.

@@ -7,6 +7,7 @@ extents become what they were once before, so does the layout.
 from __future__ import annotations
 
 from tt2gl.analysis.graph import Graph, Node
+from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.terms import Cut, Reshaped, Root, Term, Widened
 
 RESHAPES = ("reshape", "view", "ravel")
@@ -44,12 +45,20 @@ def unreshaped(node: Node, term: Term) -> Term | None:
     return Reshaped(term, node.dims_known, before)
 
 
-def taken_apart(graph: Graph) -> set[int]:
-    """The values, by identity, that are transposed or split next: their layouts are steps to another, without names."""
-    found: set[int] = set()
+def unnamed(graph: Graph) -> set[int]:
+    """The values, by identity, whose layouts need no names: those transposed or split next, steps to another layout.
+
+    So are those that descriptors alone store, whose tiles come in any.
+    """
+    readers = Readers(graph)
+    found = {id(node) for node in graph.nodes if is_named_reshape(node) and readers.lead_to(node, _is_stored_tile)}
     for node in graph.nodes:
         if node.kind == "split" or node.kind == "opaque" and node.order:
             operand = node.operands[0]
             made = operand.web.find().made_once() if operand.kind == "read" and operand.web is not None else None
             found.add(id(made.node if made is not None else operand))
     return found
+
+
+def _is_stored_tile(value: Node, reader: Node) -> bool:
+    return reader.kind == "store" and bool(reader.tile) and reader.operands[-1] is value
