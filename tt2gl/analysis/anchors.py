@@ -147,6 +147,8 @@ class Anchors:
                 return self.reduced(node, node.operand_term or node.operands[0].natural)
             case "scan":
                 return self._scanned(node)
+            case "join" if self.patience and all(each.natural is None and not each.cheap for each in node.operands):
+                return None
             case "join":
                 return self.paired(node.operands[0])
             case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
@@ -161,8 +163,8 @@ class Anchors:
                 return self._turned(node)
             case "opaque" if node.function == "interleave":
                 return None if node.cheap else self._interleaved(node)
-            case "opaque" if merges_pairs(node) and isinstance(pairs := node.operands[0].natural, Pair):
-                return self.doubled(pairs.parent, node)
+            case "opaque" if (single := unpaired(node.operands[0].natural, merged_pairs(node))) is not None:
+                return self.doubled(single, node, merged_pairs(node))
             case "opaque" if node.function == "gather":
                 return node.operands[1].natural
             case "opaque" if node.function in RESHAPES:
@@ -253,10 +255,10 @@ class Anchors:
 
     def paired(self, operand: Node) -> Term:
         """The layout of two such values joined: one of them with a last dimension of two, or what was split before."""
-        match operand.natural:
+        match self._prospect(operand):
             case Cut(dim=dim, parent=Pair() as whole) if dim == len(operand.shape):
                 return whole
-            case Root() | Widened() as known:
+            case Root() | Widened() | Pair() as known:
                 return Pair(known)
         return Pair(self.default(operand))
 
@@ -268,9 +270,12 @@ class Anchors:
                 return self.doubled(known, node)
         return None
 
-    def doubled(self, term: Term, node: Node) -> Term | None:
-        """The layout of a value that has two elements side by side for each that another has in `term`."""
-        return None if self.cores.is_accumulator(term) else doubled(term, len(node.shape) - 1)
+    def doubled(self, term: Term, node: Node, times: int = 1) -> Term | None:
+        """The layout of a value that has two elements side by side for each that another has in `term`; `times` so."""
+        made = None if self.cores.is_accumulator(term) else term
+        for _ in range(times):
+            made = doubled(made, len(node.shape) - 1) if made is not None else None
+        return made
 
     def _ring_root(self, node: Node) -> Term | None:
         """The layout that a tile was copied in to the ring that it is read from; None for other and small values."""
@@ -345,12 +350,23 @@ class Anchors:
         return Root(self.classes.spread(node, self.index).name)
 
 
-def merges_pairs(node: Node) -> bool:
-    """Whether a value is another of pairs, reshaped so that they stand side by side in its last dimension."""
+def merged_pairs(node: Node) -> int:
+    """How many last dimensions of two are reshaped into the one before them, side by side; 0 where it is otherwise."""
     if node.function not in ("reshape", "view") or not node.operands:
-        return False
-    before = node.operands[0].shape
-    return len(before) > 1 and before[-1] == 2 and node.shape == (*before[:-2], 2 * before[-2])
+        return 0
+    before, count = node.operands[0].shape, len(node.operands[0].shape) - len(node.shape)
+    twos = (2,) * count
+    merged = 0 < count < len(before) and before[-count:] == twos
+    return count if merged and node.shape == (*before[: -count - 1], before[-count - 1] << count) else 0
+
+
+def unpaired(term: Term | None, count: int) -> Term | None:
+    """The layout that has been joined `count` times in one; None where it has not, or for a `count` of 0."""
+    for _ in range(count):
+        if not isinstance(term, Pair):
+            return None
+        term = term.parent
+    return term if count else None
 
 
 def _wanted_otherwise(node: Node) -> Iterator[Node]:
