@@ -159,6 +159,11 @@ def prepare(arguments: argparse.Namespace, target: str) -> list[Case]:
         if outcome.value is None:
             print(f"{job[0]} was not converted: {outcome.error}", file=sys.stderr)
         cases += outcome.value or []
+    asked = {
+        (launch.file, launch.kernel) for launch in launches if selected(launch.kernel, launch.file, arguments.only)
+    }
+    for file, kernel in sorted(asked - {(case.report.file, case.report.kernel) for case in cases}):
+        print(f"{file} gave no {kernel} to measure", file=sys.stderr)
     wanted = [case for case in cases if selected(case.report.kernel, case.report.file, arguments.only)]
     if not arguments.all:
         wanted = largest_of_each_kernel(wanted)

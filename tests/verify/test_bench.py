@@ -110,12 +110,15 @@ def test_a_run_writes_the_document_and_prints_the_table(
     assert (out / "translated" / "k_double.py").read_text().count("def double") == 1
 
 
-def test_the_translator_may_be_left_out(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_translator_may_be_left_out_and_no_launch_is_lost_without_a_word(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "k.py").write_text(SOURCE)
-    write_launches(tmp_path / "l.json", [launch("double", 64)])
+    write_launches(tmp_path / "l.json", [launch("double", 64), launch("missing", 64)])
     out = tmp_path / "out"
     options = ["--launches", str(tmp_path / "l.json"), "--root", str(tmp_path), "--target", "sm90", "--no-translator"]
     monkeypatch.setattr(sys, "argv", ["run.py", "--out", str(out), *options])
     assert bench.main() == 0
     (double,) = json.loads((out / "sm90.json").read_text())["kernels"]
     assert double["device"]["straw_man"] == {"runs": False, "error": "does not translate: not asked for"}
+    assert "k.py gave no missing to measure" in capsys.readouterr().err
