@@ -461,13 +461,22 @@ def test_defaults_are_bound(write: Write, tmp_path: Path) -> None:
 CONSTEXPR_FUNCTIONS = {
     "constexpr_function": "@triton.constexpr_function\ndef double(x):\n    return x * 2 + 0.25\n",
     "with_globals": "import math\nQ = 0.25\n@triton.constexpr_function\ndef double(x):\n    return int(math.sqrt(4)) * x + Q\n",
-}
+    "by_a_call": "def plain(x):\n    return x * 2 + 0.25\ndouble = triton.constexpr_function(plain)\n",
+    "where_there_is": "def double(x):\n    return x * 2 + 0.25\nif hasattr(triton, 'constexpr_function'):\n    double = triton.constexpr_function(double)\n",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("definition", CONSTEXPR_FUNCTIONS.values(), ids=CONSTEXPR_FUNCTIONS.keys())
 def test_constexpr_functions_are_kept(write: Write, tmp_path: Path, definition: str) -> None:
     path = write("a.py", HEADER + definition + KERNEL.format(body="x * double(1.5)"))
     assert "3.25" in ir_of(path, tmp_path)
+
+
+def test_a_function_of_triton_that_a_call_has_run_while_it_compiles(write: Write, tmp_path: Path) -> None:
+    name = "constexpr_function = getattr(triton.runtime.jit, 'constexpr_function', None)\n"
+    text = HEADER + name + "integer = constexpr_function(tl.core.get_int_dtype)\n"
+    path = write("a.py", text + KERNEL.format(body="x.to(integer(bitwidth=16, signed=True))"))
+    assert "to tensor<64xi16>" in ir_of(path, tmp_path)
 
 
 def test_a_gluon_kernel(write: Write, tmp_path: Path) -> None:

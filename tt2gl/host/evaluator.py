@@ -14,6 +14,7 @@ from tt2gl.host import facts
 from tt2gl.host.builtins import call_builtin, call_method
 from tt2gl.host.expressions import Expressions
 from tt2gl.host.externals import call_external
+from tt2gl.host.operations import unknown
 from tt2gl.host.scopes import Module, Scope, World, all_arguments
 from tt2gl.host.triton_names import decorator_kind
 from tt2gl.host.values import (
@@ -26,6 +27,7 @@ from tt2gl.host.values import (
     Function,
     HostRaise,
     IntMember,
+    Made,
     Member,
     Method,
     Partial,
@@ -121,6 +123,8 @@ class Evaluator(Expressions):
             if args and isinstance(args[0], Function):
                 return Function(args[0].frame, args[0].node, dialect)
             return Partial(External(dotted))
+        if kind == "constexpr" and dotted.endswith("_function") and len(args) == 1:
+            return _compile_time(args[0])
         if kind in ("autotune", "heuristics"):
             return Builtin("_identity")
         if dotted in ("functools.partial",) and args:
@@ -294,6 +298,16 @@ class Evaluator(Expressions):
             self._run(statement.orelse, frame)
         finally:
             self._run(statement.finalbody, frame)
+
+
+def _compile_time(function: Any) -> Any:
+    """`triton.constexpr_function(function)`."""
+    match function:
+        case Function(frame, node):
+            return Function(frame, node, "constexpr")
+        case External():
+            return Made("triton.constexpr_function", (function,), {})
+    raise unknown("the function is not known")
 
 
 def open_module(path: Path, text: str, target: str, root: Path | None) -> tuple[Evaluator, Module]:

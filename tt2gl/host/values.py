@@ -76,11 +76,11 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function of the user's. `frame` is where it was defined; `wrapped` is set by `jit(fn)` written as a call."""
+    """A function of the user's. `frame` is where it was defined; `wrapped`: what `jit(fn)` and the like, written as calls, make it."""
 
     frame: Frame
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    wrapped: Literal["triton", "gluon"] | None = None
+    wrapped: Literal["triton", "gluon", "constexpr"] | None = None
 
     @property
     def name(self) -> str:

@@ -19,6 +19,9 @@ Kind = Literal["jit", "constexpr", "host"]
 JIT = {"triton": "triton.jit", "gluon": "triton.experimental.gluon.jit"}
 """The decorator of each dialect."""
 
+WRAPPERS = {**JIT, "constexpr": "triton.constexpr_function"}
+"""What a call makes a function of Triton's with."""
+
 _COMPILED = {"aggregate", "_aggregate", "NamedTuple", "IntEnum", "Enum", "StrEnum", "IntFlag", "dataclass"}
 _JIT_KEYWORDS = ("noinline", "do_not_specialize", "do_not_specialize_on_alignment", "debug")
 
@@ -34,6 +37,8 @@ def function_kind(evaluator: Evaluator, function: Function) -> tuple[Kind, Diale
                 return "jit", dialect, decorator
             if kind == "constexpr":
                 return "constexpr", dialect, decorator
+    if function.wrapped == "constexpr":
+        return "constexpr", "triton", None
     if function.wrapped is not None:
         return "jit", function.wrapped, None
     return "host", "triton", None

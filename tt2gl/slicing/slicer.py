@@ -29,7 +29,7 @@ from tt2gl.host.values import Builtin, Cause, Class, External, Frame, Function, 
 from tt2gl.jit_functions import JitFunction
 from tt2gl.slicing import support
 from tt2gl.slicing.free_names import Context, Uses, class_names, free_names
-from tt2gl.slicing.kinds import JIT, bare_decorator, function_kind, is_compiled
+from tt2gl.slicing.kinds import WRAPPERS, bare_decorator, function_kind, is_compiled
 from tt2gl.slicing.parts import DIGEST, SUPPORT, Kept, Part, part_text
 from tt2gl.slicing.slices import Slice, SlicedModule, passed_name
 from tt2gl.slicing.spelling import spell
@@ -304,7 +304,7 @@ class _Slicer:
             return
         own = value.node.name
         if value.wrapped is not None and function_kind(self.evaluator, Function(value.frame, value.node))[0] == "host":
-            home.found[f"_tt2gl_{value.wrapped}_jit"] = JIT[value.wrapped]
+            home.found[f"_tt2gl_{value.wrapped}_jit"] = WRAPPERS[value.wrapped]
             wrapped = f"{own}__jit"
             home.late.setdefault(wrapped, f"{wrapped} = _tt2gl_{value.wrapped}_jit({own})")
             own = wrapped

@@ -35,6 +35,8 @@ def spell(value: Any) -> str | None:
         case Made("collections.namedtuple", args, kwargs):
             items = [spell(item) for item in args] + [f"{k}={spell(v)}" for k, v in kwargs.items()]
             return None if None in items else f"find('collections.namedtuple')({', '.join(map(str, items))})"
+        case Made("triton.constexpr_function", (External() as function,)):
+            return f"find('triton.constexpr_function')({spell(function)})"
         case tuple() | list() | set() | frozenset():
             items = [spell(item) for item in value]
             if None in items:
