@@ -258,6 +258,15 @@ def test_the_target_answers(write: Write, tmp_path: Path) -> None:
     assert "1.25" in ir_of(path, tmp_path, target="sm90")
 
 
+def test_the_target_answers_what_an_object_made_on_demand_is_asked(write: Write, tmp_path: Path) -> None:
+    write("platforms.py", "def __getattr__(name):\n    return find_platforms()[name]\n")
+    definition = "from .platforms import current\nC = tl.constexpr(3.5 if current.is_rocm() else 1.25)\n"
+    path = write("a.py", HEADER + definition + KERNEL.format(body="x * C"))
+    write("__init__.py", "")
+    assert "3.5" in ir_of(path, tmp_path, target="gfx942")
+    assert "1.25" in ir_of(path, tmp_path, target="sm90")
+
+
 @pytest.mark.parametrize(
     ("body", "constant"),
     [

@@ -59,7 +59,6 @@ class Evaluator(Expressions):
 
     def call_node(self, node: ast.Call, frame: Frame) -> Any:
         """The value of a call."""
-        callee = self.evaluate(node.func, frame)
         args: list[Any] = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
@@ -76,7 +75,7 @@ class Evaluator(Expressions):
             else:
                 kwargs[keyword.arg] = self.lenient(keyword.value, frame)
         try:
-            return self.call(callee, args, kwargs)
+            return self.call(self.evaluate(node.func, frame), args, kwargs)
         except Undecided as error:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             answer = facts.question(name, self.target)

@@ -285,7 +285,8 @@ ABSENT = frozenset(
 def question(name: str, target: str) -> bool | None:
     """The answer that a yes-or-no function's name asks for (`is_hip`, `_is_cdna3`), None where it asks nothing known.
 
-    The last resort for functions that cannot be read: those of packages not at hand, and of compiled ones.
+    The last resort for functions that cannot be read: those of packages not at hand, of compiled ones, and of objects
+    that are found while the program runs.
     """
     gpu = device(target)
     arch = str(gpu.arch)

@@ -76,7 +76,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function of the user's. `frame` is where it was defined; `wrapped`: what `jit(fn)` and the like, written as calls, make it."""
+    """A function of the user's. `frame`: where it was defined; `wrapped`: what a call such as `jit(fn)` makes it."""
 
     frame: Frame
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
