@@ -82,6 +82,26 @@ def test_logic_of_three_operands_follows_its_table() -> None:
         assert found[0] & 0xFF == table
 
 
+def test_the_table_of_three_operands_may_be_an_argument() -> None:
+    a, b, c = of(I32, 0b11110000), of(I32, 0b11001100), of(I32, 0b10101010)
+    tables = of(I32, 0xF8, 0x96)
+    found = run("lop3.b32 $0, $1, $2, $3, $4;", *((I32, np.repeat(x, 2)) for x in (a, b, c)), (I32, tables), to=I32)
+    assert (found & 0xFF).tolist() == tables.tolist()
+
+
+def test_bytes_of_an_integer_as_halves_by_arguments_that_are_constants() -> None:
+    """Four bits to halves, as quantised weights are read: a mask, a number and a table come as constant arguments."""
+    text = """{
+        .reg .b32 tmp;
+        lop3.b32 tmp, $2, $3, $4, $5;
+        sub.f16x2 tmp, tmp, $6;
+        mov.b32 {$0, $1}, tmp;
+    }"""
+    constants = [(I32, of(I32, number)) for number in (0x000F000F, 0x64006400, (0xF0 & 0xCC) | 0xAA, 0x64006400)]
+    low, high = run(text, (I32, of(I32, 0x00070003)), *constants, to=[F16, F16])
+    assert (low.tolist(), high.tolist()) == ([3], [7])
+
+
 def test_bytes_are_permuted() -> None:
     a, b = of(I32, 0x33221100), of(I32, 0x77665544)
     assert run("prmt.b32 $0, $1, $2, 0x7531;", (I32, a), (I32, b), to=I32).tolist() == [0x77553311]

@@ -43,15 +43,14 @@ def _not(machine: Machine, statement: Statement) -> None:
 
 @instruction("lop3")
 def _three_way_logic(machine: Machine, statement: Statement) -> None:
-    """Any function of three bits: the table's bit 4a + 2b + c."""
+    """Any function of three bits: the bit 4a + 2b + c of a table, which is a number or an operand of the text."""
     statement.only()
-    target, *sources, table = statement.operands
-    a, b, c = (machine.one(source, I32) for source in sources)
-    result = np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape), np.int32)
+    target, *sources = statement.operands
+    a, b, c, table = (machine.one(source, I32) for source in sources)
+    result = np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape, table.shape), np.int32)
     for row in range(8):
-        if int(table, 0) >> row & 1:
-            term = (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
-            result |= term
+        term = (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
+        result |= term & -(table >> row & 1)
     machine.write(statement, target, [result], I32)
 
 
