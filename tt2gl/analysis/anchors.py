@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from tt2gl.analysis.cheap import tile_in_ring
-from tt2gl.analysis.graph import Node, sources
+from tt2gl.analysis.graph import Node, made_once, sources
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.reshapes import RESHAPES, is_idle, is_named_reshape, reshaped, unnamed
 from tt2gl.analysis.tensor_cores import TensorCores
@@ -221,7 +221,7 @@ class Anchors:
     @staticmethod
     def _is_computed(value: Node) -> bool:
         """Whether a value is computed element by element, itself or by its only name: no product as it comes."""
-        if value.kind == "read" and value.web is not None and (made := value.web.find().made_once()) is not None:
+        if (made := made_once(value)) is not None:
             value = made.node
         return value.kind == "elementwise"
 

@@ -169,13 +169,23 @@ class Definition:
     web: Web | None = None
     entry: CallChain | None = None
 
+    def own_web(self) -> Web:
+        """The web that it is of, once it has a name."""
+        assert self.web is not None
+        return self.web.find()
+
 
 def counts_from_zero(node: Node) -> bool:
     """Whether a value is sure to be a range from zero, also where it is what a helper is given."""
     if node.kind == "argument" and node.value is not None:
         return counts_from_zero(node.value)
-    made = node.web.find().made_once() if node.kind == "read" and node.web is not None else None
+    made = made_once(node)
     return counts_from_zero(made.node) if made is not None else node.counts
+
+
+def made_once(node: Node) -> Definition | None:
+    """Where the name that is read here gets its value, in one place only; None for what is no such name."""
+    return node.web.find().made_once() if node.kind == "read" and node.web is not None else None
 
 
 @dataclass(eq=False)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.cheap import in_ring
 from tt2gl.analysis.decisions import Clone, DotWant, Spot
-from tt2gl.analysis.graph import Definition, Node, Web, uncast
+from tt2gl.analysis.graph import Definition, Node, Web, made_once, uncast
 from tt2gl.analysis.memory_arguments import caller_value
 from tt2gl.analysis.reshapes import is_idle
 from tt2gl.analysis.terms import IN_RING, BlockScale, Inferred, Operand, Root, Stored, Term, Widened, packed
@@ -66,25 +67,30 @@ class Products:
             return all(map(self.flow.is_kept, found.merges))
         return found.is_turned and not self._is_amd(dot)
 
+    def _read_once(self) -> Iterator[tuple[Node, int, Node, Definition]]:
+        """Products' operands that are names made once and read nowhere else: product, place, reading, definition."""
+        nodes = self.graph.nodes
+        reads = Counter(id(node.web.find()) for node in nodes if node.kind == "read" and node.web is not None)
+        for dot in [node for node in nodes if node.kind == "dot"]:
+            for place, operand in enumerate(dot.operands[:2]):
+                made = made_once(operand)
+                if made is not None and reads[id(made.own_web())] == 1:
+                    yield dot, place, operand, made
+
     def _find_loaded_at_once(self) -> None:
         """Find tiles that go through shared memory where they are loaded: another launch's are in a ring, or computed.
 
         A product then reads one name, whose value is in its operand's registers on either side of the branch. Such a
         name has no layout for memory.
         """
-        for dot in [node for node in self.graph.nodes if node.kind == "dot"]:
-            for place, operand in enumerate(dot.operands[:2]):
-                web = operand.web.find() if operand.web is not None and operand.kind == "read" else None
-                made = web.made_once() if web is not None else None
-                if web is None or made is None or made.node.kind != "load" or made.node.staged:
-                    continue
-                readers = [node for node in self.graph.nodes if node.kind == "read" and _reads(node, web)]
-                if len(readers) > 1 or self._is_amd(dot) or self._is_loaded_elsewhere(dot, place, made.node):
-                    continue
+        for dot, place, operand, made in self._read_once():
+            if made.node.kind != "load" or made.node.staged or self._is_amd(dot):
+                continue
+            if not self._is_loaded_elsewhere(dot, place, made.node):
                 slot = self.cores.reloaded(dot, place, operand, self.graph, self.flow.index)
                 if slot is not None:
                     self._at_once[id(made.node)] = slot
-                    operand.natural = web.natural = None
+                    operand.natural = made.own_web().natural = None
 
     def _find_turned(self) -> None:
         """Find names of transpositions that one product alone reads, from shared memory.
@@ -92,18 +98,17 @@ class Products:
         What is turned is put there as it comes, as in Triton, where a transposition in registers converts them. What
         has a layout under a name of its own is put there by that name (`_store_source`).
         """
-        for dot in [node for node in self.graph.nodes if node.kind == "dot"]:
-            for place, operand in enumerate(dot.operands[:2]):
-                made = _only_named(operand)
-                if made is None or made.kind != "opaque" or made.order != (1, 0) or in_ring(operand):
-                    continue
-                if (source := _transposed_name(operand)) is not None and _named(source) is not None:
-                    continue
-                web = operand.web.find() if operand.web is not None else None
-                readers = [node for node in self.graph.nodes if web is not None and _reads(node, web)]
-                if web is not None and len(readers) == 1 and self.cores.in_memory(dot, place):
-                    self.turned[id(made)] = dot, place
-                    operand.natural = web.natural = made.natural = None
+        for dot, place, operand, made in self._read_once():
+            if made.node.kind != "opaque" or made.node.order != (1, 0) or in_ring(operand):
+                continue
+            source = _transposed_name(operand)
+            if (source is None or _named(source) is None) and self.cores.in_memory(dot, place):
+                self.turned[id(made.node)] = dot, place
+                operand.natural = made.own_web().natural = made.node.natural = None
+
+    def _is_turned(self, operand: Node) -> bool:
+        made = made_once(operand)
+        return made is not None and id(made.node) in self.turned
 
     def view(self, node: Node, clone: Clone) -> None:
         """Have a transposition as a view of what its product reads it from."""
@@ -145,9 +150,7 @@ class Products:
                 pass
             elif not self.cores.in_memory(node, place):
                 self.flow.resolve(operand, wanted, spot.clone)
-            elif id(_only_named(operand)) in self.turned or (
-                in_ring(operand) and self.cores.read_in_place(node, place, operand)
-            ):
+            elif self._is_turned(operand) or in_ring(operand) and self.cores.read_in_place(node, place, operand):
                 self.flow.resolve(operand, IN_RING, spot.clone)
             else:
                 self._store(node, place, operand, spot.clone)
@@ -237,7 +240,7 @@ class Products:
         """Whether a value is what a load gives, itself or by its only names, or reshaped to the extents that it has."""
         if is_idle(operand):
             return self._is_loaded(operand.operands[0])
-        made = operand.web.find().made_once() if operand.kind == "read" and operand.web is not None else None
+        made = made_once(operand)
         return self._is_loaded(made.node) if made is not None else operand.kind == "load"
 
     def _is_blocked(self, operand: Node) -> bool:
@@ -335,12 +338,11 @@ class Products:
 
 def _transposed_name(operand: Node) -> Definition | None:
     """Where the name is made whose transposition is all that another is, which is an operand."""
-    made = operand.web.find().made_once() if operand.kind == "read" and operand.web is not None else None
+    made = made_once(operand)
     if made is None or made.node.kind != "opaque" or made.node.order != (1, 0):
         return None
     source = made.node.operands[0]
-    is_name = source.kind == "read" and source.web is not None and not in_ring(source)
-    return source.web.find().made_once() if is_name and source.web is not None else None
+    return None if in_ring(source) else made_once(source)
 
 
 def _named(source: Definition) -> Web | None:
@@ -354,13 +356,3 @@ def _cast_transposition(operand: Node) -> Node | None:
     while operand.kind == "elementwise" and len(operand.operands) == 1 and operand.natural is None:
         operand = operand.operands[0]
     return operand if operand.kind == "opaque" and operand.order == (1, 0) and operand.natural is None else None
-
-
-def _only_named(operand: Node) -> Node | None:
-    """What a name is given, where that is one thing only; None for what is no name."""
-    made = operand.web.find().made_once() if operand.kind == "read" and operand.web is not None else None
-    return made.node if made is not None else None
-
-
-def _reads(node: Node, web: Web) -> bool:
-    return node.web is not None and node.web.find() is web

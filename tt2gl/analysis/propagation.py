@@ -17,7 +17,7 @@ from tt2gl.analysis.access_layouts import AccessLayouts
 from tt2gl.analysis.anchors import Anchors
 from tt2gl.analysis.cheap import in_ring, is_operand, last_tile, mark_cheap
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
-from tt2gl.analysis.graph import Definition, Node, Web, sources, uncast
+from tt2gl.analysis.graph import Definition, Node, Web, made_once, sources, uncast
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
 from tt2gl.analysis.reshapes import unreshaped
@@ -48,7 +48,7 @@ class Propagation(Anchors):
         for step in self.graph.steps:
             if isinstance(step, Node):
                 self.settle(step, None)
-            elif (natural := step_web(step).natural) is not None:
+            elif (natural := step.own_web().natural) is not None:
                 self.define(step, natural)
 
     def finish(self, others: Sequence[Decisions]) -> Decisions:
@@ -56,7 +56,7 @@ class Propagation(Anchors):
         known = {spot.site: term for each in others for spot, (_, term) in each.targets.items()}
         for step in self.graph.steps:
             if isinstance(step, Definition):
-                web = step_web(step)
+                web = step.own_web()
                 unused = web.natural is None and not web.versions
                 if unused and step.node.kind != "argument":
                     self.demand(web, known.get(step.site) or self._wanted(step.node))
@@ -388,13 +388,6 @@ def _is_of_ring(value: Node) -> bool:
     """Whether a value is a ring's slot, or computed of one element by element."""
     if in_ring(value):
         return True
-    if value.kind == "read" and value.web is not None:
-        made = value.web.find().made_once()
-        return made is not None and _is_of_ring(made.node)
+    if (made := made_once(value)) is not None:
+        return _is_of_ring(made.node)
     return value.kind == "elementwise" and any(map(_is_of_ring, value.operands))
-
-
-def step_web(definition: Definition) -> Web:
-    """The web that a definition is of."""
-    assert definition.web is not None
-    return definition.web.find()

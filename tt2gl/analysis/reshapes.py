@@ -6,7 +6,7 @@ extents become what they were once before, so does the layout.
 
 from __future__ import annotations
 
-from tt2gl.analysis.graph import Graph, Node
+from tt2gl.analysis.graph import Graph, Node, made_once
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.terms import Cut, Reshaped, Root, Term, Widened
 
@@ -55,7 +55,7 @@ def unnamed(graph: Graph) -> set[int]:
     for node in graph.nodes:
         if node.kind == "split" or node.kind == "opaque" and node.order:
             operand = node.operands[0]
-            made = operand.web.find().made_once() if operand.kind == "read" and operand.web is not None else None
+            made = made_once(operand)
             found.add(id(made.node if made is not None else operand))
     return found
 

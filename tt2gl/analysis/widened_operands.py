@@ -11,7 +11,7 @@ by element.) On sm90 the backward pass of a linear attention spills 6 registers 
 
 from __future__ import annotations
 
-from tt2gl.analysis.graph import Graph, Node
+from tt2gl.analysis.graph import Graph, Node, made_once
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Root, Stored
 
@@ -32,10 +32,10 @@ def narrow_slot(cores: TensorCores, dot: Node, place: int, operand: Node, graph:
 
 def _widened(operand: Node) -> Node | None:
     """The load of a tile that is an operand by its only name, cast to more bits; None for other operands."""
-    made = operand.web.find().made_once() if operand.kind == "read" and operand.web is not None else None
+    made = made_once(operand)
     if made is None or made.node.kind != "elementwise" or len(made.node.operands) != 1:
         return None
     tile = made.node.operands[0]
-    if tile.kind == "read" and tile.web is not None and (loaded := tile.web.find().made_once()) is not None:
+    if (loaded := made_once(tile)) is not None:
         tile = loaded.node
     return tile if tile.kind == "load" and not tile.staged and tile.bits < made.node.bits else None
