@@ -187,13 +187,14 @@ def test_loads_of_addresses_run_ahead_too() -> None:
     assert asked(loop) == Ahead()
 
 
-def looked_up(body: str) -> Ahead:
-    """The answer where the first load of x_ptr says where the others read."""
+def looked_up(body: str, *, scalar: bool = False) -> Ahead:
+    """The answer where the first load of x_ptr, of a `scalar` or of rows, says where the others read."""
     function = ast.parse(HEAD + textwrap.indent(textwrap.dedent(body), "    ")).body[0]
     assert isinstance(function, ast.FunctionDef)
     loop = next(each for each in function.body if isinstance(each, ast.For))
     loads = sorted(loads_of(loop))
-    return can_run_ahead(function, loop, loads, lookups=frozenset(loads[:1]))
+    first = frozenset(loads[:1])
+    return can_run_ahead(function, loop, loads, lookups=first, scalars=first if scalar else frozenset())
 
 
 @pytest.mark.parametrize(
@@ -214,6 +215,12 @@ def test_what_says_where_loads_read_may_not_be_copied_ahead_of_them(loop: str, r
     assert answer.reason is not None
     assert reason in answer.reason
     assert answer.culprit is not None
+
+
+def test_a_scalar_that_says_where_loads_read_may_be_read_in_its_own_iteration_too() -> None:
+    loop = "for k in range(8):\n    i {}= tl.load(x_ptr + k)\n    b = tl.load(x_ptr + i)\n    n += i"
+    assert looked_up(loop.format(""), scalar=True) == Ahead()
+    assert "its own iteration" in str(looked_up(loop.format("+"), scalar=True).reason)
 
 
 def test_what_says_where_loads_read_may_be_copied_ahead_of_them() -> None:

@@ -618,13 +618,11 @@ def test_rows_that_are_read_in_two_layouts_are_copied_once_and_awaited_where_til
     assert awaited + "    rows_v = page_buf.index(0).load(two)\n" in steady
 
 
-def test_lookups_that_the_iteration_reads_too_are_loaded_again_as_their_slots_are_ahead_by_then() -> None:
-    scalar = "for k in range(n):\n    page = _tt2gl_ring_page(b_ptr + k)\n    a = _tt2gl_ring_a(a_ptr + page)\n"
-    made = written(scalar + "    use(a, page)\n", looked_up("1", scalar=True))
-    assert "    page = gl.load(b_ptr + k)\n    # this iteration's tiles are there\n" in made
+def test_rows_looked_up_that_the_iteration_reads_in_a_layout_of_its_own_are_loaded_again_there() -> None:
     rows = "for k in range(n):\n    rows = _tt2gl_ring_page(b_ptr + k).load(one)\n    a = _tt2gl_ring_a(a_ptr + rows)\n"
-    made = written(rows + "    use(a, rows)\n", looked_up("1", scalar=False))
-    assert "    rows = gl.convert_layout(gl.load(b_ptr + k), one)\n    # this iteration's tiles are there\n" in made
+    again = "    rows_v = _tt2gl_ring_page(b_ptr + k).load(two)\n"
+    made = written(f"{rows}{again}    use(a, rows_v)\n", looked_up("1", scalar=False))
+    assert "    rows_v = gl.convert_layout(gl.load(b_ptr + k), two)\n    use(a, rows_v)\n" in made
 
 
 def test_without_a_stage_for_them_lookups_are_loads() -> None:
@@ -632,7 +630,11 @@ def test_without_a_stage_for_them_lookups_are_loads() -> None:
     made = written(body, replace(looked_up("1", scalar=True), looks_ahead=False))
     assert "page_buf" not in made
     assert "_tt2gl" not in made
-    assert "    page = gl.load(b_ptr + ahead, mask=more)\n    copy(a_buf.index(0), a_ptr + page, mask=more)\n" in made
+    held = "    page_held = page_held[1:] + (page,)\n"
+    assert (
+        f"    page = gl.load(b_ptr + ahead, mask=more)\n{held}    copy(a_buf.index(0), a_ptr + page, mask=more)\n"
+        in made
+    )
 
 
 def test_without_a_stage_for_it_what_says_where_tiles_are_is_loaded_where_their_copies_start() -> None:

@@ -99,7 +99,8 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
         pointers = named[key]
         first = {node.site.position for node in members if node.chain in lookups}
         own = [scalar for scalar in scalars if scalar.loop is loop]
-        first |= {scalar.site.position for scalar in own if scalar.looked_up}
+        looked_up = {scalar.site.position for scalar in own if scalar.looked_up}
+        first |= looked_up
         later = {scalar.site.position for scalar in own} - first
         positions = sorted({node.site.position for node in members} | first | later)
         while positions:
@@ -110,6 +111,7 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
                 helpers=helpers,
                 pointers=pointers,
                 lookups=frozenset(first),
+                scalars=frozenset(looked_up),
                 others=aliases,
             )
             if answer.reason is None:

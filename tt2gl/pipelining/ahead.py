@@ -10,6 +10,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tt2gl.pipelining.carried import carried_values
 from tt2gl.pipelining.counting import header_of
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, inside
@@ -48,16 +49,18 @@ def can_run_ahead(
     helpers: Mapping[str, ast.FunctionDef] | None = None,
     pointers: Names | None = None,
     lookups: frozenset[Position] = frozenset(),
+    scalars: frozenset[Position] = frozenset(),
     others: Mapping[str, str] | None = None,
 ) -> Ahead:
     """Whether those loads (calls, by position) of a loop of the function may all go through rings.
 
     `helpers`: the jit functions that it may call, by name; one that is not there may do anything. `pointers`: the
     parameters that are pointers; where they are not said, each may be one. `lookups`: those of the loads that others
-    may need, as they are done an iteration earlier. `others`: names that the file has for Triton's own functions.
+    may need, as they are done an iteration earlier; `scalars`: of those, the ones that a loop can carry until their own
+    iteration. `others`: names that the file has for Triton's own functions.
     """
     try:
-        _Question(function, loop, Effects(helpers or {}, others or {}), pointers, lookups).ask(loads)
+        _Question(function, loop, Effects(helpers or {}, others or {}), pointers, lookups, scalars).ask(loads)
     except _NotAhead as no:
         return no.answer
     return Ahead()
@@ -73,8 +76,9 @@ class _Question:
         effects: Effects,
         pointers: Names | None,
         lookups: frozenset[Position],
+        scalars: frozenset[Position],
     ) -> None:
-        self.function, self.loop, self.lookups = function, loop, lookups
+        self.function, self.loop, self.lookups, self.scalars = function, loop, lookups, scalars
         self.known = constants(function), bound(function)
         self.effects = effects
         self.pointers = Pointers(function, self.known[0], pointers)
@@ -176,14 +180,16 @@ class _Question:
                     self._check_unwritten(node)
 
     def _check_lookups(self, loads: Sequence[ast.Call], parts: Slice) -> None:
-        """Lookups stand in the loop's own block, as does all they need, and only loads that run ahead need them."""
+        """Lookups stand in the loop's own block, as does all they need; loads that run ahead alone need rows."""
+        waiting = carried_values(self.loop, parts)
         for load in (load for load in loads if position(load) in self.lookups):
             own = next((each for each in self.loop.body if any(node is load for node in ast.walk(each))), None)
             around, _ = statements_for(self.loop, {load: needs(load)})
             apart = {each for each in around if each not in self.loop.body or list(blocks(each))} - parts.constants
             if own is None or list(blocks(own)) or apart:
                 raise _NotAhead("what says where it reads is not in the loop's own block", load)
-            if own in parts.kept or other_of(load) is not None:
+            kept = own in parts.kept and not (own in waiting and position(load) in self.scalars)
+            if kept or other_of(load) is not None:
                 raise _NotAhead("what says where loads read is needed in its own iteration, too", load)
 
 

@@ -94,7 +94,7 @@ class Consumer:
         kept = self.plan.parts.kept
         if isinstance(line, cst.SimpleStatementLine):
             stays = [small for each, small in members if each in kept]
-            left = [edited(edited(small, self.plain), self.replaced) for small in stays]
+            left = [self._small(each, small) for each, small in members if each in kept]
             if len(left) == len(members) and all(map(_same, stays, left)):
                 return [line]
             if not left:
@@ -106,6 +106,12 @@ class Consumer:
         if isinstance(line, cst.If) and isinstance(first, ast.If):
             return self._branches(first, line, indent)
         return self.rebuild(first, line, indent)
+
+    def _small(self, each: ast.stmt, small: cst.BaseSmallStatement) -> cst.BaseSmallStatement:
+        if each in self.plan.carried:
+            assert isinstance(small, cst.Assign)
+            return small.with_changes(value=cst.parse_expression(f"{self.plan.carried[each]}[0]"))
+        return edited(edited(small, self.plain), self.replaced)
 
     def _branches(self, first: ast.If, line: cst.If, indent: int) -> Lines:
         body = self._block(first.body, line.body, indent + 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -52,7 +53,8 @@ class LoopPlan:
     the tests that there is a ring under; `decided`: those of branches that are constants of the compilation.
     `descriptors`: what rings of tiles are loaded through. `turns`: how loads run on from turn to turn of the loop
     around, where they do. `late`: the reads of tiles that stand where products take them. `layouts`: the names of those
-    of scalars, by the names of their rings.
+    of scalars, by the names of their rings. `carried`: statements whose values wait for their iterations, with
+    the names that they wait under.
     """
 
     spec: LoopRings
@@ -82,6 +84,7 @@ class LoopPlan:
     turns: Turns | None = None
     late: Late = field(default_factory=Late)
     layouts: Mapping[str, str] = field(default_factory=dict)
+    carried: Mapping[ast.stmt, str] = field(default_factory=dict)
 
     @property
     def copied(self) -> bool:

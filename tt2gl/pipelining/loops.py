@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from tt2gl.pipelining.carried import carried_values, value_of
 from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.effects import Effects
@@ -193,6 +194,9 @@ class FunctionWriter:
         parts = slice_loop(loop, wanted, live_after)
         names = list(dict.fromkeys(map(_ring_name, wanted)))
         rings = tuple(self.spec.ring(name) for name in names)
+        carried = {} if comes_early(rings) or self.spec.flattened else carried_values(loop, parts)
+        if carried:
+            parts = slice_loop(loop, wanted, live_after, frozenset(map(value_of, carried)))
         bindings: list[tuple[str, str]] = []
         bare = any(self._is_plain(each) and by_threads([self.spec.ring(_ring_name(each))]) for each in markers)
         count = self._count(header, node, assigned, bindings, bare=bare)
@@ -274,6 +278,7 @@ class FunctionWriter:
             late=Late() if comes_early(rings) else late_reads(loop, parts.kept, live_after),
             decided=frozenset(ast.unparse(test) for test in branches if is_static(test, *self._known)),
             layouts={ring.name: self.fresh(f"{ring.name}_layout") for ring in rings if ring.scalar},
+            carried={each: self.fresh(f"{name}_held") for each, name in carried.items() if each in parts.kept},
         )
 
     def _begun(self, rings: Sequence[Ring]) -> dict[str, str]:

@@ -152,6 +152,8 @@ class Producer:
                         made += self._looked_up(small, indent)
                         made.append(self._statement(line, known, noted=not said))
                         said = True
+                    if each in self.plan.carried:
+                        made.append(self._carried(each))
                     made += self._copies(small, copied, indent)
             elif isinstance(line, cst.If) and isinstance(first, ast.If):
                 made += self._branches(first, line, copied, indent)
@@ -187,6 +189,13 @@ class Producer:
         if noted and self.place == "steady":
             return under(made, comments(line.leading_lines))
         return bare(made)
+
+    def _carried(self, each: ast.stmt) -> cst.BaseStatement:
+        """Has a value wait behind those of the iterations before, of which the first one is done with its own."""
+        (name,) = writes(each)
+        waiting = self.plan.carried[each]
+        others = waiting if self.place == "prologue" else f"{waiting}[1:]"
+        return statement(f"{waiting} = {others} + ({self.names.get(name, name)},)")
 
     def _copies(self, small: cst.BaseSmallStatement, copied: dict[str, str], indent: int) -> Lines:
         plan = self.plan

@@ -30,12 +30,20 @@ class Slice:
     lasting: Names
 
 
-def slice_loop(loop: ast.For, loads: Mapping[ast.Call, Sequence[ast.expr]], live_after: Names) -> Slice:
-    """Take a loop apart. `loads`: what each load of it needs; `live_after`: names read after the loop."""
+def slice_loop(
+    loop: ast.For,
+    loads: Mapping[ast.Call, Sequence[ast.expr]],
+    live_after: Names,
+    given: frozenset[ast.expr] = frozenset(),
+) -> Slice:
+    """Take a loop apart. `loads`: what each load of it needs; `live_after`: names read after the loop.
+
+    `given`: values that what stays has from the producer, so that it needs nothing for them.
+    """
     wanted, top = statements_for(loop, loads)
     constants = frozenset(each for each in wanted if is_constexpr(each))
     taken = wanted - constants
-    consumer = _Consumer(frozenset(loads), taken | constants)
+    consumer = _Consumer(frozenset(loads) | given, taken | constants)
     below = consumer.around(loop, live_after)
     kept_names = NONE.union(*(writes(each) for each in consumer.kept if not isinstance(each, ast.If)))
     taken_names = NONE.union(*map(writes, taken))

@@ -299,7 +299,10 @@ class LoopWriter:
             resumed[0] = under(resumed[0], comment("the rings go on where they were left"))
         block = cst.IndentedBlock(lines)
         stages = cst.For(cst.Name(plan.stage), cst.parse_expression(f"gl.static_range({span})"), block)
-        return [*resumed, stages, *producer.coming(loop.body, node.body)]
+        waiting: Lines = [statement(f"{name} = ()") for name in plan.carried.values()]
+        if waiting:
+            waiting[0] = under(waiting[0], comment("what waits in registers for the iteration that it is of"))
+        return [*resumed, *waiting, stages, *producer.coming(loop.body, node.body)]
 
 
 def _noted(line: cst.BaseStatement, note: str) -> cst.BaseStatement:
