@@ -406,6 +406,18 @@ def test_root_finds_other_packages(write: Write, tmp_path: Path) -> None:
     assert "arith.mulf" in ir_of(path, tmp_path, root=tmp_path / "site")
 
 
+def test_a_root_may_be_relative(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--root .` in a checkout whose folder has the name of the package in it, as `other/other/__init__.py`."""
+    write("other/other/__init__.py", "from other.scale import SCALE\n")
+    write("other/other/scale.py", "SCALE = 2.0\n")
+    write("other/other/utils.py", HEADER + "import other\n@triton.jit\ndef helper(x):\n    return x * other.SCALE\n")
+    path = write(
+        "other/other/kernels/a.py", HEADER + "from other.utils import helper\n" + KERNEL.format(body="helper(x)")
+    )
+    monkeypatch.chdir(tmp_path)
+    assert "arith.mulf" in ir_of(path, tmp_path, root=Path())
+
+
 # ------------------------------------------------------------------------------------------ other shapes
 
 SHAPES = {

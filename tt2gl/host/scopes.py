@@ -222,13 +222,13 @@ class World:
         bases = list(importer.absolute().parents)
         if self.root is not None:
             bases.insert(1, self.root)
-        for base in bases:
-            if base == base.parent:
-                break
-            if (base / top).is_dir() or (base / f"{top}.py").is_file():
-                found = module_file(base.joinpath(*dotted.split(".")))
-                if found is not None:
-                    return found
+        near = [module_file(base.joinpath(*dotted.split("."))) for base in bases if base != base.parent]
+        file = next((each for each in near if each is not None and each.is_file()), None)
+        # A folder that merely has the name of a package is one where no other is found, as for Python.
+        return file or self._installed(top, rest, dotted) or next(filter(None, near), None)
+
+    @staticmethod
+    def _installed(top: str, rest: str, dotted: str) -> Path | None:
         if top == "torch" and not dotted.startswith("torch._inductor"):
             return None
         origin = facts.top_level_origin(top)
