@@ -12,7 +12,7 @@ from tt2gl.pipeline import LoopRings, pipelined
 from tt2gl.pipelining.loops import Fresh
 from tt2gl.pipelining.tcgen05 import with_tensor_memory
 
-HEAD = "@gluon.jit\ndef kernel(a_buf, b_buf, x, n):\n"
+HEAD = "@gluon.jit\ndef kernel(a_buf, b_buf, x, n, N: gl.constexpr):\n"
 SAID = "[M, N], gl.float32, memory, registers"
 BEGIN = """\
 mma_bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
@@ -29,6 +29,10 @@ NEXT = """\
 mbarrier.wait(mma_bar, mma_phase ^ 1)
 tcgen05_commit(mma_bar)
 mma_phase ^= 1
+"""
+BEHIND = """\
+if n > 0:
+    mbarrier.wait(mma_bar, mma_phase ^ 1)
 """
 END = "mbarrier.invalidate(mma_bar)\n"
 
@@ -113,7 +117,37 @@ def test_products_that_are_waited_for_at_once(body: str) -> None:
 def test_a_sum_stays_in_tensor_memory_and_its_product_runs_on() -> None:
     made = written(loop(f"acc = {product()}  # sum") + "use(acc)\n")
     body = loop(MULTIPLY, *NEXT.splitlines())
-    assert made == f"{BEGIN}acc_tmem.store(acc)\n{body}mbarrier.wait(mma_bar, mma_phase ^ 1)\n{END}{LOAD}use(acc)\n"
+    assert made == f"{BEGIN}acc_tmem.store(acc)\n{body}{BEHIND}{END}{LOAD}use(acc)\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "condition"),
+    [
+        # The bounds have other values by then, or take longer to say.
+        ("for n in range(x, n)", None),
+        ("for k in range(0, limit(n))", None),
+        # Whether it counts upwards is not known.
+        ("for k in range(x, n, step)", None),
+        ("for k in range(n, 0, -1)", None),
+        # The compiler knows whether there are iterations.
+        ("for k in range(8)", None),
+        ("for k in range(0, N, 4)", None),
+        ("for k in range(0, n * 2, step)", "n * 2 > 0"),
+        ("for k in range(x, n)", "x < n"),
+        ("for k in tl.range(x, n + 1, 4)", "x < n + 1"),
+    ],
+)
+def test_what_runs_on_is_waited_for_where_the_loop_ran(header: str, condition: str | None) -> None:
+    made = written(f"{header}:\n    acc = {product()}\nuse(acc)\n")
+    wait = "mbarrier.wait(mma_bar, mma_phase ^ 1)\n"
+    behind = wait if condition is None else f"if {condition}:\n    {wait}"
+    assert f"\n{behind}{END}{LOAD}use(acc)\n" in made
+
+
+def test_a_step_that_is_asserted_to_be_positive_counts_upwards() -> None:
+    asserted = "gl.static_assert(STEP > 0, 'upwards')\n"
+    made = written(f"{asserted}for k in range(x, n, STEP):\n    acc = {product()}\n")
+    assert "if x < n:\n    mbarrier.wait(mma_bar, mma_phase ^ 1)\n" in made
 
 
 def test_several_products_commit_once() -> None:
@@ -144,7 +178,7 @@ def test_a_product_that_is_waited_for_takes_along_what_runs_on() -> None:
 def test_a_sum_of_an_inner_loop_stays_over_the_outer_one() -> None:
     inner = textwrap.indent(loop(f"acc = {product()}"), "    ")
     made = written(f"for m in range(n):\n{inner}use(acc)\n")
-    body = textwrap.indent(loop(MULTIPLY, *NEXT.splitlines()) + "mbarrier.wait(mma_bar, mma_phase ^ 1)\n", "    ")
+    body = textwrap.indent(loop(MULTIPLY, *NEXT.splitlines()) + BEHIND, "    ")
     assert made == f"{BEGIN}acc_tmem.store(acc)\nfor m in range(n):\n{body}{END}{LOAD}use(acc)\n"
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import libcst as cst
 
-from tt2gl.pipelining.flow import Names
+from tt2gl.pipelining.flow import Names, writes
 from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.static import called, is_static
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.trees import code
+
+_ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
 
 
 @dataclass(frozen=True)
@@ -156,6 +159,39 @@ def settled(node: ast.expr, assigned: Names, constexprs: Names, variables: Names
     if is_static(node, constexprs, variables):
         return static and isinstance(node, (ast.Name, ast.Constant, ast.UnaryOp))
     return isinstance(node, ast.Name) and node.id not in assigned
+
+
+def entered(loop: ast.For | ast.While, ascending: Collection[str], constexprs: Collection[str] = ()) -> str | None:
+    """Whether a loop had an iteration, in words that still say so behind it; None where there are none, or no need.
+
+    `ascending`: steps, as source, that are known to be positive. `constexprs`: what the compiler knows.
+    """
+    try:
+        header = header_of(loop) if isinstance(loop, ast.For) else None
+    except NotPipelinedError:
+        header = None
+    if header is None:
+        return None
+    lower, upper, step = map(ast.unparse, (header.lower, header.upper, header.step))
+    if not (lower == "0" and step.isidentifier() or step.isdigit() or step in ascending):
+        return None
+    bounds = [part for bound in (header.lower, header.upper) for part in ast.walk(bound)]
+    names = {part.id for part in bounds if isinstance(part, ast.Name)}
+    if names <= {*constexprs} or names & writes(loop) or not all(isinstance(part, _ARITHMETIC) for part in bounds):
+        return None
+    return f"{operand(upper)} > 0" if lower == "0" else f"{operand(lower)} < {operand(upper)}"
+
+
+def upwards(tree: ast.AST) -> Names:
+    """The steps, as source, that are asserted to be positive."""
+    return frozenset(
+        ast.unparse(said.left)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and called(call) == "static_assert"
+        for said in call.args[:1]
+        if isinstance(said, ast.Compare) and isinstance(said.ops[0], ast.Gt)
+        if ast.unparse(said.comparators[0]) == "0"
+    )
 
 
 def with_bounds(iterable: cst.BaseExpression, count: Count, end: str) -> cst.BaseExpression:
