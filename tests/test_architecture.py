@@ -30,7 +30,7 @@ FLOORS = (
     ("compiler", "failures", "infer", "launch_file", "pipeline", "rewrite"),
     ("launches", "lowering", "pipelining", "slicing"),
     ("plan",),
-    ("amd_shared_layouts", "padded_layouts"),
+    ("amd_shared_layouts", "padded_layouts", "scale_layouts"),
     ("shared_layouts", "tensor_memory_layouts"),
     ("amd_matrix_layouts", "matrix_layouts"),
     ("formulas", "layouts", "source"),

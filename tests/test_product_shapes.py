@@ -401,6 +401,20 @@ def scores_kernel(q_ptr, k_ptr, qs_ptr, ks_ptr, out_ptr, n, M: tl.constexpr, N: 
 """
 
 
+def test_scaled_operands_in_registers_are_multiplied_as_they_are(tmp_path: Path) -> None:
+    """Gluon has no word for that, and takes Triton's product, whose scales are where the compiler has them."""
+    path, kind = tmp_path / "kernels.py", "*fp8e4nv"
+    operands = {"target": "sm120", "q_ptr": kind, "k_ptr": kind, "qs_ptr": "*u8", "ks_ptr": "*u8"}
+    text = written(path, BLOCK_SCALED, {"D": 128}, {"M": 64, "D": 64}, stages=(3, 3), **operands)
+    assert "upcast" not in text
+    said = r'mma_v2_scaled\(\s*q, gl.convert_layout\(q_scale, (\w+)\), "e4m3",\s*k, gl.convert_layout\(k_scale, (\w+)\)'
+    found = re.search(said, re.sub(r",\n +", ", ", text))
+    assert found is not None, text
+    for operand, (name, rows) in enumerate(zip(found.groups(), "MN", strict=True)):
+        call = rf"operand_scales_layout\(\s*{operand}, mma_v2_layout\(.*\), \[{rows}, D // 32\]"
+        assert re.search(rf"{name}: gl.constexpr = {call}", text)
+
+
 @pytest.mark.parametrize(("target", "form", "kind"), [("sm80", "e5m2", "*fp8e5"), ("sm90", "e4m3", "*fp8e4nv")])
 def test_scales_come_to_their_elements_as_soon_as_they_are_loaded(
     tmp_path: Path, target: str, form: str, kind: str

@@ -61,7 +61,7 @@ from tt2gl.plan import (
     KeptFunction,
 )
 from tt2gl.rewrite.buffer_ops import atomic_add_source, signed_atomic_add_source
-from tt2gl.rewrite.dots import MFMA_F8F6F4_SOURCE, MFMA_TF32_SOURCE
+from tt2gl.rewrite.dots import MFMA_F8F6F4_SOURCE, MFMA_TF32_SOURCE, MMA_V2_SCALED_SOURCE
 from tt2gl.rewrite.file import KEPT
 from tt2gl.rewrite.flips import FLIPPED_SOURCE, HALVINGS_SOURCE
 from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
@@ -78,6 +78,7 @@ from tt2gl.rewrite.tiles import (
     STORE_AGAIN_SOURCE,
     STORE_TILE_SOURCES,
 )
+from tt2gl.scale_layouts import OPERAND_SCALES_SOURCE
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
 from tt2gl.syntax import functions_in
@@ -240,6 +241,8 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "wmma_layout": (WMMA_SOURCE,),
         "mfma_tf32": (MFMA_TF32_SOURCE,),
         "mfma_f8f6f4": (MFMA_F8F6F4_SOURCE,),
+        "mma_v2_scaled": (MMA_V2_SCALED_SOURCE,),
+        "operand_scales_layout": (OPERAND_SCALES_SOURCE,),
         "coalesced_blocks": (coalesced_source(target.warp_size), COALESCED_BLOCKS_SOURCE),
         "paired": (PAIRED_SOURCE,),
         "widened": (WIDENED_SOURCE,),

@@ -58,8 +58,8 @@ class Dot:
     """A matrix product: its call, its operands and its accumulator by position; its name where it is split off.
 
     `instruction`: `fma`, `mma_v2`, `wgmma`, `tcgen05`, or of `chip` `mfma` (as it is, `mfma_tf32`, `mfma_f8f6f4`) or
-    `wmma`. `layout`, `dims`, `dtype`: of its result. Without an accumulator it starts from zeros; with `is_sum` it
-    takes the other side of the sum it stands in.
+    `wmma`; one that takes scales ends in `_scaled`. `layout`, `dims`, `dtype`: of its result. Without an accumulator it
+    starts from zeros; with `is_sum` it takes the other side of the sum it stands in.
     `memory`: the layout of its accumulator in tensor memory, `lhs`: its first operand there, where that is not in
     shared memory.
     `scaled`: its operands have scales. `promoted`: the dtype that its operands get before, as source; `summed`: the one

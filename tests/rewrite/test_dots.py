@@ -208,9 +208,15 @@ def test_products_that_gluon_has_no_word_for_go_through_a_helper(body: Callable[
     assert lines(made) == [f"s = {instruction}(a, b, gl.zeros([M, N], gl.float32, registers))"]
 
 
-def test_amds_instruction_of_scaled_operands_has_each_ones_scales_beside_it(body: Callable[..., str]) -> None:
+@pytest.mark.parametrize(
+    ("instruction", "chip", "function"),
+    [("mma_v2_scaled", "", "mma_v2_scaled"), ("mfma_scaled", "cdna4", "gl.amd.cdna4.mfma_scaled")],
+)
+def test_an_instruction_of_scaled_operands_in_registers_has_each_ones_scales_beside_it(
+    body: Callable[..., str], instruction: str, chip: str, function: str
+) -> None:
     call = 'tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e2m1", acc)'
-    held = dot("mfma_scaled", chip="cdna4", scaled=Scaled((None, None), turned=False))
+    held = dot(instruction, chip=chip, scaled=Scaled((None, None), turned=False))
     made = body(f"s = {call}", dots={call: held})
     zeros = "gl.zeros([M, N], gl.float32, registers)"
-    assert lines(made) == [f's = gl.amd.cdna4.mfma_scaled(a, a_scale, "e4m3", b, b_scale, "e2m1", {zeros})']
+    assert lines(made) == [f's = {function}(a, a_scale, "e4m3", b, b_scale, "e2m1", {zeros})']

@@ -98,6 +98,7 @@ class Access:
 Instruction = Literal[
     "fma",
     "mma_v2",
+    "mma_v2_scaled",
     "wgmma",
     "tcgen05",
     "tcgen05_scaled",

@@ -36,6 +36,7 @@ _ORDER: tuple[Instruction, ...] = (
     "tcgen05_scaled",
     "tcgen05",
     "wgmma",
+    "mma_v2_scaled",
     "mma_v2",
     "mfma_scaled",
     "wmma_scaled",

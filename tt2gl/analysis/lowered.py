@@ -26,7 +26,8 @@ _INSTRUCTIONS: dict[str, Instruction] = {
     "ttng.tc_gen5_mma": "tcgen05",
     "ttng.tc_gen5_mma_scaled": "tcgen05_scaled",
 }
-_DOTS = ("tt.dot", "tt.dot_scaled")
+_MMA_V2: dict[str, Instruction] = {"tt.dot": "mma_v2", "tt.dot_scaled": "mma_v2_scaled"}
+_DOTS = tuple(_MMA_V2)
 # Copies to shared memory, with the places of the slot and of the tensor of addresses among their operands.
 _COPIES = {"ttg.async_copy_global_to_local": (1, 0), "amdg.buffer_load_to_local": (0, 2)}
 _LOOPS = ("scf.for", "scf.while")
@@ -230,7 +231,7 @@ def _dot(
         )
     if kind is None:
         is_mma = layout is not None and layout.name == "ttg.nvidia_mma"
-        kind = amd_instruction(operation) or ("mma_v2" if is_mma else "fma")
+        kind = amd_instruction(operation) or (_MMA_V2[operation.name] if is_mma else "fma")
         if operation.name == "tt.dot_scaled" and kind == "fma":
             return None
     zero = _is_constant(accumulator, made)

@@ -11,6 +11,7 @@ from tt2gl.analysis.decisions import Clone, DotWant, Spot
 from tt2gl.analysis.graph import Definition, Node, Web, made_once, uncast
 from tt2gl.analysis.memory_arguments import caller_value
 from tt2gl.analysis.reshapes import is_idle
+from tt2gl.analysis.scale_registers import scale_registers
 from tt2gl.analysis.terms import IN_RING, BlockScale, Inferred, Operand, Root, Stored, Term, Widened, packed
 from tt2gl.analysis.unpacking import Unpacking, unpacking
 from tt2gl.analysis.widened_operands import narrow_slot
@@ -157,7 +158,7 @@ class Products:
         for accumulator in node.operands[2:]:
             self.flow.resolve(accumulator, own, spot.clone)
         for place, scale in enumerate(node.scales):
-            self.flow.resolve(scale, self.cores.scale(node, place, scale), spot.clone)
+            self.flow.resolve(scale, scale_registers(self.cores, node, place, scale), spot.clone)
         memory = self.cores.accumulator_memory(node, self.graph)
         want = DotWant(node.dot, use.instruction, self.cores.extents(node, self.graph), use.name, memory, lhs)
         self.decisions.dots[spot] = own, want

@@ -3,7 +3,7 @@
 Where no instruction multiplies scaled operands, Triton makes them ones of 16 bits (its pass DecomposeScaledBlocked):
 elements and scales become bfloat16, or float16 where the other operand is that, and are multiplied. Of such a product
 the operands are nodes of their own (`upcast`), which stand at their formats. Where there is an instruction, it takes
-the scales: on sm100 from tensor memory, on CDNA4 and gfx1250 from registers.
+the scales: on sm100 from tensor memory, on sm120, CDNA4 and gfx1250 from registers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tt2gl.plan import Scaled, Upcast
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder
 
-NATIVE = ("tcgen05_scaled", "mfma_scaled", "wmma_scaled")
+NATIVE = ("tcgen05_scaled", "mma_v2_scaled", "mfma_scaled", "wmma_scaled")
 """The instructions that take scales."""
 
 _OPTIONS = {"acc": 6, "fast_math": 7, "lhs_k_pack": 8, "rhs_k_pack": 9}

@@ -253,33 +253,6 @@ class TensorCores:
         shapes = {index: (fact.shape[0], fact.shape[1] // 2) for index, fact in taken.items()}
         return Root(self.register(self.dims(packed, shapes), shapes, layouts, "packed_layout"))
 
-    def scale(self, node: Node, operand: int, value: Node) -> Root:
-        """The registers that an operand's scales are taken from, or are put into tensor memory from."""
-        use = self.dots[node.chain]
-        taken = {index: fact.scales[operand] for index, fact in use.facts.items()}
-        if node.dot is not None and node.dot.chip:
-            return self._amd_scale(node, operand, value, use)
-        layouts = {index: scale.registers for index, scale in taken.items() if scale.registers is not None}
-        shapes = {index: scale.shape for index, scale in taken.items()}
-        label = f"{use.name}_{('lhs', 'rhs')[operand]}_scale_layout"
-        return Root(self.register(self.dims(value, shapes), shapes, layouts, label))
-
-    def _amd_scale(self, node: Node, operand: int, value: Node, use: DotUse) -> Root:
-        """The registers of an operand's scales as the function says them that AMD's chip has for that."""
-        assert node.dot is not None
-        taken = {index: fact.scales[operand] for index, fact in use.facts.items()}
-        shapes = {index: scale.shape for index, scale in taken.items()}
-        dims = self.dims(value, shapes)
-        parents = {index: fact.accumulator for index, fact in use.facts.items()}
-        tile = self.dims(node, use.shapes)
-        said = self.formulas.written(tile, use.shapes, parents, inner=self._inner(node))
-        elements = f"gl.DotOperandLayout({operand}, {said.source}, {self.k_width(node, operand)})"
-        function = f"gl.amd.{node.dot.chip}.get_{use.instruction.removesuffix('_scaled')}_scale_layout"
-        layouts = {index: scale.layout for index, scale in taken.items()}
-        label = f"{use.name}_{('lhs', 'rhs')[operand]}_scale_layout"
-        source = f"{function}({elements}, [{', '.join(dims)}])"
-        return Root(self.classes.named(dims, layouts, source, said.exact, label))
-
     def operand_parent(self, node: Node, operand: int, own: Root) -> Root:
         """The layout that a product's operand follows from: its accumulator's, or one of an instruction as deep."""
         use = self.dots[node.chain]

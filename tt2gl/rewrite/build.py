@@ -26,7 +26,7 @@ ADDED = (
     "banked_layout", "rotating_layout", "staggered_layout", "direct_layout", "spaced_layout", "lined_layout",
     "coalesced_blocks", "turned_in_threads", "turned_in_threads_layout",
     "as_operand",
-    "mfma_tf32", "mfma_f8f6f4", "triton_dot", "triton_dot_scaled",
+    "mma_v2_scaled", "operand_scales_layout", "mfma_tf32", "mfma_f8f6f4", "triton_dot", "triton_dot_scaled",
 )  # fmt: skip
 """Every module-level name that a conversion can add."""
 

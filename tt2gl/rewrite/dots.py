@@ -32,6 +32,7 @@ from tt2gl.visitors import VariableReader
 _FUNCTIONS = {
     "fma": "gl.dot_fma",
     "mma_v2": "mma_v2",
+    "mma_v2_scaled": "mma_v2_scaled",
     "wgmma": "warpgroup_mma",
     "mfma_tf32": "mfma_tf32",
     "mfma_f8f6f4": "mfma_f8f6f4",
@@ -54,6 +55,14 @@ def mfma_f8f6f4(a, b, acc):
     return gl.convert_layout(product, acc.type.layout, assert_trivial=True)
 '''
 """The function of a converted file that multiplies 8-bit floats on CDNA4, where Gluon's would make scales of 1."""
+
+MMA_V2_SCALED_SOURCE = '''@gluon.jit
+def mma_v2_scaled(a, a_scale, a_format: gl.constexpr, b, b_scale, b_format: gl.constexpr, acc):
+    """`a b + acc` of operands with shared scales, as `mma_v2` multiplies those without: by Triton's product."""
+    product = gl.reshape(triton_dot_scaled(a, a_scale, a_format, b, b_scale, b_format, acc), acc.shape)
+    return gl.convert_layout(product, acc.type.layout, assert_trivial=True)
+'''
+"""The function of a converted file that multiplies scaled operands in registers on sm120."""
 
 
 def product(

@@ -196,7 +196,7 @@ class Expressions(Editor):
         if is_statement(dot) and _unfenced(self.pending):
             self.pending.append(fence())
         made = product(dot, a, b, added)
-        if dot.instruction in ("mfma_scaled", "wmma_scaled"):
+        if dot.instruction in ("mma_v2_scaled", "mfma_scaled", "wmma_scaled"):
             return with_scales_beside(made, node)
         return with_scales(made, node) if dot.instruction == "tcgen05_scaled" else made
 

@@ -98,7 +98,7 @@ def with_scales(product: cst.BaseExpression, node: cst.Call) -> cst.BaseExpressi
 
 
 def with_scales_beside(product: cst.BaseExpression, node: cst.Call) -> cst.BaseExpression:
-    """A product by AMD's instruction of scaled operands, which has the scales and the format of each beside it."""
+    """A product of scaled operands in registers, which has the scales and the format of each beside it."""
     assert isinstance(product, cst.Call)
     a, b, acc = product.args
     told = [[scaled_operand(node, side, part) for part in ("_scale", "_format")] for side in (0, 1)]
