@@ -796,7 +796,7 @@ for k in range(n):
 def test_the_last_iterations_of_two_products_ask_for_those_alone() -> None:
     made = written(TWO_PRODUCTS.format(mask=", mask=k < m", more="gl.store(out_ptr, p)"), through_registers())
     last = made[made.index("# the last iterations") :].splitlines()
-    assert last[2:18] == [
+    assert last[2:17] == [
         "    exists = drain + s_2 < n",
         "    top_before = top",
         "    rhs = a_slots[0].load(at)",
@@ -809,8 +809,7 @@ def test_the_last_iterations_of_two_products_ask_for_those_alone() -> None:
         "    lhs_2 = as_operand(p, at)",
         "    if exists:",
         "        acc = wmma(lhs_2, b, acc)",
-        "    if exists:",
-        "        gl.store(out_ptr, p)",
+        "    gl.store(out_ptr, p, mask=exists)",
         "    top = gl.where(exists, top, top_before)",
         "    a_slots = a_slots[1:] + a_slots[:1]",
     ]
@@ -872,6 +871,18 @@ def test_what_the_last_iterations_load_besides_has_their_condition_for_a_mask() 
     last = made[made.index("# the last iterations") :]
     assert "    s = gl.load(s_ptr + k_last, mask=(k_last < m) & exists)\n" in last
     assert "    t = buffer.buffer_load(s_ptr, k_last, mask=exists)\n" in last
+
+
+def test_what_the_last_iterations_store_to_global_memory_has_their_condition_for_a_mask() -> None:
+    stores = (
+        "gl.store(o_ptr + k, acc, k < m)\n    buffer.buffer_store(acc, o_ptr, k, mask=k < m)\n    spare.store(acc)\n"
+    )
+    body = f"for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k).load(at)\n    acc = mfma(a, b, acc)\n    {stores}"
+    made = written(body, through_registers())
+    last = made[made.index("# the last iterations") :]
+    assert "    gl.store(o_ptr + k_last, acc, (k_last < m) & exists)\n" in last
+    assert "    buffer.buffer_store(acc, o_ptr, k_last, mask=(k_last < m) & exists)\n" in last
+    assert "    if exists:\n        spare.store(acc)\n" in last
 
 
 def test_loads_without_masks_leave_the_last_iterations_of_two_products_a_loop() -> None:

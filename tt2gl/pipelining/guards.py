@@ -1,4 +1,4 @@
-"""Statements of a loop as an iteration that may not be there does them: under other names, plain loads masked."""
+"""Statements of a loop as an iteration that may not be there does them: under other names, plain accesses masked."""
 
 from __future__ import annotations
 
@@ -21,6 +21,36 @@ def is_buffer_load(node: cst.Call) -> bool:
     return code(node.func).endswith(".buffer_load")
 
 
+def is_store(node: cst.CSTNode) -> bool:
+    """Whether a node is a store from registers to global memory."""
+    return isinstance(node, cst.Call) and (code(node.func) in ("gl.store", "tl.store") or is_buffer_store(node))
+
+
+def is_buffer_store(node: cst.Call) -> bool:
+    """Whether a store is by a buffer operation, its mask by name."""
+    return code(node.func).endswith(".buffer_store")
+
+
+def masked(access: cst.Call, condition: str) -> cst.Call:
+    """A load or store that is done under a condition only, besides its own mask."""
+    arguments = list(access.args)
+    places = [index for index, each in enumerate(arguments) if each.keyword and each.keyword.value == "mask"]
+    fixed = 2 if is_store(access) else 1
+    by_name = is_buffer_load(access) or is_buffer_store(access)
+    if not places and not by_name and len(arguments) > fixed and arguments[fixed].keyword is None:
+        places = [fixed]
+    old = arguments[places[0]] if places else None
+    given = None if old is None or code(old.value) == "None" else code(old.value)
+    # In a call, as a mask may be of several lines.
+    made = cst.parse_expression(f"f(mask={conjunction(given, condition)})")
+    assert isinstance(made, cst.Call)
+    if old is not None:
+        arguments[places[0]] = old.with_changes(value=made.args[0].value)
+        return access.with_changes(args=arguments)
+    arguments[-1] = arguments[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+    return access.with_changes(args=[*arguments, made.args[0]])
+
+
 class Guarded(Renamed):
     """Renames, and masks plain loads, as an iteration that is not there must not read; no `condition`: it is there."""
 
@@ -30,22 +60,7 @@ class Guarded(Renamed):
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         """Mask a load."""
-        if not is_load(updated_node) or not self.condition:
-            return updated_node
-        arguments = list(updated_node.args)
-        places = [index for index, each in enumerate(arguments) if each.keyword and each.keyword.value == "mask"]
-        if not places and len(arguments) > 1 and arguments[1].keyword is None and not is_buffer_load(updated_node):
-            places = [1]
-        old = arguments[places[0]] if places else None
-        given = None if old is None or code(old.value) == "None" else code(old.value)
-        # In a call, as a mask may be of several lines.
-        made = cst.parse_expression(f"f(mask={conjunction(given, self.condition)})")
-        assert isinstance(made, cst.Call)
-        if old is not None:
-            arguments[places[0]] = old.with_changes(value=made.args[0].value)
-            return updated_node.with_changes(args=arguments)
-        arguments[-1] = arguments[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-        return updated_node.with_changes(args=[*arguments, made.args[0]])
+        return masked(updated_node, self.condition) if self.condition and is_load(updated_node) else updated_node
 
 
 class Loaded(Editor):

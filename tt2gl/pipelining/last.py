@@ -1,7 +1,7 @@
 """The last iterations of a loop, one after the other, as Triton's: products alone are asked for.
 
-All else is computed whether there is such an iteration or not, and what it gives is kept, or stored, where there is;
-what it loads besides, it loads where there is.
+All else is computed whether there is such an iteration or not, and what it gives is kept where there is; what it loads
+and stores besides is masked where there is none.
 So each tile is read right before its product, and not all above the whole: attention spills by that.
 
 product = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, qk_layout)
@@ -22,7 +22,7 @@ import libcst as cst
 
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import NONE, Names, inside, writes
-from tt2gl.pipelining.guards import Guarded, is_load
+from tt2gl.pipelining.guards import Guarded, is_load, is_store, masked
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.static import called, is_static
 from tt2gl.pipelining.trees import code, edited, indented, statement
@@ -48,8 +48,8 @@ def products_in(node: ast.AST) -> int:
 def only_computes(statements: Sequence[ast.stmt], effects: Effects, known: tuple[Names, Names]) -> bool:
     """Whether statements only compute, beside markers: they may be done where there is no iteration.
 
-    Those that store get a condition there, and loads a mask. `known`: the constants of the compilation, and all
-    variables.
+    Accesses of global memory get a mask there, stores to shared memory a condition. `known`: the constants of the
+    compilation, and all variables.
     """
     for each in statements:
         if isinstance(each, ast.If):
@@ -133,10 +133,10 @@ def _asked_for(lines: Lines, exists: str, names: Iterator[Named]) -> Lines:
                 assert isinstance(only, cst.If)
                 orelse = only
             made.append(line.with_changes(body=_block(line.body, exists, names), orelse=orelse))
-        elif _is_store(line):
+        elif _is_store(line) and not any(map(is_store, within(line, cst.Call))):
             made.append(cst.If(cst.Name(exists), cst.IndentedBlock([line])))
         else:
-            line = edited(line, Guarded(exists, {}))
+            line = edited(line, _Masked(exists, {}))
             products = _Products(exists, names, _sum_of(line))
             line = edited(line, products)
             made += products.above if products.sum else [*products.above, line]
@@ -170,6 +170,16 @@ def _sum_of(line: cst.BaseStatement) -> str:
         ) if name == added and code(func).rpartition(".")[2] in _PRODUCTS and len(products) == 1:
             return name
     return ""
+
+
+class _Masked(Guarded):
+    """Masks loads, and stores to global memory too."""
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        """Mask an access."""
+        if is_store(updated_node):
+            return masked(updated_node, self.condition)
+        return super().leave_Call(original_node, updated_node)
 
 
 class _Products(Editor):
