@@ -299,6 +299,36 @@ def test_what_becomes_a_buffer_operation(buffers: Callable[..., Conversion], sta
     assert [line for line in lines if line not in written] == [], made.text
 
 
+GROUPS = """
+x = tl.zeros([BLOCK], tl.float32)
+acc = tl.zeros([16, 16], tl.float32)
+for k in range(0, n, 16):
+    group = {group}
+    a = tl.load(x_ptr + tl.arange(0, 16)[:, None] * stride + k + tl.arange(0, 16)[None, :])
+    {product}
+    x += tl.load(x_ptr + group * stride + cols)
+x += tl.sum(acc)
+"""
+
+
+@pytest.mark.parametrize(
+    ("group", "product", "elements", "access"),
+    [
+        ("k // 8", "acc += a", 4096, "(x_ptr + group * stride, cols)"),
+        ("tl.load(i_ptr + k).to(tl.int32)", "acc = tl.dot(a, a, acc)", 4096, "(x_ptr + group * stride, cols)"),
+        ("n // 8", "acc = tl.dot(a, a, acc)", 4096, "(x_ptr + group * stride, cols)"),
+        ("k // 8", "acc = tl.dot(a, a, acc)", None, "(x_ptr + group * stride, cols)"),
+        ("k // 8", "acc = tl.dot(a, a, acc)", 4096, "(x_ptr, group * stride + cols)"),
+    ],
+    ids=["no product", "by what is loaded", "not by the loop", "no size", "by the loop's counter"],
+)
+def test_what_a_loop_of_products_moves_a_pointer_by_is_offset(
+    buffers: Callable[..., Conversion], group: str, product: str, elements: int | None, access: str
+) -> None:
+    made = buffers(GROUPS.format(group=group, product=product), elements, compile=False)
+    assert f"buffer_load{access}" in made.text, made.text
+
+
 def test_at_the_size_where_32_bits_are_just_enough_offsets_are_used(buffers: Callable[..., Conversion]) -> None:
     assert "buffer_load(x_ptr" in buffers("x = tl.load(x_ptr + cols * n)", ENOUGH, compile=False).text
 

@@ -37,7 +37,7 @@ from tt2gl.analysis.buffer_sites import Site, Sites
 from tt2gl.analysis.buffer_sizes import BUFFER_BYTES, Sizes
 from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
 from tt2gl.analysis.intervals import Interval, union_of
-from tt2gl.analysis.moved_pointers import Moved, hold_offsets, moved_pointer
+from tt2gl.analysis.moved_pointers import Moved, hold_offsets, moved_beside_products, moved_pointer
 from tt2gl.analysis.offset_ranges import Body, Reader
 from tt2gl.analysis.pointer_arguments import passed_pairs, scalar_of
 from tt2gl.analysis.pointer_variables import Variables, dtypes_asked, pointer_variables, reads_of
@@ -179,6 +179,11 @@ class BufferOps:
             base = start
         if (root := self._root(site)) in self.held:
             return _Proof(whole=True, tensors=frozenset({(self.body.kernel, self.held[root].base)}))
+        parts = scalar_parts(self.body, base)
+        if parts is not None and moved_beside_products(self.body, site.call, base):
+            begun = origin(self.body, parts[0])
+            if begun.exact and not self.sizes.refused(begun.parameters):
+                return _Proof(whole=True, tensors=begun.parameters)
         zero = base if site.address.is_variable else None
         from_base = self._reading(site, zero)
         offset = self._sum(site, from_base)
@@ -190,7 +195,6 @@ class BufferOps:
             return f"`{ast.unparse(base)}` is no parameter, and " + self._worst(site, from_base)
         if refusal := self.sizes.refused(source.parameters):
             return f"{refusal}, and " + self._worst(site, from_base)
-        parts = scalar_parts(self.body, base)
         if source.exact:
             return _Proof(whole=True, tensors=source.parameters)
         if parts is not None and not site.address.is_variable:

@@ -6,7 +6,13 @@
     x_offsets = (gl.load(starts) * stride).to(gl.int32)                                                      # after
     x = gl.amd.cdna3.buffer_load(x_ptr, x_offsets + cols)
 
-What counts from where a tensor begins is right in 32 bits whatever its parts are.
+What counts from where a tensor begins is right in 32 bits whatever its parts are. A loop with products moves none: by
+Triton's form, all in the offset, the compiler's scheduler comes to Triton's registers.
+
+    scales = tl.load(scales_ptr + group * N + cols)                         # before, `group` another in each iteration
+    scales = gl.amd.cdna3.buffer_load(scales_ptr, group * N + cols)         # after
+
+What was loaded may move one there: pages of a table lie far apart, and their tensor may outgrow 32 bits.
 """
 
 from __future__ import annotations
@@ -72,6 +78,47 @@ def moved_pointer(body: Body, name: str) -> Moved | None:
     if base not in body.arguments or base in body.definitions:
         return None
     return Moved(name, base, tuple(begun), tuple(statements))
+
+
+def moved_beside_products(body: Body, access: ast.Call, base: ast.expr) -> bool:
+    """Whether a loop around an access, with products, moves its scalar pointer, and not by what it has loaded."""
+    parts = scalar_parts(body, base)
+    if parts is None or parts[1] is None:
+        return False
+    named = {node.id for term in parts[2] for node in ast.walk(term.node) if isinstance(node, ast.Name)}
+    return any(
+        any(body.callee(node.func) in ("dot", "dot_scaled") for node in inside if isinstance(node, ast.Call))
+        and _counted(body, inside, named)
+        for loop in ast.walk(body.tree)
+        if isinstance(loop, ast.For) and access in (inside := list(ast.walk(loop)))
+    )
+
+
+def _counted(body: Body, inside: list[ast.AST], named: set[str]) -> bool:
+    """Whether names follow a counter in a loop, and nothing that is loaded or called goes into them."""
+    counted, known, pending = False, set[str](), set(named)
+    while pending:
+        known.add(name := pending.pop())
+        for statement in inside:
+            made = _made_of(statement, name)
+            if made is None:
+                continue
+            calls = [node for node in ast.walk(made) if isinstance(node, ast.Call)]
+            if any(body.called(call) or body.callee(call.func).startswith(("load", "atomic")) for call in calls):
+                return False
+            counted = counted or isinstance(statement, ast.For | ast.AugAssign)
+            pending |= {node.id for node in ast.walk(made) if isinstance(node, ast.Name)} - known
+    return counted
+
+
+def _made_of(node: ast.AST, name: str) -> ast.expr | None:
+    """What a statement makes a name of; None where it gives it nothing."""
+    match node:
+        case ast.For(target=target, iter=made):
+            return made if name in writes(target) else None
+        case ast.Assign(value=made) | ast.AugAssign(value=made) | ast.AnnAssign(value=ast.expr() as made):
+            return made if name in writes(node) else None
+    return None
 
 
 def _begun(body: Body, name: str) -> list[ast.stmt]:
