@@ -50,6 +50,15 @@ def test_the_table_puts_both_compilers_side_by_side(capsys: pytest.CaptureFixtur
     assert "…" not in out
 
 
+def test_a_wide_table_is_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    rings = {f"{rows}x64xf16": [3] for rows in range(64, 96)}
+    result = CompileResult(True, Metrics(0, 32, 0, 1024, 1, rings=rings))
+    print_verification([KernelReport("k.py", "k", "sm90", 0, "converted", triton=result, gluon=result)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [" ".join(line.split()[:4]) for line in lines[1:]] == ["kernel target launch status", "k sm90 0 converted"]
+    assert lines[-1].count("3x95x64xf16") == 2
+
+
 def test_products_copies_and_rings_are_told_where_there_are_some(capsys: pytest.CaptureFixture[str]) -> None:
     plain = Metrics(0, 32, 0, 1024, 1)
     mma = {"wgmma.m64n128k16.f32.f16.f16": 12, "wgmma.m64n128k16.f32.bf16.bf16": 4}

@@ -18,13 +18,12 @@ from tt2gl.results import Conversion, KernelReport, Status
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 _STATUS_STYLES: dict[Status, str] = {"converted": "green", "kept": "yellow", "failed": "red"}
 _STATUS_WORDS: dict[Status, str] = {"converted": "converted", "kept": "kept as Triton", "failed": "failed"}
-_PLAIN_WIDTH = 200  # columns of a table in a file or pipe: nothing there to wrap for
+_WIDEST = 10_000  # columns: more than a table has
 
 
 def console(stream: IO[str]) -> Console:
-    """A console that leaves lines whole: a wrapped diagnostic can be neither searched nor clicked."""
-    width = None if stream.isatty() else _PLAIN_WIDTH
-    return Console(file=stream, width=width, soft_wrap=True, highlight=False, emoji=False, markup=False)
+    """A console that leaves lines whole: a wrapped diagnostic cannot be searched or clicked, a cut figure not read."""
+    return Console(file=stream, width=_WIDEST, soft_wrap=True, highlight=False, emoji=False, markup=False)
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
