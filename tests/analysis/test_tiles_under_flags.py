@@ -58,3 +58,28 @@ def test_a_ring_whose_tile_a_flag_turns(port: Port, launch: MakeLaunch) -> None:
 def test_a_tile_that_a_launch_has_nothing_of(rows: int, port: Port, launch: MakeLaunch) -> None:
     made = port(OPTIONAL, *[launch(TYPES, M=rows, N=64, K=64, MORE=more) for more in (0, 32)])
     assert "max(MORE, 1)" in made
+
+
+STRIDED = """
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, K_MAJOR: tl.constexpr):
+    rows, cols, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    acc = tl.zeros([M, N], dtype=tl.float32)
+    for k in range(0, n, K):
+        a = tl.load(a_ptr + rows[:, None] * n + (k + ks)[None, :])
+        b = tl.load(b_ptr + (k + ks)[:, None] * (1 if K_MAJOR else N) + cols[None, :] * (n if K_MAJOR else 1))
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc)
+"""
+
+
+@pytest.mark.parametrize(("flags", "said"), [
+    pytest.param((True, True), "transposed=True", id="one_way"),
+    pytest.param((False, True), "transposed=K_MAJOR", id="both"),
+])  # fmt: skip
+def test_a_tile_that_a_flag_has_stand_the_other_way_round(
+    flags: tuple[bool, ...], said: str, port: Port, launch: MakeLaunch
+) -> None:
+    made = port(STRIDED, *[launch(TYPES, M=64, N=64, K=32, K_MAJOR=flag) for flag in flags])
+    assert said in made.replace("\n", "")
+    assert "warpgroup_mma(" in made

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from tt2gl.amd_matrix_layouts import mfma_source, read_mfma, read_wmma, wmma_source
 from tt2gl.amd_shared_layouts import banked_source, read_rotating, rotating_source
+from tt2gl.analysis.conditions import Case, flag_tests
 from tt2gl.analysis.extents import element_bits
 from tt2gl.analysis.memory import Scene
 from tt2gl.formulas import Tile, Width, Written
@@ -40,6 +42,14 @@ _K_WIDTHS = (2, 4, 1, 8, 16)
 L = TypeVar("L")
 
 
+@dataclass(frozen=True)
+class _Test:
+    """A condition as source, and whether it holds under each launch."""
+
+    source: str
+    holds: tuple[bool, ...]
+
+
 class NoFormulaError(Exception):
     """A layout of a kind that no formula gives; its name."""
 
@@ -69,31 +79,28 @@ class Formulas:
             missing = error
         if made is not None and made.exact:
             return made
-        apart = self._by_width(dims, shapes, layouts, pointer, inner)
+        apart = self._apart(dims, shapes, layouts, pointer, inner)
         if apart is None and missing is not None:
             raise missing
         found = apart or made
         assert found is not None
         return found
 
-    def _by_width(
+    def _apart(
         self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts, pointer: str | None, inner: Extent | None
     ) -> Written | None:
-        """A formula for launches of elements of one width, and one for those of another; None where that is none."""
+        """A formula for launches under which a condition holds, and one for the others; None where that is none."""
         at = sorted(layouts)
-        for width in self._bits(at):
-            if len(set(width.values)) != 2:
-                continue
-            first, _ = dict.fromkeys(width.values)
+        for test in (*_width_tests(self._bits(at)), *self._flags(at)):
             parts: list[Written] = []
-            for one in (True, False):
-                own = {i: layouts[i] for i, bits in zip(at, width.values, strict=True) if (bits == first) == one}
+            for side in (True, False):
+                own = {i: layouts[i] for i, holds in zip(at, test.holds, strict=True) if holds == side}
                 try:
                     parts.append(self._alike(dims, shapes, own, pointer, inner))
                 except NoFormulaError:
                     break
             if len(parts) == 2 and all(part.exact for part in parts):
-                source = f"{parts[0].source} if {width.source} == {first} else {parts[1].source}"
+                source = f"{parts[0].source} if {test.source} else {parts[1].source}"
                 return Written(source, tuple(dict.fromkeys((*parts[0].helpers, *parts[1].helpers))), True)
         return None
 
@@ -117,7 +124,7 @@ class Formulas:
             dtypes = sorted(self._dtypes(at), key=lambda dtype: not dtype.source.startswith(f"{pointer}."))
             dtypes += [_number(name, bits, at) for bits, name in _DTYPES.items()]
             plain = nvmma_shared_source(nvmma, tile, dtypes)
-            return plain if plain.exact else self._turned_by_width(nvmma, tile, dtypes) or plain
+            return plain if plain.exact else self._turned(nvmma, tile, dtypes, at) or plain
         if swizzled := _all(every, read_swizzled):
             return self._swizzled(swizzled, tile, at)
         rotating = [read_rotating(layout, shapes[index]) for index, layout in layouts.items()]
@@ -199,19 +206,39 @@ class Formulas:
         ]
         return [dtype for dtype in found if all(dtype.values)]
 
-    @staticmethod
-    def _turned_by_width(values: Sequence[NvmmaShared], tile: Tile, dtypes: Sequence[Width]) -> Written | None:
-        """Memory that stands the other way round for 32-bit floats: wgmma takes those with K along a row alone."""
+    def _flags(self, at: Sequence[int]) -> list[_Test]:
+        """The flags that hold under some launches, and not under the others."""
+        cases = [Case(self.scenes[index].launch, self.scenes[index].facts, "") for index in at]
+        tests = [(test.source, [holds for holds in test.holds if holds is not None]) for test in flag_tests(cases)]
+        return [_Test(source, tuple(holds)) for source, holds in tests if len(holds) == len(at) and len(set(holds)) == 2]
+
+    def _turned(
+        self, values: Sequence[NvmmaShared], tile: Tile, dtypes: Sequence[Width], at: Sequence[int]
+    ) -> Written | None:
+        """Memory that stands the other way round under a flag, or for 32-bit floats.
+
+        Of those wgmma takes tiles with K along a row alone.
+        """
         for dtype in dtypes:
-            for test, turned in (("==", True), ("!=", False)):
-                made = [
-                    nvmma_shared(shape, bits, (bits == 32) == turned)
-                    for shape, bits in zip(tile.shapes, dtype.values, strict=True)
-                ]
-                if made == list(values):
-                    end = f"{dtype.source}, transposed={dtype.source}.primitive_bitwidth {test} 32"
+            bits = f"{dtype.source}.primitive_bitwidth"
+            floats = [value == 32 for value in dtype.values]
+            ways = [_Test(f"{bits} == 32", tuple(floats)), _Test(f"{bits} != 32", tuple(not one for one in floats))]
+            for flag in self._flags(at):
+                ways += [flag, _Test(f"not {flag.source}", tuple(not one for one in flag.holds))]
+            for way in ways:
+                made = map(nvmma_shared, tile.shapes, dtype.values, way.holds)
+                if list(made) == list(values):
+                    end = f"{dtype.source}, transposed={way.source}"
                     return Written(f"gl.NVMMASharedLayout.get_default_for({tile.source}, {end})", (), True)
         return None
+
+
+def _width_tests(widths: Sequence[Width]) -> Iterator[_Test]:
+    """Whether elements have one width, where there are two."""
+    for width in widths:
+        if len(set(width.values)) == 2:
+            first = width.values[0]
+            yield _Test(f"{width.source} == {first}", tuple(bits == first for bits in width.values))
 
 
 def _number(source: str, value: int, at: Sequence[int]) -> Width:
