@@ -183,10 +183,20 @@ class Function:
 
     def layouts(self) -> Iterator[Wanted]:
         """What each place that spells a layout wants."""
-        for wanted in self._layouts():
+        for wanted in (*self._shared_rings(), *self._layouts()):
             named = {context: term for context, term in wanted.items() if term != IN_RING}
             if named:
                 yield named
+
+    def _shared_rings(self) -> Iterator[Wanted]:
+        """What each ring of several loads is laid out as: launches may take one load each, and share no context."""
+        shared: dict[str, list[Wanted]] = {}
+        for position, wanted in self.wanted("ring", None, None).items():
+            shared.setdefault(self.rings[position].name, []).append(wanted)
+        for several in shared.values():
+            joined = {context: term for wanted in several for context, term in wanted.items()}
+            if len(several) > 1 and all(wanted.items() <= joined.items() for wanted in several):
+                yield joined
 
     def _layouts(self) -> Iterator[Wanted]:
         for kind in LAYOUT_KINDS:
