@@ -34,6 +34,14 @@ def test_by_keyword(body: Body) -> None:
     assert made == "gl.atomic_add(p, x, mask=gl.full([8], ok, gl.int1, layout))"
 
 
+@pytest.mark.parametrize(
+    "at", ["tl.broadcast_to(x, (8,))", "tl.broadcast_to(x, 8)", "tl.broadcast_to(shape=[8], input=x)", "x.broadcast_to(8)"]
+)
+def test_a_scalar_made_a_tensor(at: str, body: Body) -> None:
+    made = body(f"y = {at}", fills={at: (("8", "gl.float32"), "row")})
+    assert made == "y = gl.full([8], x, gl.float32, row)"
+
+
 def test_a_tile_of_one_value_that_meets_a_larger_one_is_expanded_after(body: Body) -> None:
     at = "t[:, None]"
     made = body(f"x * {at}", fills={at: (("1", "gl.float32"), "row")}, expansions={at: (1, 1)})

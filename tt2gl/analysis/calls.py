@@ -20,6 +20,7 @@ from tt2gl.analysis.operations import (
     REDUCE,
     REDUCTION_OPTIONS,
     SCAN,
+    gluon_dtype,
     is_extern_math,
     is_operator,
     short_name,
@@ -96,6 +97,8 @@ class CallReader:
         values = [self.builder.evaluate(argument, frame) for argument in arguments.all()]
         flat = [v for value in values for v in (value if isinstance(value, tuple) else (value,))]
         tensors = [value for value in flat if isinstance(value, Node)]
+        if name in BROADCAST and isinstance(fact, TensorFact):
+            return self.broadcast(node, arguments, tensors, fact, frame)
         if not tensors:
             return Static(None, fact)
         if name == "constexpr":
@@ -110,12 +113,6 @@ class CallReader:
             axis = integer(arguments.get("axis", 1), frame)
             if axis is not None:
                 return self.builder.expanded(node, values[0], axis % (len(values[0].shape) + 1), frame)
-        if name in BROADCAST and isinstance(fact, TensorFact):
-            made = self.builder.node("elementwise", node, fact, tensors[:1], frame, function=name)
-            shape = arguments.get("shape", 1)
-            if isinstance(shape, ast.Tuple | ast.List):
-                made.dims = tuple(self.text(part, frame) for part in shape.elts)
-            return made
         if name in ("join", "split"):
             halves = self.spread(node, tensors, frame, fact, name)
             for value in halves if isinstance(halves, tuple) else (halves,):
@@ -139,6 +136,22 @@ class CallReader:
             self.builder.effect(*tensors)
             return Static(None, fact)
         raise unsupported("TTG301", f"`{ast.unparse(node.func)}`", node, frame)
+
+    def broadcast(
+        self, node: ast.Call, arguments: Arguments, tensors: list[Node], fact: TensorFact, frame: Frame
+    ) -> Node:
+        """A tensor with more elements along a dimension, or a scalar made a tensor, which Gluon does with `full`."""
+        if tensors:
+            made = self.builder.node("elementwise", node, fact, tensors[:1], frame, function="broadcast_to")
+        else:
+            made = self.builder.node("create", node, fact, [], frame, function="fill")
+            value = arguments.get("input", 0)
+            dtype = f"{value.id}.dtype" if isinstance(value, ast.Name) else f"gl.{gluon_dtype(fact.dtype)}"
+            made.scalars = ((made.site.position, dtype),)
+        shape = _parts_of_shape(arguments)
+        if len(shape) == len(made.shape):
+            made.dims = tuple(self.text(part, frame) for part in shape)
+        return made
 
     def spread(
         self, node: ast.Call, tensors: list[Node], frame: Frame, fact: Fact | None, kind: str, name: str = ""
@@ -167,9 +180,8 @@ class CallReader:
         self, name: str, made: Node, arguments: Arguments, operand: Node, frame: Frame
     ) -> tuple[str | None, ...]:
         """Extents of a reshaped value, as the author wrote them."""
-        shape = arguments.get("shape", 1)
-        if name in ("reshape", "view") and shape is not None:
-            parts = shape.elts if isinstance(shape, ast.Tuple | ast.List) else arguments.places[1:]
+        if name in ("reshape", "view"):
+            parts = _parts_of_shape(arguments)
             if len(parts) == len(made.shape):
                 return tuple(self.text(part, frame) for part in parts)
         if name == "interleave" and (last := operand.dims[-1]) is not None:
@@ -264,6 +276,12 @@ def _tensors_in(fact: Fact | None) -> bool:
     if isinstance(fact, TupleFact):
         return any(_tensors_in(item) for item in fact.items)
     return isinstance(fact, TensorFact) and bool(fact.shape)
+
+
+def _parts_of_shape(arguments: Arguments) -> list[ast.expr]:
+    """The extents that a call gives its result, in a list or one by one."""
+    shape = arguments.get("shape", 1)
+    return shape.elts if isinstance(shape, ast.Tuple | ast.List) else arguments.places[1:]
 
 
 def _is_squeezed(node: Node) -> bool:

@@ -120,7 +120,8 @@ class Expressions(Editor):
             )
         if at in edits.fills:
             extents, layout = edits.fills[at]
-            node = filled(node, extents, layout)
+            is_method = isinstance(original, cst.Call) and self.is_method(original)
+            node = filled(node, extents, layout, is_method)
             node = narrowed(node, edits.narrowed[at]) if at in edits.narrowed else node
         if at in edits.expansions:
             missing, rank = edits.expansions[at]
