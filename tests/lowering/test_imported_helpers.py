@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,6 +64,7 @@ def bring(tmp_path: Path) -> Bring:
         package.mkdir(exist_ok=True)
         (package / "__init__.py").touch()
         (package / "tiles.py").write_text(tiles, "utf-8")
+        (package / "ours.py").write_text("def tile(p, i, B):\n    return p\n", "utf-8")
         (package / "more.py").write_text("from .tiles import tile, wide\n", "utf-8")
         (package / "kernel.py").write_text(text, "utf-8")
         functions = read_source(package / "tiles.py").functions
@@ -79,14 +81,14 @@ def bring(tmp_path: Path) -> Bring:
     [
         ("from . import tiles\n", "tile"),
         ("from .tiles import tile as half\n", "tile"),
-        ("if True:\n    from .tiles import tile\n", "tile"),
+        ("if True:\n    from .ours import tile\nelse:\n    from .tiles import tile\n", "tile"),
         ("from .tiles import tile\n\nhalf = 2\n", "tile"),
         ("from .more import wide\n", "wide"),
     ],
     ids=[
         "a module whose helper is not called",
         "a name that it reads is its own here",
-        "a condition",
+        "a condition that does not hold",
         "a name that it reads is another's",
         "a constant of a file that is not named",
     ],
@@ -171,6 +173,39 @@ def test_other_names_are_imported_as_before(bring: Bring, imports: str, left: st
     assert done.text.startswith(f"{IMPORTS}{left}\n\n# tile is that of")
 
 
+@pytest.mark.parametrize(
+    ("branch", "left"),
+    [
+        ("if True:\n    from .tiles import tile\n", "if True:\n    pass\n"),
+        (
+            "try:\n    from .tiles import tile\nexcept ImportError:\n    tile = None\n",
+            "try:\n    pass\nexcept ImportError:\n    tile = None\n",
+        ),
+        (
+            "if False:\n    from .ours import tile\nelse:\n    import os\n    from .tiles import tile\n",
+            "if False:\n    from .ours import tile\nelse:\n    import os\n",
+        ),
+    ],
+    ids=["if", "try", "else"],
+)
+def test_a_helper_that_a_branch_of_the_file_imports(bring: Bring, branch: str, left: str) -> None:
+    done = bring(f"{IMPORTS}{branch}{KERNEL}", "tile")
+    assert done.functions == ("tile", "half")
+    assert done.text.startswith(f"{IMPORTS}{left}\n\n# tile is that of .tiles: ")
+
+
+def test_a_helper_comes_to_the_branch_that_has_the_kernels(bring: Bring) -> None:
+    inside = f"{IMPORTS}from .tiles import wide\n{KERNEL.replace('tile(x, n, B)', 'wide(x)')}"
+    tiles = TILES.replace("def wide(p):\n", 'def wide(p):\n    """Two\nlines."""\n')
+    done = bring("if True:\n" + textwrap.indent(inside, "    "), "wide", tiles=tiles)
+    assert done.functions == ("wide",)
+    told = "    # wide is that of .tiles: what becomes of its tensors is chosen with its callers'\n    @triton.jit\n"
+    imported = "    from .tiles import WIDTH\n    from triton.language import cdiv\n\n\n"
+    whole = imported + told + '    def wide(p):\n        """Two\nlines."""\n        return tl.load('
+    assert whole in done.text
+    assert "\n\n    # the kernel\n    @triton.jit\n    def kernel(" in done.text
+
+
 def test_what_a_helper_reads_is_imported(bring: Bring) -> None:
     done = bring(f"{IMPORTS}from .tiles import wide\n{KERNEL}", "wide")
     assert done.text.startswith(f"{IMPORTS}from .tiles import WIDTH\nfrom triton.language import cdiv\n\n\n# wide is")
@@ -203,7 +238,7 @@ def test_a_kernel_that_calls_one_is_converted(bring: Bring, tmp_path: Path) -> N
 
 
 def test_one_that_cannot_be_brought_keeps_its_kernel(bring: Bring, tmp_path: Path) -> None:
-    text = f"{IMPORTS}if True:\n    from .tiles import tile\n{KERNEL}"
+    text = f"{IMPORTS}from .tiles import tile\n\nhalf = 2\n{KERNEL}"
     bring(text)
     made = convert(tmp_path / "package" / "kernel.py", target="sm90", launches=[LAUNCH], root=tmp_path, compile=False)
     assert [diagnostic.code for diagnostic in made.kernels[0].diagnostics] == ["TTG311"]

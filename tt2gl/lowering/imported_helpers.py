@@ -49,18 +49,20 @@ def with_helpers(source: SourceFile, wanted: Collection[Place], target: str, roo
     spans = step.spans
     edits: list[Edit] = []
     brought: dict[str, str] = {}
-    for statement in source.module.body:
-        if wanted and (imported := _from_import(statement)) is not None:
+    for statement in _statements(source.module.body) if wanted else ():
+        if isinstance(imported := statement.small, cst.ImportFrom):
             helpers = _Helpers(evaluator, module.scope, _spelled(imported), brought)
-            gone = [alias for alias in _aliases(imported) if helpers.bring(alias, wanted)]
+            line = source.positions[imported].start.line
+            held = [alias for alias in _aliases(imported) if helpers.holds(alias, line)]
+            gone = [alias for alias in held if helpers.bring(alias, wanted)]
             if gone:
                 edits.append(_without(source.module, spans, statement, imported, gone, helpers.imports))
     for use in _uses(source) if wanted else ():
         edits += _called_otherwise(use, wanted, source, spans, evaluator, module.scope, brought)
     if brought:
-        place = _first_function(source, spans)
+        place, indent = _first_function(source, spans)
         newline = source.module.default_newline
-        said = "".join(f"{text}{newline * 3}" for text in brought.values())
+        said = "".join(f"{_indented(text, indent)}{newline * (2 if indent else 3)}" for text in brought.values())
         edits.append(Edit(place, place, said))
     return step.done(edits, brought)
 
@@ -74,6 +76,15 @@ class _Helpers:
     spelled: str
     brought: dict[str, str]
     imports: list[str] = field(default_factory=list)
+
+    def holds(self, alias: cst.ImportAlias, line: int) -> bool:
+        """Whether a name is what the statement on a line of the file makes it: others may stand in other branches."""
+        name = alias.evaluated_alias or alias.evaluated_name
+        try:
+            binding = self.evaluator.binding(self.scope, name)
+        except Undecided:
+            return False
+        return binding is not None and getattr(binding.node, "lineno", 0) == line
 
     def bring(self, alias: cst.ImportAlias, wanted: Collection[Place]) -> bool:
         """Bring what a name of the statement stands for, where that, or what it calls, is wanted; whether it came."""
@@ -140,7 +151,10 @@ class _Use:
 def _uses(source: SourceFile) -> Iterator[_Use]:
     """The global names that the file's Triton functions read, but those that are imported as they are."""
     imported = {
-        alias.evaluated_name for each in source.module.body if (said := _from_import(each)) for alias in _aliases(said)
+        alias.evaluated_name
+        for each in _statements(source.module.body)
+        if isinstance(each.small, cst.ImportFrom)
+        for alias in _aliases(each.small)
     }
     for function in source.functions:
         if function.dialect == "triton":
@@ -203,8 +217,8 @@ def _called_otherwise(
 
 def _importing(source: SourceFile, use: _Use, value: Function) -> tuple[cst.CSTNode, str] | None:
     """The statement that a name comes from, and what its file is called there."""
-    for statement in source.module.body:
-        small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    for statement in _statements(source.module.body):
+        small = statement.small
         if isinstance(small, cst.ImportFrom) and isinstance(small.names, cst.ImportStar):
             if not use.attribute and _spelled(small).rpartition(".")[2] == value.path.stem:
                 return small, _spelled(small)
@@ -246,8 +260,8 @@ def _jit(value: Function) -> JitFunction | None:
 
 def _absolute_import(source: SourceFile, name: str) -> str | None:
     """The import of another package's name, as a file has it."""
-    for statement in source.module.body:
-        small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    for statement in _statements(source.module.body):
+        small = statement.small
         if not isinstance(small, (cst.Import, cst.ImportFrom)) or isinstance(small.names, cst.ImportStar):
             continue
         for alias in small.names:
@@ -260,11 +274,25 @@ def _absolute_import(source: SourceFile, name: str) -> str | None:
     return None
 
 
-def _from_import(statement: cst.BaseStatement | cst.BaseSmallStatement) -> cst.ImportFrom | None:
-    if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
-        small = statement.body[0]
-        return small if isinstance(small, cst.ImportFrom) else None
-    return None
+@dataclass(frozen=True)
+class _Statement:
+    """A statement that has a line of its own. `alone`: it is all that a branch of the file has."""
+
+    small: cst.BaseSmallStatement
+    alone: bool = False
+
+
+def _statements(body: Sequence[cst.BaseStatement], inside: bool = False) -> Iterator[_Statement]:
+    """The statements of a file that have a line of their own, those of its branches among them."""
+    for statement in body:
+        if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+            yield _Statement(statement.body[0], inside and len(body) == 1)
+        elif isinstance(statement, (cst.If, cst.Else, cst.Try, cst.ExceptHandler, cst.Finally)):
+            if isinstance(statement.body, cst.IndentedBlock):
+                yield from _statements(statement.body.body, inside=True)
+            others = [getattr(statement, name, None) for name in ("orelse", "finalbody")]
+            others += getattr(statement, "handlers", ())
+            yield from _statements([each for each in others if each is not None])
 
 
 def _aliases(statement: cst.ImportFrom) -> Iterator[cst.ImportAlias]:
@@ -281,7 +309,7 @@ def _spelled(statement: cst.ImportFrom) -> str:
 def _without(
     module: cst.Module,
     spans: Spans,
-    statement: cst.CSTNode,
+    statement: _Statement,
     imported: cst.ImportFrom,
     gone: Collection[cst.ImportAlias],
     imports: Collection[str],
@@ -291,19 +319,36 @@ def _without(
     if left and imported.lpar is None:
         left[-1] = left[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
     lines = [module.code_for_node(imported.with_changes(names=left))] if left else []
-    lines += imports
+    lines += imports or (["pass"] if not left and statement.alone else [])
     start, end = spans.of(imported)
+    indent = spans.line(start)[0]
     if not lines:
-        end = spans.raw.index(b"\n", end) + 1
-    return Edit(start, end, module.default_newline.join(lines))
+        start, end = start - len(indent), spans.raw.index(b"\n", end) + 1
+    return Edit(start, end, f"{module.default_newline}{indent}".join(lines))
 
 
-def _first_function(source: SourceFile, spans: Spans) -> int:
-    """Where the first statement with a jit function begins, with the comments above it."""
+def _first_function(source: SourceFile, spans: Spans) -> tuple[int, str]:
+    """Where the first statement with a jit function begins, with the comments above it, and how far that is indented.
+
+    Inside of a branch of the file where that has all of them, as Triton may be imported there alone.
+    """
     nodes = [function.node for function in source.functions if not function.nested]
-    start = min(spans.of(node.decorators[0])[0] for node in nodes)
-    around = [each for each in source.module.body if spans.of(each)[0] < start < spans.of(each)[1]]
-    start = spans.of(around[0])[0] if around else start
-    while (line := spans.raw.rfind(b"\n", 0, start - 1) + 1) < start and spans.raw[line : line + 1] == b"#":
+    starts = [spans.of(node.decorators[0])[0] for node in nodes]
+    start = min(starts)
+    around = [spans.of(each) for each in source.module.body if spans.of(each)[0] < start < spans.of(each)[1]]
+    if around and not all(around[0][0] < each < around[0][1] for each in starts):
+        start = around[0][0]
+    indent = spans.line(start)[0]
+    start -= len(indent)
+    while (line := spans.raw.rfind(b"\n", 0, start - 1) + 1) < start and spans.raw[line:].startswith(f"{indent}#".encode()):
         start = line
-    return start
+    return start, indent
+
+
+def _indented(text: str, indent: str) -> str:
+    """A function's text as it stands in a branch; strings of several lines stay."""
+    if not indent:
+        return text
+    _, *body = cst.parse_module(f"pass\n{text}\n").body
+    block = cst.IndentedBlock(body, indent=indent)
+    return cst.Module([cst.If(cst.Name("branch"), block)]).code.partition("\n")[2].rstrip()
