@@ -150,6 +150,20 @@ def test_scalars_in_float_arithmetic_are_floats() -> None:
     assert (launch.signature["eps"], launch.signature["factor"]) == ("fp32", "fp32")
 
 
+def test_what_atomics_count_and_lock_with_are_integers() -> None:
+    body = "tl.atomic_or(bits + i, v); tl.atomic_add(count + i, 1); tl.atomic_cas(lock, 0, -1); tl.atomic_add(s + i, v)"
+    launch = guess("bits, count, lock, s, x", f"i = tl.arange(0, 32); v = tl.load(x + i); {body}")
+    assert launch.signature == {"bits": "*i32", "count": "*i32", "lock": "*i32", "s": "*fp32", "x": "*fp32"}
+
+
+def test_what_is_or_has_something_is_true_or_false() -> None:
+    launch = guess(
+        "is_done_ptr, has_more, y",
+        "a = True if y is None else tl.load(is_done_ptr); tl.store(y, 1.0, mask=a & tl.load(has_more))",
+    )
+    assert launch.signature == {"is_done_ptr": "*i1", "has_more": "*i1", "y": "*fp32"}
+
+
 def test_row_strides_divide_by_16() -> None:
     launch = guess("x, x_row_stride, flag_count", "tl.store(x + tl.program_id(0) * x_row_stride + flag_count, 0.0)")
     assert launch.divisible_by_16 == ("x", "x_row_stride")
@@ -451,6 +465,8 @@ def test_a_stride_is_one_where_every_range_is_multiplied() -> None:
     assert strided.constexprs == {"stride_k": 1}
     assert strided.divisible_by_16 == ("x", "stride_b", "stride_m")
     assert guess("x, stride_b, stride_m", f"{rows} + i[None, :]; tl.store(p, 1.0)").constexprs == {}
+    cast = f"stride_k = stride_k.to(tl.int64); {rows} + (i % 8)[None, :] * stride_k; tl.store(p, 1.0)"
+    assert guess("x, stride_b, stride_m, stride_k", cast).constexprs == {}
     shared = f"{rows} + i[None, :]; tl.store(p, tl.load(y + i * stride_m))"
     assert guess("x, y, stride_b, stride_m", shared).constexprs == {}
 

@@ -35,7 +35,8 @@ def test_by_keyword(body: Body) -> None:
 
 
 @pytest.mark.parametrize(
-    "at", ["tl.broadcast_to(x, (8,))", "tl.broadcast_to(x, 8)", "tl.broadcast_to(shape=[8], input=x)", "x.broadcast_to(8)"]
+    "at",
+    ["tl.broadcast_to(x, (8,))", "tl.broadcast_to(x, 8)", "tl.broadcast_to(shape=[8], input=x)", "x.broadcast_to(8)"],
 )
 def test_a_scalar_made_a_tensor(at: str, body: Body) -> None:
     made = body(f"y = {at}", fills={at: (("8", "gl.float32"), "row")})

@@ -210,7 +210,9 @@ class Formulas:
         """The flags that hold under some launches, and not under the others."""
         cases = [Case(self.scenes[index].launch, self.scenes[index].facts, "") for index in at]
         tests = [(test.source, [holds for holds in test.holds if holds is not None]) for test in flag_tests(cases)]
-        return [_Test(source, tuple(holds)) for source, holds in tests if len(holds) == len(at) and len(set(holds)) == 2]
+        return [
+            _Test(source, tuple(holds)) for source, holds in tests if len(holds) == len(at) and len(set(holds)) == 2
+        ]
 
     def _turned(
         self, values: Sequence[NvmmaShared], tile: Tile, dtypes: Sequence[Width], at: Sequence[int]

@@ -25,7 +25,9 @@ INTEGER_NAME = re.compile(
     re.I,
 )
 """What ends so holds integers, whatever is done with them."""
-MASK_NAME = re.compile(r"(^|_)(mask|keep|flag|valid)", re.I)
+MASK_NAME = re.compile(r"(^|_)(mask|keep|flag|valid)|^(is|has)_", re.I)
+TRUTH_NAME = re.compile(r"^(is|has)_\w+_(ptr|pointer)$", re.I)
+"""What is called so holds truth values, whatever is done with them."""
 FLAG_NAME = re.compile(
     r"^(is|has|use|do|with|apply|causal|compute|store|return|fuse|add|enable|even|inplace|reverse|output)(_|$)|_flag$",
     re.I,

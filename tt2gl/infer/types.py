@@ -8,7 +8,16 @@ from typing import Any
 
 from tt2gl.infer.evidence import Facts
 from tt2gl.infer.kernel import DTYPES, Kernel
-from tt2gl.infer.names import FLOAT_NAME, INTEGER_NAME, LABEL_NAME, MASK_NAME, OFFSET_NAME, SIZE_NAME, STRIDE_NAME
+from tt2gl.infer.names import (
+    FLOAT_NAME,
+    INTEGER_NAME,
+    LABEL_NAME,
+    MASK_NAME,
+    OFFSET_NAME,
+    SIZE_NAME,
+    STRIDE_NAME,
+    TRUTH_NAME,
+)
 from tt2gl.infer.usage import Usage
 from tt2gl.jit_functions import Parameter
 
@@ -78,7 +87,7 @@ def _element(name: str, usage: Usage) -> str:
         return "i32"
     if operand is not None or facts.dot or facts.rank:
         return operand or ("bf16" if "bfloat16" in usage.casts and "float16" not in usage.casts else "fp16")
-    return "fp32"
+    return "i1" if TRUTH_NAME.search(name) else "fp32"
 
 
 def is_divisible(name: str, kind: str, facts: Facts, value: Any) -> bool:

@@ -22,6 +22,8 @@ from tt2gl.infer.products import Product, operand_types, side
 
 _ACCESSES = {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_and",
              "atomic_or", "atomic_xor", "buffer_load", "buffer_store", "async_copy_global_to_shared"}  # fmt: skip
+_OF_INTEGERS = {"atomic_and", "atomic_or", "atomic_xor"}
+_COUNTING = {"atomic_add", "atomic_cas", "atomic_xchg"}
 _FLOAT_CALLS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sigmoid", "tanh", "sin", "cos", "erf",
                 "div_rn", "fdiv", "softmax", "dot", "rand", "randn", "log1p", "expm1", "pow", "floor",
                 "ceil"}  # fmt: skip
@@ -56,6 +58,7 @@ class Usage(Body):
         self.seen = {**(seen or {}), node: self}
         self.casts: set[str] = set()
         self.products: list[Product] = []
+        self._tensors: set[str] = set()
         self._makes_ranges = False
         self._accesses: list[Value] = []
         for _ in range(2):  # a loop's body reads what its end assigns
@@ -150,6 +153,8 @@ class Usage(Body):
                 for loaded in value.loaded:
                     self.facts[loaded].mask = True
         through = frozenset(self._base(address))
+        if name in _OF_INTEGERS or name in _COUNTING and len(node.args) > 1 and _is_whole(node.args[1]):
+            self._mark(through, "whole")
         ranged = address.ranged or bool(address.scales)
         return Value((), frozenset(), through, "", through, ranged=ranged)
 
@@ -214,6 +219,8 @@ class Usage(Body):
         value = self._value(receiver) if plain and receiver is not None else values[0] if values else Value()
         target = node.args[0 if plain else 1] if len(node.args) > (0 if plain else 1) else None
         kind = value.kind
+        if plain and isinstance(receiver, ast.Name) and receiver.id in self.facts:
+            self._tensors.add(receiver.id)
         made = (self._value(target).made if isinstance(target, ast.Name | ast.Attribute) else "") or SOME_DTYPE
         if isinstance(target, ast.Name):
             self._mark(self._value(target).bases, "dtype")
@@ -327,6 +334,8 @@ class Usage(Body):
             for name in address.loaded:
                 self.facts[name].index = True
         self._mark(self._inner_strides(), "unit")
+        for name in self._tensors:  # an argument that is 1 is a number, which has no methods
+            self.facts[name].unit = False
         for _ in range(2):  # what stands for a name in turn may do so by way of a third
             for pair in self._either:
                 for one, other in (pair, pair[::-1]):
@@ -356,6 +365,12 @@ class Usage(Body):
 
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and _is_number(node.operand))
+
+
+def _is_whole(node: ast.expr) -> bool:
+    """Whether a number is whole as it is written: an atomic that adds or stores it counts, or locks."""
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(value, ast.Constant) and type(value.value) is int
 
 
 def _is_true(node: ast.expr) -> bool:

@@ -340,7 +340,9 @@ def _first_function(source: SourceFile, spans: Spans) -> tuple[int, str]:
         start = around[0][0]
     indent = spans.line(start)[0]
     start -= len(indent)
-    while (line := spans.raw.rfind(b"\n", 0, start - 1) + 1) < start and spans.raw[line:].startswith(f"{indent}#".encode()):
+    while (line := spans.raw.rfind(b"\n", 0, start - 1) + 1) < start and spans.raw[line:].startswith(
+        f"{indent}#".encode()
+    ):
         start = line
     return start, indent
 

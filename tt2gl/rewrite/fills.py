@@ -18,7 +18,6 @@ import libcst as cst
 
 from tt2gl.rewrite.build import call, expression
 
-
 _BROADCAST = "broadcast_to"
 
 
