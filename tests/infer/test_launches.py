@@ -156,6 +156,11 @@ def test_what_atomics_count_and_lock_with_are_integers() -> None:
     assert launch.signature == {"bits": "*i32", "count": "*i32", "lock": "*i32", "s": "*fp32", "x": "*fp32"}
 
 
+def test_what_is_rounded_to_is_an_integer() -> None:
+    launch = guess("x, n, scale_align: tl.constexpr", "tl.store(x + ((n + scale_align - 1) & -scale_align), 1.0)")
+    assert launch.constexprs == {"scale_align": 16}
+
+
 def test_what_is_or_has_something_is_true_or_false() -> None:
     launch = guess(
         "is_done_ptr, has_more, y",

@@ -116,6 +116,8 @@ class Body:
             case ast.Constant(value=float()):
                 return Value(kind="float")
             case ast.BinOp(left=left, op=op, right=right):
+                if isinstance(op, ast.BitAnd) and isinstance(right, ast.UnaryOp) and isinstance(right.op, ast.USub):
+                    self._mark(self._value(right).bases, "whole")  # `& -ALIGN` rounds down
                 return self._binary(op, self._value(left), self._value(right))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 self._truth(operand)

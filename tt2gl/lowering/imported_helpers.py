@@ -19,7 +19,7 @@ the file's own counts. One whose name, or a name that it reads, means something 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
