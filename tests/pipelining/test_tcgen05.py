@@ -58,6 +58,7 @@ def loop(*lines: str) -> str:
     return "for k in range(n):\n" + textwrap.indent("".join(f"{line.rstrip()}\n" for line in lines), "    ")
 
 
+TILE = "b = gl.allocate_shared_memory(x.dtype, [K, N], shared, x)\n"
 MULTIPLY = "tcgen05_mma(a_buf.index(k), b_buf.index(k), acc_tmem)"
 LOAD = "acc = acc_tmem.load(registers)\n"
 
@@ -96,8 +97,14 @@ def test_a_sum_that_is_read_after_its_product_is_taken_out_each_time() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        # Its tile is written in each iteration, to the same place.
-        (f"b = gl.allocate_shared_memory(gl.float16, [K, N], shared, x)\nacc = {product(b='b')}"),
+        # Its tile is read by others, too, or may be that of an iteration before.
+        (f"{TILE}acc = {product(b='b')}\nuse(b)"),
+        (f"if x > k:\n    {TILE}acc = {product(b='b')}"),
+        # Its tile has other extents in each iteration.
+        (f"b = gl.allocate_shared_memory(x.dtype, [k, N], shared, x)\nacc = {product(b='b')}"),
+        # No ring says what type its tile has.
+        (f"{TILE}acc = {product(a='a_buf', b='b')}"),
+        (f"{TILE}acc = {product(a='b', b='b')}"),
         # It is under a condition.
         (f"if n > k:\n    acc = {product()}"),
         # It reads its own sum from memory that nothing knows to be done: nothing waits in between.
@@ -148,6 +155,37 @@ def test_a_step_that_is_asserted_to_be_positive_counts_upwards() -> None:
     asserted = "gl.static_assert(STEP > 0, 'upwards')\n"
     made = written(f"{asserted}for k in range(x, n, STEP):\n    acc = {product()}\n")
     assert "if x < n:\n    mbarrier.wait(mma_bar, mma_phase ^ 1)\n" in made
+
+
+def test_a_product_of_what_is_computed_runs_on_until_that_is_stored_anew() -> None:
+    tile = "# computed\n" + TILE + "fence()"
+    made = written(loop("x = get(k)", *tile.splitlines(), f"acc = {product(b='b.permute((1, 0))')}") + "use(acc)\n")
+    body = loop(
+        "x = get(k)",
+        "mbarrier.wait(mma_bar, mma_phase ^ 1)",
+        "b.store(x)",
+        "fence()",
+        "tcgen05_mma(a_buf.index(k), b.permute((1, 0)), acc_tmem)",
+        "tcgen05_commit(mma_bar)",
+        "mma_phase ^= 1",
+    )
+    memory = "b = gl.allocate_shared_memory(a_buf.dtype, [K, N], shared)\n"
+    assert made == f"{BEGIN}{memory}acc_tmem.store(acc)\n{body}{BEHIND}{END}{LOAD}use(acc)\n"
+
+
+def test_a_product_of_what_is_computed_runs_on_until_its_sum_is_read() -> None:
+    made = written(loop("x = use(acc)", *TILE.splitlines(), f"acc = {product(b='b')}"))
+    wait, load, store = (made.index(each) for each in ("    mbarrier.wait", LOAD, "b.store(x)"))
+    assert wait < load < store < made.index(BEHIND)
+
+
+def test_what_is_computed_of_memory_that_the_iteration_frees_is_waited_for() -> None:
+    text = HEAD + textwrap.indent(loop(*TILE.splitlines(), f"acc = {product(b='b')}"), "    ")
+    function = cst.parse_module(text).body[0]
+    assert isinstance(function, cst.FunctionDef)
+    made = cst.Module([with_tensor_memory(function, Fresh({"mma_bar"}), ("a_buf",))]).code
+    assert "b.store" not in made
+    assert made.count("mbarrier.wait") == 1
 
 
 def test_several_products_commit_once() -> None:

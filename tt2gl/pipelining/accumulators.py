@@ -2,7 +2,8 @@
 
 A sum that a loop carries stays in tensor memory throughout: it is put there before the loop, and taken out after it
 and, where the loop reads it before the product that adds to it, in each iteration. A product runs on where Triton's
-would: its operands lie in rings, in tensor memory or outlive the loop, and its sum is not read until it is known done.
+would: its operands lie in rings, in tensor memory or outlive the loop, and its sum is not read until it is known done;
+or an operand is computed, and all products are waited for before the next iteration stores it, or reads a sum.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from tt2gl.pipelining.computed_operands import Computed, computed_operand, read_by_others
 from tt2gl.pipelining.flow import blocks, inside, reads, writes
 from tt2gl.pipelining.operands import memory, place
 from tt2gl.pipelining.static import called
@@ -72,7 +74,9 @@ class LoopDecision:
     `staying`: the sums that the loop keeps in tensor memory. `loads`: the statement before which a sum is taken out.
     `running`: the products that are not waited for at once. `last`: the one of them that commits for all; None where
     products that are waited for come in between. `open_ended`: whether some are under way when the loop ends.
-    `operands`: the memory that a first operand in tensor memory takes its dtype from, by the product.
+    `operands`: the memory that a first operand in tensor memory takes its dtype from, by the product. `computed`: the
+    memory of operands that an iteration computes, by the statements that store them. `due`: the statement above which
+    the products of the iteration before are waited for; None where they are behind `last`.
     """
 
     staying: dict[str, Product] = field(default_factory=dict)
@@ -81,6 +85,8 @@ class LoopDecision:
     last: Product | None = None
     open_ended: bool = False
     operands: dict[ast.stmt, str] = field(default_factory=dict)
+    computed: dict[ast.stmt, Computed] = field(default_factory=dict)
+    due: ast.stmt | None = None
 
 
 def decided(loop: Loop, staying: Collection[str], freed: Collection[str] = ()) -> LoopDecision:
@@ -99,7 +105,9 @@ def decided(loop: Loop, staying: Collection[str], freed: Collection[str] = ()) -
         if product.lhs is not None and base is not None:
             made.operands[product.statement] = base
     nested = len(every) > len(top)
-    if isinstance(loop, ast.For) and not nested:
+    if isinstance(loop, ast.While) or nested:
+        return made
+    if not _run_until_due(loop, top, {*staying, *made.staying}, made, freed):
         _run(loop, top, {*staying, *made.staying}, made, freed)
     return made
 
@@ -165,6 +173,32 @@ def _run(
         made.open_ended = any(place_of[id(product)] > after for product in made.running)
     elif free:
         made.running, made.last, made.open_ended = free, free[-1], True
+
+
+def _run_until_due(
+    loop: ast.For, top: Sequence[Product], staying: Collection[str], made: LoopDecision, freed: Collection[str]
+) -> bool:
+    """Let all products run on until the next iteration takes out their sums, or stores an operand that it computes."""
+    found: dict[ast.stmt, Computed] = {}
+    for product in top:
+        if product.scales or product.lhs is not None or product.name not in staying or not product.carries:
+            return False
+        for operand, other in ((product.a, product.b), (product.b, product.a)):
+            if place(operand, loop.body.index(product.statement), loop.body) in ("ring", "outside"):
+                continue
+            computed = computed_operand(loop, product.statement, operand, other)
+            if computed is None:
+                return False
+            found[computed[0]] = computed[1]
+    own = [product.statement for product in top]
+    if not found or any(read_by_others(loop, each.name, own) for each in found.values()):
+        return False
+    if any(_reads(loop, product, freed) for product in top):
+        return False
+    loads = [each for each, name in made.loads.items() if any(product.name == name for product in top)]
+    made.computed, made.due = found, min([*found, *loads], key=loop.body.index)
+    made.running, made.last, made.open_ended = list(top), top[-1], True
+    return True
 
 
 def _reads(loop: ast.For, product: Product, memories: Collection[str]) -> bool:

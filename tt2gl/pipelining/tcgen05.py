@@ -135,10 +135,12 @@ class _Function:
         for line, members, first in lines_of(statements, block):
             if decision is not None:
                 for each in [one for one, _ in members] or [first]:
+                    if each is decision.due:
+                        made.append(self._next("the products of the iteration before are done"))
                     if (name := decision.loads.get(each)) is not None:
                         made.append(self._load(decision.staying[name]))
             if isinstance(line, cst.SimpleStatementLine):
-                made += self._line(line, members, staying, decision, done)
+                made += self._line(_stored(line, members, decision), members, staying, decision, done)
             elif products_in([first]):
                 made += self._compound(first, line, staying)
             else:
@@ -188,6 +190,7 @@ class _Function:
         decision = decided(first, staying, self.freed)
         made: Lines = []
         self._operands(decision, made)
+        made += [statement(computed.made) for computed in decision.computed.values()]
         for name, product in decision.staying.items():
             made.append(statement(f"{self._memory(product)}.store({name})"))
         body = self._block(first.body, line.body, {*staying, *decision.staying}, decision)
@@ -200,7 +203,7 @@ class _Function:
 
     def _behind(self, loop: ast.For | ast.While) -> cst.BaseStatement:
         """The wait for what a loop left running."""
-        wait = statement(f"mbarrier.wait({self.barrier}, {self.phase} ^ 1)")
+        wait = self._next()
         condition = entered(loop, self.upwards, self.constexprs)
         if condition is None:
             return wait
@@ -247,11 +250,8 @@ class _Function:
             made += self._done()
         elif decision is not None and product == decision.last:
             note = "the products of the iteration before are done: their tiles may be overwritten"
-            made += [
-                statement(f"mbarrier.wait({self.barrier}, {self.phase} ^ 1)", note),
-                statement(f"tcgen05_commit({self.barrier})"),
-                statement(f"{self.phase} ^= 1"),
-            ]
+            made += [] if decision.due is not None else [self._next(note)]
+            made += [statement(f"tcgen05_commit({self.barrier})"), statement(f"{self.phase} ^= 1")]
         return made if stays else [*made, self._load(product)]
 
     def _named(self, product: Product, a: str, made: Lines) -> str:
@@ -288,6 +288,10 @@ class _Function:
             made.append(statement(f"{names[-1]} = {held_in}"))
         return names
 
+    def _next(self, *notes: str) -> cst.BaseStatement:
+        """The wait for the commit before the next one."""
+        return statement(f"mbarrier.wait({self.barrier}, {self.phase} ^ 1)", *notes)
+
     def _done(self, *notes: str) -> Lines:
         return [
             statement(f"tcgen05_commit({self.barrier})", *notes),
@@ -297,6 +301,17 @@ class _Function:
 
     def _load(self, product: Product) -> cst.BaseStatement:
         return statement(f"{product.name} = {self._memory(product)}.load({product.registers})")
+
+
+def _stored(
+    line: cst.SimpleStatementLine,
+    members: Sequence[tuple[ast.stmt, cst.BaseSmallStatement]],
+    decision: LoopDecision | None,
+) -> cst.SimpleStatementLine:
+    """A line that allocates what an iteration computes, as one that stores it into memory made before the loop."""
+    if decision is None or len(members) != 1 or (computed := decision.computed.get(members[0][0])) is None:
+        return line
+    return statement(f"{computed.name}.store({computed.value})").with_changes(leading_lines=line.leading_lines)
 
 
 def _lhs(product: Product) -> tuple[str, tuple[str, str, str]]:
