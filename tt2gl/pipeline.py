@@ -114,9 +114,10 @@ def _spec(function: FunctionPlan, name: str, line: int, slots_apart: bool) -> Lo
     spare = read_on or any(ring.direct for ring in rings)
     buffers = stages if spare or not rings else f"{stages} - 1"
     others = frozenset(dot.name for dot in dots if dot.dtype != "gl.float32")
-    # Triton has threads copy what says where tiles are only where there is a stage for that, too.
-    looks_ahead = any(ring.registers or ring.direct or ring.tile for ring in rings) or (
-        function.stages is not None and function.stages.schedule is LOOKED_UP
+    # Triton loads or copies what says where tiles are earlier only where there is a stage for that, too.
+    looks_ahead = not any(ring.located for ring in rings) and (
+        any(ring.registers or ring.direct or ring.tile for ring in rings)
+        or (function.stages is not None and function.stages.schedule is LOOKED_UP)
     )
     return LoopRings(
         name,

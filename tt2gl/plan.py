@@ -125,7 +125,7 @@ class Ring:
     `ends_at_once`: dots are done with a tile in the iteration that reads it, so that its slot is free at the end of it.
     `held`: its tiles stay in registers until they are read, and there is no memory. `looked_up`: what is in its one
     slot says where other loads read. `scalar`: its tiles are one element each, read as a scalar. `late`: tiles that
-    come to registers are loaded below the read of the iteration's own.
+    come to registers are loaded below the read of the iteration's own; `located`: when what says where they are is.
     """
 
     name: str
@@ -142,6 +142,7 @@ class Ring:
     looked_up: bool = False
     scalar: bool = False
     late: bool = False
+    located: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.decisions import RingWant, Spot
@@ -39,7 +40,8 @@ class AccessLayouts:
         # Where it is masked out there is another value, by a mask in the layout of the access.
         read = self.flow.access_root(node) if node.replaced else term
         filled = (use.registers, use.stored, use.direct, self.cores.ends_at_once(use))
-        want = RingWant(use.name, slot, dtype, use.in_memory, False, *filled, looked_up=use.looked_up, late=use.late)
+        want = RingWant(use.name, slot, dtype, use.in_memory, False, *filled, looked_up=use.looked_up)
+        want = replace(want, late=use.late, located=use.located)
         self.decisions.staged[spot] = read, want
         self.flow.convert(node, read, term, spot)
 

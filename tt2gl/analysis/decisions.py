@@ -59,6 +59,7 @@ class RingWant:
     looked_up: bool = False
     scalar: bool = False
     late: bool = False
+    located: bool = False
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,7 @@ class RingFact:
     layout, and are stored from there; `stored`: in this one, where they get another before. `direct`: AMD's chip whose
     waves copy them without registers. `looked_up`: they say where other loads read. `held`: they stay in registers, in
     that layout, and there are no such buffers. `late`: they are loaded below the read of the iteration's own.
+    `located`: what says where they are is loaded in the same iteration as they, not before.
     """
 
     buffers: int
@@ -174,6 +175,7 @@ class RingFact:
     looked_up: bool = False
     held: bool = False
     late: bool = False
+    located: bool = False
 
     @property
     def in_a_row(self) -> bool:
@@ -257,8 +259,9 @@ def without_parts(facts: LaunchFacts) -> LaunchFacts:
 
 
 def without_lookups(facts: LaunchFacts) -> LaunchFacts:
-    """The facts of a launch in which what says where other loads read comes to registers."""
-    rings = {at: replace(ring, registers=ring.registers or ring.looked_up) for at, ring in facts.lowered.rings.items()}
+    """The facts of a launch in which what says where other loads read comes to registers, and before those."""
+    known = facts.lowered.rings.items()
+    rings = {at: replace(ring, registers=ring.registers or ring.looked_up, located=False) for at, ring in known}
     return replace(facts, lowered=replace(facts.lowered, rings=rings))
 
 

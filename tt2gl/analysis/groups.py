@@ -60,7 +60,9 @@ def traits(facts: LaunchFacts) -> Traits:
     rings = facts.lowered.rings
     copied = any(ring.is_lookup for ring in rings.values())
     for chain, ring in rings.items():
-        if not ring.looked_up and not ring.registers and not ring.direct:
+        if ring.registers:
+            found[_LOOKUP + chain] = "looked up then" if ring.located else "looked up before"
+        elif not ring.looked_up and not ring.direct:
             found[_LOOKUP + chain] = "looked up before" if copied else "looked up then"
     if facts.lowered.may_be_parted:
         found[_WARPS] = "apart" if facts.lowered.specialised else "together"

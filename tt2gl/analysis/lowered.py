@@ -13,6 +13,7 @@ from tt2gl.amd_shared_layouts import is_turned
 from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.late_loads import LOADS, ON_THE_WAY, late_loads, loaded
+from tt2gl.analysis.located_loads import located_loads
 from tt2gl.analysis.operand_loads import operand_loads
 from tt2gl.analysis.rounds import rounds
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
@@ -56,6 +57,7 @@ class _Reader:
         self.looked_up = _looked_up(module.kernel, self.made)
         self.in_place = taken_in_place(module, self.made)
         self.late = late_loads(module.kernel, self.made)
+        self.located = located_loads(module.kernel, self.made)
         self.dots: dict[CallChain, DotFact] = {}
         self.rings: dict[CallChain, RingFact] = {}
         self.descriptors: dict[CallChain, DescriptorFact] = {}
@@ -80,7 +82,7 @@ class _Reader:
             load, ring = found
             chain = self._chain(load)
             self.filled.setdefault(chain, []).append(self.loops.get(id(operation)))
-            self.rings.setdefault(chain, replace(ring, late=id(load) in self.late))
+            self.rings.setdefault(chain, replace(ring, late=id(load) in self.late, located=id(load) in self.located))
         elif name in GATHERS or self.chip and name.rpartition(".")[2] in LOADS:
             self.loads.setdefault(self._chain(operation), []).append((operation, self.loops.get(id(operation))))
         elif name == "tt.load" and id(operation) in self.loops and _is_coalesced(operation):

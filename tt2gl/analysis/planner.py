@@ -143,7 +143,7 @@ class Planner:
                 want = function.rings[position]
                 layout = self.spelling.spelled(key, slot, position)
                 filled = (want.tile, want.registers, want.stored, want.direct, want.ends_at_once, want.held)
-                known = (want.looked_up, want.scalar, want.late)
+                known = (want.looked_up, want.scalar, want.late, want.located)
                 dims = self.spelling.extents(key, slot, position)
                 ring = Ring(want.name, want.dtype, dims, layout, want.in_memory, *filled, *known)
                 made.setdefault(want.name, ring)

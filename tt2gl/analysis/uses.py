@@ -78,6 +78,11 @@ class RingUse:
         return all(fact.late for fact in self.facts.values())
 
     @property
+    def located(self) -> bool:
+        """Whether what says where the tiles are is loaded in the same iteration as they, under every launch."""
+        return all(fact.located for fact in self.facts.values())
+
+    @property
     def direct(self) -> str:
         """What copies the tiles to LDS without registers; empty where nothing does."""
         return DIRECT_COPIES.get(next(iter(self.facts.values())).direct, "")
