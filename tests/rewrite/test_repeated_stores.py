@@ -57,3 +57,27 @@ def test_each_loop_has_a_tile_of_its_own(body: Body) -> None:
         "    store_again_tile(c, [i, 64], y, tile=c_smem_3)\n"
         "tma.store_wait(0)"
     )
+
+
+def test_where_a_flag_leaves_the_descriptor_it_leaves_the_tile(body: Body) -> None:
+    before = f"if SAVE:\n    c = made(p)\nfor i in range(n):\n    if SAVE:\n        {FIRST}"
+    assert body(before, tiles={FIRST: STORE_AGAIN}) == (
+        "if SAVE:\n    c = made(p)\n"
+        "if SAVE:\n"
+        f"    c_smem = {SMEM}\n"
+        "for i in range(n):\n"
+        "    if SAVE:\n"
+        "        store_again_tile(c, [i, 0], x, tile=c_smem)\n"
+        "if SAVE:\n"
+        "    tma.store_wait(0)"
+    )
+
+
+def test_a_descriptor_that_is_there_in_any_case(body: Body) -> None:
+    after = f"c_smem = {SMEM}\nfor i in range(n):\n    store_again_tile(c, [i, 0], x, tile=c_smem)\ntma.store_wait(0)"
+    loop = f"for i in range(n):\n    {FIRST}"
+    either = "if TURNED or WIDE:\n    c = made(p)\nelse:\n    c = made(q)\n"
+    assert body(either + loop, tiles={FIRST: STORE_AGAIN}) == either + after
+    indented = "if SAVE:\n    c = made(p)\n    " + loop.replace("\n", "\n    ")
+    expected = "if SAVE:\n    c = made(p)\n    " + after.replace("\n", "\n    ")
+    assert body(indented, tiles={FIRST: STORE_AGAIN}) == expected

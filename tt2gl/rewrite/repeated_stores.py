@@ -8,7 +8,8 @@ for tile in range(first, tiles, programs):
     store_again_tile(c_desc, [offs_m, offs_n], acc, tile=c_desc_smem)
 tma.store_wait(0)
 
-A store waits until the one before it has been read, and the last one is waited for below the loop.
+A store waits until the one before it has been read, and the last one is waited for below the loop. Where a flag leaves
+the descriptor, it leaves the tile.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from itertools import takewhile
 
 import libcst as cst
 
+from tt2gl.pipelining.conditions import guarded
 from tt2gl.plan import STORE_AGAIN, STORES_DONE
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.build import MARK, claimed, statement
@@ -32,7 +34,9 @@ def with_lasting_tiles(function: cst.FunctionDef) -> cst.FunctionDef:
     """A function whose repeated stores have their tiles."""
     if not any(_is_bare(node) for node in walk(function)):
         return function
-    made = function.visit(_Lasting(set(names_in(function))))
+    flags = _Flags()
+    function.body.visit(flags)
+    made = function.visit(_Lasting(set(names_in(function)), flags))
     assert isinstance(made, cst.FunctionDef)
     return made
 
@@ -40,9 +44,9 @@ def with_lasting_tiles(function: cst.FunctionDef) -> cst.FunctionDef:
 class _Lasting(Editor):
     """Gives each loop's stores a tile, those of inner loops first; `taken`: names that grow by those added."""
 
-    def __init__(self, taken: set[str]) -> None:
+    def __init__(self, taken: set[str], flags: _Flags) -> None:
         super().__init__()
-        self.taken = taken
+        self.taken, self.flags = taken, flags
 
     def leave_For(
         self, original_node: cst.For, updated_node: cst.For
@@ -57,9 +61,46 @@ class _Lasting(Editor):
         desc = through.value
         source = f"gl.allocate_shared_memory({desc}.dtype, {desc}.block_shape, {desc}.layout)"
         blank = list(takewhile(lambda line: line.comment is None, loop.leading_lines))
-        above = statement(f"{name} = {source}").with_changes(leading_lines=blank)
+        tests = self.flags.of(desc, original_node)
+        above = guarded(statement(f"{name} = {source}"), tests).with_changes(leading_lines=blank)
         loop = loop.with_changes(leading_lines=loop.leading_lines[len(blank) :])
-        return cst.FlattenSentinel([above, loop, statement(STORES_DONE)])
+        return cst.FlattenSentinel([above, loop, guarded(statement(STORES_DONE), tests)])
+
+
+class _Flags(cst.CSTVisitor):
+    """The tests that assignments and loops of a function stand under, as source.
+
+    What is assigned under one alone, and used below, is known to the compiler to be there.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.under: tuple[str, ...] = ()
+        self.assigned: dict[str, list[tuple[str, ...]]] = {}
+        self.loops: dict[cst.For, tuple[str, ...]] = {}
+
+    def of(self, name: str, loop: cst.For) -> list[str]:
+        """The tests that a name is assigned under, of which the loop knows nothing."""
+        first, *others = self.assigned.get(name, [()])
+        return [test for test in first if all(test in other for other in others) and test not in self.loops[loop]]
+
+    def visit_If(self, node: cst.If) -> bool:
+        outer, test = self.under, cst.Module([]).code_for_node(node.test)
+        self.under = (*outer, test)
+        node.body.visit(self)
+        if node.orelse is not None:
+            self.under = (*outer, f"not ({test})" if isinstance(node.test, cst.BooleanOperation) else f"not {test}")
+            node.orelse.visit(self)
+        self.under = outer
+        return False
+
+    def visit_For(self, node: cst.For) -> None:
+        self.loops[node] = self.under
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in node.targets:
+            if isinstance(target.target, cst.Name):
+                self.assigned.setdefault(target.target.value, []).append(self.under)
 
 
 class _Given(Editor):
