@@ -265,6 +265,11 @@ def test_the_target_answers_what_an_object_made_on_demand_is_asked(write: Write,
     write("__init__.py", "")
     assert "3.5" in ir_of(path, tmp_path, target="gfx942")
     assert "1.25" in ir_of(path, tmp_path, target="sm90")
+    definition = "import torch\nfrom .platforms import current\n"
+    definition += "C = tl.constexpr(torch.finfo(current.fp8_dtype()).max)\n"
+    path = write("b.py", HEADER + definition + KERNEL.format(body="x * C"))
+    assert "2.400000e+02" in ir_of(path, tmp_path, target="gfx942")
+    assert "4.480000e+02" in ir_of(path, tmp_path, target="gfx950")
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,8 @@ class Evaluator(Expressions):
             answer = facts.question(name, self.target)
             if answer is not None:
                 return answer
+            if (dtype := facts.asked_dtype(name, self.target)) is not None:
+                return External(dtype)
             if error.cause.line:
                 raise
             raise self.undecided(frame.scope, node, error.cause.text) from None

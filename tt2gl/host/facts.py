@@ -336,3 +336,10 @@ def question(name: str, target: str) -> bool | None:
         r"_*(?:is|use|using|on|has|running_on)_(\w+?)(?:_(?:available|gpu|platform|backend|supported))?", name.lower()
     )
     return known.get(match.group(1)) if match else None
+
+
+def asked_dtype(name: str, target: str) -> str | None:
+    """The dtype that a function's name asks the platform for (`fp8_dtype`), None where it asks for none known."""
+    if re.fullmatch(r"_*(?:get_)?(?:fp8|float8)(?:_e4m3)?_(?:d?type)", name.lower()) is None:
+        return None
+    return "torch.float8_e4m3fnuz" if str(device(target).arch) == "gfx942" else "torch.float8_e4m3fn"
