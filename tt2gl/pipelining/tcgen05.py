@@ -43,6 +43,7 @@ from tt2gl.pipelining.accumulators import (
 from tt2gl.pipelining.counting import entered, upwards
 from tt2gl.pipelining.late import with_late_loads
 from tt2gl.pipelining.loops import Fresh
+from tt2gl.pipelining.meanwhile import with_loads_meanwhile
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.static import constants
 from tt2gl.pipelining.sums import with_plain_sums
@@ -64,7 +65,7 @@ def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh, freed: Collectio
     block = indented(function.body)
     writer = _Function(fresh, freed, upwards(tree), constants(tree))
     lines = writer.lines(tree.body, block)
-    body = with_late_loads(lines, frozenset(writer.memories.values()))
+    body = with_loads_meanwhile(with_late_loads(lines, frozenset(writer.memories.values())))
     return function.with_changes(body=block.with_changes(body=body))
 
 
