@@ -59,3 +59,28 @@ def test_what_is_in_a_ring_on_the_other_side_of_a_branch_comes_through_memory_wh
     assert other[1].startswith("B_smem = gl.allocate_shared_memory(")
     assert other[2:4] == ["a = A_smem.load(lhs_layout)", "b = B_smem.load(rhs_layout)"]
     assert other[4] == "acc = mma_v2(a, b, acc)"
+
+
+@pytest.mark.parametrize(("stages", "once"), [(1, True), (3, False)])
+def test_what_wgmma_takes_from_registers_is_put_into_memory_beside_what_it_takes_from_there(
+    tmp_path: Path, stages: int, once: bool
+) -> None:
+    """One barrier serves both where the other tile is put there in the same iteration; a ring's is there before."""
+    file = tmp_path / "kernel.py"
+    text = KERNEL.replace(
+        "        b = tl.load", "        a = tl.cumsum(a, 1).to(b_ptr.dtype.element_ty)\n        b = tl.load"
+    )
+    file.write_text(text.replace("(b * 2).to(b.dtype)", "b"))
+    pointers = {"a_ptr": "*fp32", "b_ptr": "*fp16", "c_ptr": "*fp32"}
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={**pointers, "K": "i32", "B": "constexpr"},
+        constexprs={"B": 64},
+        divisible_by_16=(*pointers, "K"),
+        options=Options(4, stages),
+    )
+    text = convert(file, target="sm90", launches=[launch], root=tmp_path, compile=False).text
+    stored = "a_smem = gl.allocate_shared_memory(a.dtype, [B, B], a_shared, a)\n        b = gl.load("
+    assert (stored in text) == once
+    assert ("warpgroup_mma(a_smem.load(lhs_layout), b_smem, acc)" in text) == once

@@ -177,7 +177,8 @@ class Products:
         blocked layout is converted for `mma_v2`, which takes it through less memory (22% quicker there, in four
         rounds), unless that takes more rounds, each with its barriers; for AMD's instructions it takes more of both,
         and for ordinary ones all of the other operand waits in registers meanwhile (of tiles of 64x64 and 64x32 spill
-        1418 registers a thread for 140 on sm90).
+        1418 registers a thread for 140 on sm90). Where `wgmma` takes the other operand from memory that the same
+        iteration puts it in, both are put there, as soon as they are computed, and one barrier serves both.
         """
         value, idle = uncast(operand)
         spot, web = Spot(operand.site, clone), value.web.find() if value.web is not None else None
@@ -199,7 +200,8 @@ class Products:
         made = None
         if web is not None and web.natural is not None:
             made = web.made_outside(value)
-            if made is None and self._is_loaded(value) and not self._is_amd(dot):
+            at_once = self._is_loaded(value) or self._beside_stored(dot, place)
+            if made is None and at_once and not self._is_amd(dot):
                 made = web.made_once()
         if web is not None and web.natural is not None and made is not None:
             if not self._given(web, made, lambda value: self.cores.reloaded(dot, place, value, self.graph)):
@@ -227,6 +229,14 @@ class Products:
         self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
         self.decisions.loads[Spot(operand.site, clone)] = term
         return True
+
+    def _beside_stored(self, dot: Node, place: int) -> bool:
+        """Whether `wgmma` takes an operand in registers, and the other one from where its iteration puts it, too."""
+        other = dot.operands[1]
+        if place != 0 or self.cores.dots[dot.chain].instruction != "wgmma" or in_ring(other):
+            return False
+        web = other.web.find() if other.web is not None else None
+        return self.cores.in_memory(dot, 1) and (web is None or web.made_outside(other) is None)
 
     def _converts_quicker(self, dot: Node, place: int, operand: Node) -> bool:
         ordinary = self.cores.dots[dot.chain].instruction == "fma"
