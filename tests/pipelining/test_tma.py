@@ -178,3 +178,23 @@ def test_a_wait_stands_below_blank_lines() -> None:
         "    acc = warpgroup_mma(a, a, acc)\n"
     )
     assert "    x += k\n\n    mbarrier.wait(bars.index(slot), phase)\n    # a tile\n    a = a_buf.index(slot)\n" in made
+
+
+def test_where_a_flag_has_tma_copy_all_tiles_copies_of_threads_are_not_awaited() -> None:
+    threads = Ring("p", "gl.float16", ("8",), "shared", in_memory=True)
+    body = """\
+        for k in range(n):
+            if STAGES:
+                a = _tt2gl_ring_a(a_desc, [0, k])
+            else:
+                a = _tt2gl_ring_p(a_ptr + k)
+            acc = warpgroup_mma(a, a, acc)
+        """
+    made = written(body, LoopRings("kernel", 2, (tile("a"), threads), "3"))
+    before, rest = made.split("for k in range(n):\n")
+    loop, after = rest.split("\nif STAGES:\n")[0].split("\nif not STAGES:\n")
+    assert "    if not STAGES:\n        async_copy.commit_group()\n" in before
+    assert "    if not STAGES:\n        # at most" in loop
+    assert "        async_copy.wait_group(1)\n        fence_async_shared()\n" in loop
+    assert "mask=more)\n    if not STAGES:\n        async_copy.commit_group()\n" in loop
+    assert after.startswith("    async_copy.wait_group(0)")

@@ -9,7 +9,8 @@ from itertools import takewhile
 
 import libcst as cst
 
-from tt2gl.pipelining.branches import branched
+from tt2gl.pipelining.branches import branched, joined
+from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.direct import Read
 from tt2gl.pipelining.late_reads import with_late_reads
 from tt2gl.pipelining.lookups import PlainLookups
@@ -79,13 +80,13 @@ class Consumer:
             fixed = "0" if ahead.known == 1 else "2"
             count = fixed if ahead.known is not None else f"0 if {ahead.base} == {1 - ahead.offset} else 2"
             note = "this iteration's tiles are there"
-        made: Lines = [statement(f"async_copy.wait_group({count})", note)] if plan.copied else []
+        made: Lines = [guarded(statement(f"async_copy.wait_group({count})", note), plan.flags)] if plan.copied else []
         if plan.moved:
             many = f"{plan.moved} * {younger.factor}" if plan.moved > 1 and younger.known != 0 else younger.source
             made.append(statement(f"tdm.async_wait({many})", *([] if made else [note])))
         if any(ring.in_memory and not ring.tile for ring in plan.rings):
-            made.append(statement("fence_async_shared()"))
-        return made
+            made.append(guarded(statement("fence_async_shared()"), plan.flags))
+        return joined(made)
 
     def _block(self, statements: Sequence[ast.stmt], block: cst.BaseSuite, indent: int) -> Lines:
         return [made for line in lines_of(statements, block) for made in self._line(*line, indent)]

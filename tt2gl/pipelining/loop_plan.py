@@ -92,6 +92,13 @@ class LoopPlan:
         return any(not ring.tile and not ring.registers for ring in self.rings)
 
     @property
+    def flags(self) -> tuple[str, ...]:
+        """The tests that all tiles stand under that threads copy: those alone of a descriptor's other side, say."""
+        tests = [self.conditions.get(ring.name, ()) for ring in self.rings if not ring.tile and not ring.registers]
+        alike = bool(tests) and not self.direct and all(each == tests[0] for each in tests)
+        return tests[0] if alike else ()
+
+    @property
     def moved(self) -> int:
         """How many tiles AMD's data mover copies in every iteration."""
         return sum(ring.direct == TDM_LOAD and not self.conditions.get(ring.name) for ring in self.rings)

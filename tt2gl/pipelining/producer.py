@@ -11,6 +11,7 @@ import libcst as cst
 
 from tt2gl.pipelining.advances import after_first, stepping
 from tt2gl.pipelining.branches import branched, joined
+from tt2gl.pipelining.conditions import guarded as under_tests
 from tt2gl.pipelining.direct import direct_call, direct_copy
 from tt2gl.pipelining.flow import NONE, reads, writes
 from tt2gl.pipelining.guards import Guarded, Loaded
@@ -81,7 +82,7 @@ class Producer:
         if self.place == "steady" and plan.lookups is not None and plan.lookups.slots:
             made = [*self._awaited(), *made]
         last = max(index for index, line in enumerate(made) if any(call in code(line) for call in self.copies))
-        made.insert(last + 1, statement("async_copy.commit_group()"))
+        made.insert(last + 1, under_tests(statement("async_copy.commit_group()"), plan.flags))
         at_once = plan.turns is None and plan.read_at_once
         return [*(self._advanced(made, last + 2) if at_once else made), *following]
 

@@ -204,7 +204,7 @@ class LoopWriter:
 
     def _landed(self) -> Lines:
         """The wait for all copies."""
-        return [statement("async_copy.wait_group(0)")]
+        return [guarded(statement("async_copy.wait_group(0)"), self.plan.flags)]
 
     def _condition(self) -> Lines:
         """Refuses steps back, and depths with which nothing runs ahead: a tile would be read before it is there."""
