@@ -325,11 +325,12 @@ def test_verify_says_what_a_wrong_port_does(folder: Path) -> None:
 
 
 @pytest.mark.once
-def test_verify_does_not_simulate_what_is_guessed(folder: Path) -> None:
+def test_verify_simulates_what_is_guessed_on_made_up_arguments(folder: Path) -> None:
     Path("k.py").write_text(ADD)
-    exit_code, _, err = run("verify", "k.py", "--run", "simulate", "--target", "sm90")
-    assert exit_code == 2
-    assert ": TTG432 add_kernel was not simulated: the launch was guessed from the source." in err
+    exit_code, out, err = run("verify", "k.py", "--run", "simulate", "--target", "sm90")
+    assert exit_code == 0
+    assert out.rstrip().endswith(" bitwise")
+    assert ": TTG438 add_kernel was simulated on arguments made up for a guessed launch: a grid of 2, n=176." in err
 
 
 def test_convert_takes_under_a_second_and_a_half_beyond_triton(folder: Path) -> None:

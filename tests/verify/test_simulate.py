@@ -162,6 +162,51 @@ def test_a_launch_that_says_too_little(tmp_path: Path) -> None:
         assert [told.code for told in simulation_diagnostics(run, "k.py", "k")] == ["TTG432"]
 
 
+GUESSED = replace(LAUNCH, grid=None, args=None, origin="guessed")
+
+
+def on_made_up(folder: Path, port: str = GLUON, original: str = TRITON, launch: Launch = GUESSED) -> SimulationRun:
+    return simulated(replace(job(folder, port, original, launch), made_up=True))
+
+
+def test_guessed_launches_are_simulated_on_made_up_arguments_where_asked(tmp_path: Path) -> None:
+    assert [told.code for told in simulation_diagnostics(simulated(job(tmp_path, launch=GUESSED)), "k.py", "k")] == [
+        "TTG432"
+    ]
+    run = on_made_up(tmp_path)
+    assert run.result == SimulateResult(True, True, 0.0)
+    (told,) = simulation_diagnostics(run, "k.py", "k")
+    assert (told.code, told.severity) == ("TTG438", Severity.NOTE)
+    assert "a grid of 2, n=101, factor=0.5." in told.message
+
+
+def test_a_wrong_port_differs_on_made_up_arguments(tmp_path: Path) -> None:
+    run = on_made_up(tmp_path, changed("x * factor, mask=mask", "x * factor + 1, mask=mask"))
+    assert run.result is not None
+    assert not run.result.equal
+    assert {told.code for told in simulation_diagnostics(run, "k.py", "k")} == {"TTG435", "TTG438"}
+
+
+def test_one_program_is_asked_where_several_write_one_place(tmp_path: Path) -> None:
+    """Each program scales what the one before left: with several of them both hang on their order."""
+    triton = TRITON.replace("tl.program_id(0) * BLOCK + ", "").replace("x * factor", "x * factor * tl.program_id(0)")
+    gluon = GLUON.replace("gl.program_id(0) * BLOCK + ", "").replace("x * factor", "x * factor * -gl.program_id(0)")
+    run = on_made_up(tmp_path, gluon, triton)
+    assert run.result is not None
+    assert run.result.equal
+    assert "a grid of 1, " in run.made_up
+
+
+def test_arguments_with_which_the_original_is_at_fault_say_nothing(tmp_path: Path) -> None:
+    run = on_made_up(
+        tmp_path, original=TRITON.replace("tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr - offsets)")
+    )
+    assert run.result is None
+    (told,) = simulation_diagnostics(run, "k.py", "k")
+    assert (told.code, told.severity) == ("TTG432", Severity.WARNING)
+    assert "do not suit it: the Triton kernel: load outside x_ptr" in told.message
+
+
 def test_a_launch_whose_tensors_are_of_another_type(tmp_path: Path) -> None:
     args = {**(LAUNCH.args or {}), "x_ptr": TensorArg("float16", (500,), (1,))}
     run = simulated(job(tmp_path, launch=replace(LAUNCH, args=args)))

@@ -59,7 +59,7 @@ def verify(
     Without `gluon_path`, `path` is converted for each target first; nothing is written. Without `targets`, the one of
     the GPU present, else sm90. Without `launches`, those found in the file. `timeout` is in seconds, a compilation;
     what a simulation may take is in `simulation`; `estimate` asks for cycles (`verify.mca`). Unless `guesses_compared`,
-    originals are not compiled under guessed launches, but to blame them for ports that do not compile. Raises
+    originals are not compiled under guessed launches, but to blame them for ports that do not compile, nor run. Raises
     DiagnosticError for input that cannot be read, an unknown target, and launches that do not fit.
     """
     names = [get_target(name).name for name in targets] or [default_target().name]
@@ -97,7 +97,7 @@ def verify(
             reports[id(case)] = _run(case, reports[id(case)], here)
             progress.step()
     elif run == "simulate":
-        reports |= _simulated(ready, reports, simulation or SimulationOptions(), progress)
+        reports |= _simulated(ready, reports, simulation or SimulationOptions(), progress, guesses_compared)
     return tuple(reports.get(id(case), case.report) for case in cases)
 
 
@@ -314,9 +314,16 @@ def _run(case: _Case, report: KernelReport, here: str | None) -> KernelReport:
 
 
 def _simulated(
-    cases: Sequence[_Case], reports: Mapping[int, KernelReport], options: SimulationOptions, progress: _Counter
+    cases: Sequence[_Case],
+    reports: Mapping[int, KernelReport],
+    options: SimulationOptions,
+    progress: _Counter,
+    made_up: bool,
 ) -> dict[int, KernelReport]:
-    """The reports of the cases of which both kernels compile, with what their simulation said."""
+    """The reports of the cases of which both kernels compile, with what their simulation said.
+
+    `made_up`: guessed launches are simulated, too, on arguments that are made up.
+    """
     # numpy is imported only where it is needed.
     from tt2gl.verify.simulate import SimulationJob, simulate_many
     from tt2gl.verify.simulation_diagnostics import simulation_diagnostics
@@ -327,7 +334,7 @@ def _simulated(
         if pair is None:
             progress.step()
         else:
-            jobs.append((case, SimulationJob(*pair, case.report.target)))
+            jobs.append((case, SimulationJob(*pair, case.report.target, made_up)))
     runs = simulate_many([job for _, job in jobs], options, on_done=progress.step)
     told: dict[int, KernelReport] = {}
     for (case, _), run in zip(jobs, runs, strict=True):

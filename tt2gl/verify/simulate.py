@@ -24,6 +24,7 @@ from tt2gl.simulate.memory import Filling
 from tt2gl.verify.compile import tensor_bytes
 from tt2gl.verify.device import Participant
 from tt2gl.verify.inputs import Array, Inputs, UnknownInputsError, make_inputs, poisoned, unknown_inputs
+from tt2gl.verify.made_up import is_shown, made_up, told
 from tt2gl.verify.options import SimulationOptions
 from tt2gl.verify.outputs import AGREED, Agreement, combine, compare, compare_exactly, where_defined
 from tt2gl.verify.simulated_kernel import Arithmetic, SimulatedKernel, Stopped, Trouble
@@ -36,21 +37,34 @@ _SMALL = 64 << 20
 
 @dataclass(frozen=True)
 class SimulationJob:
-    """An original and its port for one target. Inputs and grid are the original's."""
+    """An original and its port for one target. Inputs and grid are the original's.
+
+    `made_up`: they may be made up for a launch that the file alone shows.
+    """
 
     original: Participant
     port: Participant
     target: str
+    made_up: bool = False
+
+    @property
+    def needs_arguments(self) -> bool:
+        """Whether arguments are to be made up, as the launch is one that the file shows."""
+        return self.made_up and is_shown(self.original.launch)
 
 
 @dataclass(frozen=True)
 class SimulationRun:
-    """What a job found: `reason` says what differs; `field_trouble` why field arithmetic could not be asked."""
+    """What a job found: `reason` says what differs; `field_trouble` why field arithmetic could not be asked.
+
+    `made_up`: what the kernels were called with, in words, where nobody gave it.
+    """
 
     result: SimulateResult | None = None
     reason: str = ""
     trouble: Trouble | None = None
     field_trouble: Trouble | None = None
+    made_up: str = ""
 
 
 def simulate_many(
@@ -62,7 +76,7 @@ def simulate_many(
 ) -> list[SimulationRun]:
     """Simulate many kernels, `workers` at a time, which share the memory; results in the order of the jobs."""
     preload()
-    reasons = {index: unknown_inputs(job.original.launch) for index, job in enumerate(jobs)}
+    reasons = {i: unknown_inputs(job.original.launch) for i, job in enumerate(jobs) if not job.needs_arguments}
     runs = {index: SimulationRun(trouble=Trouble("unknown", reason)) for index, reason in reasons.items() if reason}
     for index in runs:
         _note([index], on_done, 0, None)
@@ -130,11 +144,42 @@ def run_job(job: SimulationJob, options: SimulationOptions) -> SimulationRun:
     try:
         original = SimulatedKernel("triton", job.original, job.target)
         port = SimulatedKernel("gluon", job.port, job.target)
-        return _Comparison(original, port, job.original.launch.grid or (1,), options).run()
+        if job.needs_arguments:
+            return _on_made_up(original, port, options)
+        return _Comparison(original, port, original.launch, options).run()
     except Stopped as stopped:
         return SimulationRun(trouble=stopped.trouble)
     except UnknownInputsError as error:
         return SimulationRun(trouble=Trouble("unknown", str(error)))
+
+
+def _on_made_up(original: SimulatedKernel, port: SimulatedKernel, options: SimulationOptions) -> SimulationRun:
+    """Run both on made-up arguments: as two programs along each axis, or as one alone where that says nothing.
+
+    Arguments say nothing with which the original itself fails or is at fault; nor do several programs alone with which
+    both differ, which may all write one place. Raises Stopped where a kernel cannot be simulated whatever it is given.
+    """
+    why, differing = "", 0
+    for programs in (2, 1):
+        launch = made_up(original.launch, original.axes, programs)
+        try:
+            run = _Comparison(original, port, launch, options).run()
+        except Stopped as stopped:
+            if stopped.trouble.kind != "failed" or stopped.trouble.dialect == "gluon":
+                raise
+            why = stopped.trouble.message
+            continue
+        assert run.result is not None
+        fault = next((each for each in run.result.findings if each.kernel == "triton"), None)
+        differing += fault is None and not run.result.equal
+        if fault is not None:
+            why = f"the Triton kernel: {fault.message} (line {fault.line})"
+        elif run.result.equal or differing == 2:
+            return replace(run, made_up=told(launch))
+        else:
+            why = run.reason
+    message = f"the launch was guessed from the source, and arguments made up for it do not suit it: {why}"
+    return SimulationRun(trouble=Trouble("unknown", message))
 
 
 @dataclass(frozen=True)
@@ -153,7 +198,7 @@ class _Comparison:
 
     original: SimulatedKernel
     port: SimulatedKernel
-    grid: tuple[int, ...]
+    launch: Launch
     options: SimulationOptions
     findings: dict[SimulateFinding, None] = field(default_factory=dict)
 
@@ -182,7 +227,7 @@ class _Comparison:
     def _trials(self, arithmetic: Arithmetic, seeds: int) -> Iterator[Agreement]:
         schedules: tuple[Schedule, ...] = ("late", "early")
         for seed in range(seeds):
-            inputs = make_inputs(self.original.launch, seed)
+            inputs = make_inputs(self.launch, seed)
             expected: Simulation | None = None
             unread: tuple[str, ...] = ()
             for schedule in schedules if self.port.asynchronous or self.original.asynchronous else schedules[:1]:
@@ -226,7 +271,8 @@ class _Comparison:
         held: int = 0,
     ) -> Simulation:
         """One run; `held` bytes of the memory are taken."""
-        simulation = kernel(inputs, self.grid, arithmetic, schedule, masked_off, self.options.memory_limit - held)
+        grid = self.launch.grid or (1,)
+        simulation = kernel(inputs, grid, arithmetic, schedule, masked_off, self.options.memory_limit - held)
         self.findings.update(dict.fromkeys(map(kernel.finding, simulation.findings)))
         return simulation
 

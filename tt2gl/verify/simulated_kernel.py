@@ -26,6 +26,7 @@ from tt2gl.verify.device import Participant, load_kernel
 from tt2gl.verify.inputs import Inputs
 
 Arithmetic = Literal["ieee", "field"]
+Dialect = Literal["triton", "gluon"]
 TroubleKind = Literal["unknown", "unsupported", "too large", "too long", "failed"]
 
 # Operations whose effect may land later than they stand: a kernel without any runs the same under every schedule.
@@ -34,12 +35,16 @@ _ASYNCHRONOUS = re.compile(r"ttng\.|\w+\.(async|warp_specialize|buffer_load_to_l
 
 @dataclass(frozen=True)
 class Trouble:
-    """Why a simulation, or a part of it, has no result: the message, and where in the author's files."""
+    """Why a simulation, or a part of it, has no result: the message, and where in the author's files.
+
+    `dialect`: of the kernel that it is of, where one ran.
+    """
 
     kind: TroubleKind
     message: str
     file: str = ""
     line: int = 0
+    dialect: Dialect | None = None
 
 
 class Stopped(Exception):
@@ -56,7 +61,7 @@ class SimulatedKernel:
     Made in a child process only: it compiles. Raises Stopped where there is no IR.
     """
 
-    def __init__(self, dialect: Literal["triton", "gluon"], participant: Participant, target: str) -> None:
+    def __init__(self, dialect: Dialect, participant: Participant, target: str) -> None:
         self.dialect = dialect
         self.what = f"the {dialect.capitalize()} kernel"
         self.launch = participant.launch
@@ -77,6 +82,13 @@ class SimulatedKernel:
         except Exception as error:
             sliced = self._kernel if isinstance(self._kernel, Slice) else Slice("", (), ())
             raise Stopped(Trouble("failed", f"{self.what}: {explain(error, sliced, printed_so_far())}")) from error
+
+    @property
+    def axes(self) -> int:
+        """How many axes of the grid it asks for its place on."""
+        operations = self.module.operation.walk()
+        asked = (int(each.attributes["axis"]) for each in operations if each.name == "tt.get_program_id")
+        return max(asked, default=0) + 1
 
     def __call__(
         self,
@@ -108,7 +120,7 @@ class SimulatedKernel:
         except SimulationError as error:
             kind: TroubleKind = "unsupported" if isinstance(error, Unsupported) else "failed"
             file, line = self.place(error.location)
-            raise Stopped(Trouble(kind, f"{self.what}: {error}", file, line)) from error
+            raise Stopped(Trouble(kind, f"{self.what}: {error}", file, line, self.dialect)) from error
 
     def finding(self, found: Finding) -> SimulateFinding:
         """A fault at the author's places."""

@@ -53,6 +53,10 @@ def _told(run: SimulationRun, file: str, kernel: str, line: int) -> Iterator[Dia
     if run.result is None:
         return
     yield from _faults(run.result, file, kernel, line)
+    if run.made_up:
+        message = f"{kernel} was simulated on arguments made up for a guessed launch: {run.made_up}."
+        hint = "Give real ones with --launches (see docs/launches.md)."
+        yield Diagnostic("TTG438", Severity.NOTE, file, line, 0, message, hint)
     if not run.result.equal:
         message = f"The Gluon kernel {kernel} computes something else in simulation: {run.reason}.{_field(run)}"
         hint = "Turn optimising rules off one by one (`--no RULE`) to find the one at fault, and report it."
