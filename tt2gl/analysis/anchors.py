@@ -6,7 +6,7 @@ values (`natural`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 from tt2gl.analysis.cheap import tile_in_ring
@@ -51,35 +51,6 @@ class Anchors:
                 continue
             _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
             web.natural = natural
-
-    def forget_widened(self) -> None:
-        """Give up the layouts of names that are wider than what they are made of, and wanted in others only.
-
-        What they are made of is converted instead: a row before it is repeated, or of bytes before it becomes floats.
-        """
-        reads: dict[int, list[Node]] = {}
-        elsewhere = {id(operand) for node in self.graph.nodes for operand in _wanted_otherwise(node)}
-        for node in self.graph.nodes:
-            if node.kind == "read" and node.web is not None:
-                reads.setdefault(id(node.web.find()), []).append(node)
-        for web in self.graph.distinct_webs():
-            made, readers = web.made_once(), reads.get(id(web), [])
-            if made is None or not isinstance(web.natural, Root) or made.node.kind != "elementwise":
-                continue
-            wider = self.conversion(made.node) < made.node.elements * made.node.bits
-            if wider and readers and all(id(reader) in elsewhere for reader in readers):
-                for node in (made.node, *readers):
-                    node.natural = None
-                web.natural = None
-
-    def conversion(self, node: Node) -> int:
-        """The bits that are converted to have a value in another layout than its own, in the cheapest way."""
-        if node.natural is None:
-            return 0
-        whole = node.elements * node.bits
-        if node.kind != "elementwise" or node.several:
-            return whole
-        return min(whole, sum(self.conversion(operand) for operand in node.operands))
 
     def _prospect(self, node: Node, above: frozenset[int] = frozenset()) -> Term | None:
         """The layout that a value has, or will have by those of its operands that have one; `above`: what asks."""
@@ -367,12 +338,3 @@ def unpaired(term: Term | None, count: int) -> Term | None:
             return None
         term = term.parent
     return term if count else None
-
-
-def _wanted_otherwise(node: Node) -> Iterator[Node]:
-    """The operands of a value that it wants in another layout than theirs: a slice of one, or its own."""
-    if node.kind == "expand" and node.natural is None:
-        yield node.operands[0]
-    elif node.kind == "elementwise" and node.natural is not None:
-        alike = (operand for operand in node.operands if operand.elements == node.elements)
-        yield from (operand for operand in alike if operand.natural not in (None, node.natural))

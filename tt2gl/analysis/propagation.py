@@ -24,6 +24,7 @@ from tt2gl.analysis.reshapes import unreshaped
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Turned, halved
 from tt2gl.analysis.unpacking import half, merges
+from tt2gl.analysis.widened_names import converted_bits, forget_widened
 from tt2gl.plan import ENTRY, HELPED
 
 _DEPTH = 50_000
@@ -43,7 +44,7 @@ class Propagation(Anchors):
         """Decide the layouts of all that is used."""
         mark_cheap(self.scene, self.is_anchor, self.cores.held)
         self.find_naturals()
-        self.forget_widened()
+        forget_widened(self.graph, self.accesses.written)
         self.products.find()
         for step in self.graph.steps:
             if isinstance(step, Node):
@@ -132,13 +133,9 @@ class Propagation(Anchors):
     def _operand_term(self, node: Node) -> Term:
         if node.operand_term is not None:
             return node.operand_term
-        if (
-            node.kind == "reduce"
-            and not node.shape
-            and len(node.operands) == 1
-            and node.operands[0].natural is not None
-        ):
-            return node.operands[0].natural
+        alone = node.operands[0].natural if len(node.operands) == 1 else None
+        if node.kind == "reduce" and not node.shape and alone is not None:
+            return alone
         for operand in node.operands:
             if operand.natural is not None and not isinstance(operand.natural, Inferred):
                 return operand.natural
@@ -302,7 +299,7 @@ class Propagation(Anchors):
         Then that is converted instead: a tile of bytes before it becomes floats, and not after. So is a name of
         before the loop that is cast to the type that it has, which is converted there.
         """
-        if node.natural is None or node.several or self.conversion(node) < node.elements * node.bits:
+        if node.natural is None or node.several or converted_bits(node) < node.elements * node.bits:
             return term
         value = uncast(node)[0]
         if value is not node and value.web is not None and value.web.find().made_outside(value) is not None:

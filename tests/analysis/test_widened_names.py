@@ -1,0 +1,84 @@
+"""Names of wide values that are wanted in another layout: what they are made of is converted, if it is narrower."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.compared import compared
+from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options, TensorArg
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, s_ptr, M: tl.constexpr, N: tl.constexpr):
+    rows = tl.arange(0, M)
+    offs = rows[:, None] * N + tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + offs).to(tl.float32)
+    s = tl.load(s_ptr)
+    y = x * s
+    {stored}
+"""
+
+
+def launch(element: str, torch: str) -> Launch:
+    return Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={"x_ptr": f"*{element}", "y_ptr": "*fp32", "s_ptr": "*fp32", "M": "constexpr", "N": "constexpr"},
+        constexprs={"M": 64, "N": 128},
+        divisible_by_16=("x_ptr", "y_ptr", "s_ptr"),
+        options=Options(4, 3),
+        grid=(1,),
+        args={
+            "x_ptr": TensorArg(torch, (64, 128), (128, 1), None),
+            "y_ptr": TensorArg("float32", (64, 128), (128, 1), None),
+            "s_ptr": TensorArg("float32", (1,), (1,), None),
+        },
+    )
+
+
+def write(folder: Path, stored: str) -> Path:
+    path = folder / "kernel.py"
+    path.write_text(KERNEL.format(stored=stored))
+    return path
+
+
+def port_of(path: Path, launch: Launch, target: str) -> str:
+    return convert(path, target=target, launches=[launch], root=path.parent, compile=False).text
+
+
+def test_a_name_that_is_reduced_where_it_was_loaded_keeps_its_layout(tmp_path: Path) -> None:
+    path = write(tmp_path, "tl.store(y_ptr + offs, y - tl.sum(y, axis=1)[:, None])")
+    assert "x = gl.load(" in port_of(path, launch("fp8e5", "float8_e5m2"), "sm90")
+
+
+def test_what_is_not_narrower_is_converted_where_it_is_stored(tmp_path: Path) -> None:
+    path = write(tmp_path, "tl.store(y_ptr.to(tl.pointer_type(tl.float16)) + offs, y.to(tl.float16))")
+    assert "x = gl.load(" in port_of(path, launch("fp32", "float32"), "sm90")
+
+
+def test_two_values_that_are_as_wide_together_are_not_converted_in_the_place_of_one(tmp_path: Path) -> None:
+    path = write(tmp_path, "z = y + tl.load(x_ptr + offs + 1).to(tl.float32)\n    tl.store(y_ptr + offs, z)")
+    assert "x = gl.load(" in port_of(path, launch("fp16", "float16"), "sm90")
+
+
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "tl.store(y_ptr + offs, y)",
+        "tl.store(y_ptr + offs, y + 1)",
+        "z = tl.where(y > 0, y, 0.0)\n    tl.store(y_ptr + offs, z)\n    tl.store(y_ptr + offs, z * y)",
+    ],
+)
+def test_bytes_are_converted_before_they_become_floats(tmp_path: Path, stored: str, target: str) -> None:
+    path = write(tmp_path, stored)
+    assert "x = gl.convert_layout(" in port_of(path, launch("fp8e5", "float8_e5m2"), target)
+    _, triton, gluon = compared(path, launch("fp8e5", "float8_e5m2"), target)
+    assert gluon.convert_layouts <= triton.convert_layouts
+    assert gluon.shared_bytes <= triton.shared_bytes
