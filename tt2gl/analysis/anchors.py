@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from tt2gl.analysis.cheap import tile_in_ring
-from tt2gl.analysis.graph import Node, made_once, sources
+from tt2gl.analysis.graph import Node, Web, made_once, sources
+from tt2gl.analysis.joins import merged_pairs, unpaired, wanted_in
 from tt2gl.analysis.memory import Classes, Scene
+from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import RESHAPES, is_idle, is_named_reshape, reshaped, unnamed
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, root_of
@@ -46,7 +48,7 @@ class Anchors:
                 if (natural := self._prospect(definition.node)) is not None and not isinstance(natural, Inferred)
             ]
             if not undecided:
-                if not self._flow_on() and not self._anchor_reduction():
+                if not self._flow_on() and not self._anchor_reduction() and not self._anchor_loaded_ahead():
                     return
                 continue
             _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
@@ -72,6 +74,17 @@ class Anchors:
                 node.operand_term = own = self.default(node.operands[0])
                 node.natural = own if node.kind == "scan" else self.reduced(node, own)
                 return node.natural is not None
+        return False
+
+    def _anchor_loaded_ahead(self) -> bool:
+        """Give the first name that a loop loads for its next turn, and that has no layout, the default one of its tile.
+
+        In its reader's, what is loaded would be waited for right there, to be converted, and not where it is read.
+        """
+        for web in self.graph.distinct_webs():
+            if web.natural is None and not web.cheap and _is_loaded_ahead(web):
+                web.natural = self.default(web.definitions[0].node)
+                return True
         return False
 
     def _flow_on(self) -> bool:
@@ -121,7 +134,7 @@ class Anchors:
             case "join" if self.patience and all(each.natural is None and not each.cheap for each in node.operands):
                 return None
             case "join":
-                return self.paired(node.operands[0])
+                return self.paired(node)
             case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
                 return inferred
             case "split" if self.patience and self.is_kept(node) and node.operands[0].natural is None:
@@ -224,14 +237,23 @@ class Anchors:
         node.operand_term = natural
         return natural
 
-    def paired(self, operand: Node) -> Term:
-        """The layout of two such values joined: one of them with a last dimension of two, or what was split before."""
+    def paired(self, join: Node) -> Term:
+        """The layout of two such values joined: one of them with a last dimension of two, or what was split before.
+
+        Where nothing says how they are held, it is as what is made of them is wanted.
+        """
+        operand = join.operands[0]
         match self._prospect(operand):
             case Cut(dim=dim, parent=Pair() as whole) if dim == len(operand.shape):
                 return whole
             case Root() | Widened() | Pair() as known:
                 return Pair(known)
-        return Pair(self.default(operand))
+        wanted = wanted_in(join, self._readers)
+        return wanted if isinstance(wanted, Pair) else Pair(self.default(operand))
+
+    @cached_property
+    def _readers(self) -> Readers:
+        return Readers(self.graph)
 
     def _interleaved(self, node: Node) -> Term | None:
         """The layout of values interleaved: of one of them with twice as many elements, as that of a tile loaded."""
@@ -321,20 +343,8 @@ class Anchors:
         return Root(self.classes.spread(node, self.index).name)
 
 
-def merged_pairs(node: Node) -> int:
-    """How many last dimensions of two are reshaped into the one before them, side by side; 0 where it is otherwise."""
-    if node.function not in ("reshape", "view") or not node.operands:
-        return 0
-    before, count = node.operands[0].shape, len(node.operands[0].shape) - len(node.shape)
-    twos = (2,) * count
-    merged = 0 < count < len(before) and before[-count:] == twos
-    return count if merged and node.shape == (*before[: -count - 1], before[-count - 1] << count) else 0
-
-
-def unpaired(term: Term | None, count: int) -> Term | None:
-    """The layout that has been joined `count` times in one; None where it has not, or for a `count` of 0."""
-    for _ in range(count):
-        if not isinstance(term, Pair):
-            return None
-        term = term.parent
-    return term if count else None
+def _is_loaded_ahead(web: Web) -> bool:
+    """Whether a name is given in a loop what is loaded there, a row or a column of a tile, and has a value before."""
+    first = min(definition.depth for definition in web.definitions)
+    inside = [definition.node for definition in web.definitions if definition.depth > first]
+    return any(node.kind == "expand" and node.operands[0].anchored for node in inside)

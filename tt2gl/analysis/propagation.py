@@ -272,7 +272,7 @@ class Propagation(Anchors):
         self.convert(node, own, term, spot)
 
     def _join(self, node: Node, term: Term, spot: Spot) -> None:
-        own = node.natural if node.natural is not None else self.paired(node.operands[0])
+        own = node.natural if node.natural is not None else self.paired(node)
         halves = node.operands[0].natural
         split_before = isinstance(halves, Cut) and halves.parent == own
         for operand in node.operands:

@@ -26,6 +26,11 @@ class Readers:
                 if web.made_once() is None:
                     self._shared.add(id(definition.node))
 
+    def only(self, value: Node) -> Node | None:
+        """What alone reads a value, or a name that has no other; None where several do, or nothing."""
+        readers = [] if id(value) in self._shared else self._at[id(value)]
+        return readers[0] if len(readers) == 1 else None
+
     def lead_to(self, value: Node, ends: Callable[[Node, Node], bool]) -> bool:
         """Whether all that read a value, or what is computed of it alone element by element, do so as `ends` says."""
         readers = [] if id(value) in self._shared else self._at[id(value)]
