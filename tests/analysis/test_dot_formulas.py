@@ -31,6 +31,15 @@ def test_a_width_that_differs_is_what_fills_a_register(launch: Callable[..., Lau
     assert formulas.k_width({0: 2, 1: 4}, ("K", {0: 64, 1: 64})) == "32 // a.dtype.element_ty.primitive_bitwidth"
 
 
+def test_a_width_that_a_flag_decides_is_said_by_the_flag(launch: Callable[..., Launch]) -> None:
+    """A mask of bytes, say, that Triton counts among what an operand is made of."""
+    launches = [launch("a=*fp16", K=64, MASKED=masked, CAUSAL=True) for masked in (False, True)]
+    formulas = Formulas([cast(Scene, SimpleNamespace(launch=one, lanes=32)) for one in launches])
+    assert formulas.k_width({0: 2, 1: 4}, ("K", {0: 64, 1: 64})) == "4 if MASKED else 2"
+    alike = Formulas([cast(Scene, SimpleNamespace(launch=launches[0], lanes=32))] * 2)
+    assert alike.k_width({0: 2, 1: 4}, ("K", {0: 64, 1: 64})) == "4"
+
+
 def test_launches_of_elements_of_two_widths_have_a_formula_each(launch: Callable[..., Launch]) -> None:
     dots = {(("k.py", 1, 0),): SimpleNamespace(instruction="mfma")}
     facts = SimpleNamespace(lowered=SimpleNamespace(dots=dots))
