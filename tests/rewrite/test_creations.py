@@ -46,6 +46,11 @@ def test_a_layout_is_added(code: Code, before: str, after: str) -> None:
     assert code(with_layout(cst.parse_expression(before), "layout")) == after
 
 
+def test_a_method_that_can_be_told_no_layout_becomes_a_function(body: Body) -> None:
+    made = body("a = (x + 1).histogram(8, mask=ok)", creations={"(x + 1).histogram(8, mask=ok)": "row"})
+    assert made == "a = gl.histogram(x + 1, 8, mask=ok, layout=row)"
+
+
 @pytest.mark.parametrize(("mover", "option"), [("tma", ", padding_option='nan'"), ("tdm", "")])
 def test_what_stands_where_gluon_has_the_layout_gets_its_name(code: Code, mover: str, option: str) -> None:
     before = "gl.make_tensor_descriptor(p, [M, N], [N, 1], [16, 16], 'nan')"

@@ -54,7 +54,10 @@ EDITS: dict[str, list[dict[str, Any]]] = {
             "sides": {"x_ptr + cols": "right"},
         },
     ],
-    "creations": [{"creations": {"tl.arange(0, BLOCK)": "row_layout"}}],
+    "creations": [
+        {"creations": {"tl.arange(0, BLOCK)": "row_layout"}},
+        {"creations": {"x.histogram(BINS)": "row_layout"}},
+    ],
     "conversions": [{"converts": {"y": "out_layout"}}],
     "expansions": [{"expansions": {"w": (1, 1)}}],
     "fills": [

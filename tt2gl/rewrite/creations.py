@@ -2,6 +2,9 @@
 
 cols = gl.arange(0, BLOCK)                        # before
 cols = gl.arange(0, BLOCK, layout=row_layout)     # after
+
+counts = x.histogram(BINS)                              # before: a tensor's method, which can be told none
+counts = gl.histogram(x, BINS, layout=row_layout)       # after
 """
 
 from __future__ import annotations
@@ -10,14 +13,16 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from tt2gl.rewrite.build import expression
+from tt2gl.rewrite.build import bare, expression
 
 _PADDING = 4
 """Where `padding_option` stands among the arguments of a descriptor's creation."""
 
 
-def with_layout(call: cst.BaseExpression, layout: str, mover: str = "tma") -> cst.BaseExpression:
-    """The creating call with its layout; `mover`: what copies tiles through descriptors.
+def with_layout(
+    call: cst.BaseExpression, layout: str, mover: str = "tma", is_method: bool = False
+) -> cst.BaseExpression:
+    """The creating call with its layout; `mover`: what copies tiles through descriptors. `is_method`: of a tensor.
 
     A descriptor's may be Triton's function under a name that the file imports: what is told a layout is Gluon's. AMD's
     data mover has zeros outside, and is not told so.
@@ -26,6 +31,9 @@ def with_layout(call: cst.BaseExpression, layout: str, mover: str = "tma") -> cs
         call = _padded_by_name(call.with_changes(func=expression(f"{mover}.make_tensor_descriptor")))
         if mover == "tdm":
             call = without_keyword(call, "padding_option")
+    if is_method and isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and _name(call) == "histogram":
+        own = cst.Arg(bare(call.func.value))
+        call = call.with_changes(func=expression("gl.histogram"), args=[own, *call.args])
     return with_keywords(call, [("layout", layout)])
 
 

@@ -111,7 +111,7 @@ class Expressions(Editor):
             if at in edits.replaced:
                 node = cst.Name(edits.replaced[at])
             elif at in edits.creations:
-                node = with_layout(node, edits.creations[at], edits.mover)
+                node = with_layout(node, edits.creations[at], edits.mover, self.is_method(original))
         node = self._in_memory(original, self._buffered(original, node, at), at)
         if at in edits.converts:
             passed = edits.passed.get(at)
