@@ -272,6 +272,18 @@ def test_the_target_answers_what_an_object_made_on_demand_is_asked(write: Write,
     assert "4.480000e+02" in ir_of(path, tmp_path, target="gfx950")
 
 
+def test_the_target_answers_a_flag_that_is_found_while_the_program_runs(write: Write, tmp_path: Path) -> None:
+    write("__init__.py", "")
+    write("found.py", "import torch\nHAS_TRITON = IS_HIP = IS_WIDE = torch.ops.things.found()\n")
+    definition = "from .found import HAS_TRITON, IS_HIP\nC = tl.constexpr(3.5 if HAS_TRITON and IS_HIP else 1.25)\n"
+    path = write("a.py", HEADER + definition + KERNEL.format(body="x * C"))
+    assert "3.5" in ir_of(path, tmp_path, target="gfx942")
+    assert "1.25" in ir_of(path, tmp_path, target="sm90")
+    text = "from .found import IS_WIDE\nC = tl.constexpr(3.5 if IS_WIDE else 1.25)\n"
+    sliced = slice_kernel(read_source(write("b.py", HEADER + text + KERNEL.format(body="x * C"))), "kernel")
+    assert [diagnostic.code for diagnostic in sliced.diagnostics] == ["TTG110"]
+
+
 @pytest.mark.parametrize(
     ("body", "constant"),
     [

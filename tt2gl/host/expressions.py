@@ -87,7 +87,14 @@ class Expressions(Attributes):
                 break
             current = current.outer
         target = current or frame
-        return self.resolve(target.scope, node.id, target.before)
+        try:
+            return self.resolve(target.scope, node.id, target.before)
+        except Undecided:
+            # A flag of the whole program (`HAS_TRITON`) may be found while it runs.
+            answer = facts.question(node.id, self.target) if node.id.isupper() else None
+            if answer is None or _is_given(target.scope, node.id):
+                raise
+            return answer
 
     def _attribute_node(self, node: ast.Attribute, frame: Frame) -> Any:
         return self.attribute(self.evaluate(node.value, frame), node.attr)
@@ -307,6 +314,11 @@ class Expressions(Attributes):
                 holder, key = self.evaluate(container, frame), self.evaluate(index, frame)
                 if isinstance(holder, dict | list) and self.depth:
                     operations.guarded(lambda: holder.__setitem__(key, value), "the item")
+
+
+def _is_given(scope: Scope, name: str) -> bool:
+    """Whether a name is a parameter of a function around."""
+    return name in scope.parameters or scope.parent is not None and _is_given(scope.parent, name)
 
 
 def _unchanged(value: Any) -> Any:
