@@ -9,7 +9,7 @@ port is worse, and what was said of the first. Of AMD it counts besides where a 
 often (`waits`), and where there are fewer buffer operations, and more other accesses (`buffer`). `--mca` adds, for AMD,
 what LLVM's machine-code analyser estimates a step of both kernels' loops to take; it needs `llvm-mca` (Debian's
 `llvm-22`). `--out` keeps the document that `tt2gl verify --json` prints, `--figures` of it the numbers that are
-compared, Triton's and the port's.
+compared, Triton's and the port's, or why Triton's own kernel does not compile (`triton_error`).
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ _FIGURES = (
     "registers", "spills", "shared_bytes", "step_waits", "step_mma", "mma", "buffered", "unbuffered", "global_loads",
     "global_stores", "barriers", "step_cycles",
 )  # fmt: skip
+
+# What is said of a launch under which Triton's own kernel does not compile: there is nothing to be worse than.
+_TRITON_FAILS = "TTG401"
 
 
 def main() -> int:
@@ -88,7 +91,8 @@ def told(where: Mapping[str, str], made: Mapping[str, Any]) -> str:
         if all(metrics):
             line |= {name: [side.get(name) for side in metrics] for name in _FIGURES}
         codes = sorted({found["code"] for found in entry["diagnostics"] if found["code"].startswith("TTG5")})
-        lines.append(json.dumps({**line, "worse": codes}))
+        errors = [found["message"] for found in entry["diagnostics"] if found["code"] == _TRITON_FAILS]
+        lines.append(json.dumps({**line, "worse": codes, **({"triton_error": errors[0]} if errors else {})}))
     return f'{{"environment": {json.dumps(dict(where))},\n"kernels": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
@@ -122,7 +126,9 @@ def table(reports: Sequence[KernelReport]) -> list[str]:
     for target in dict.fromkeys(report.target for report in reports):
         of_target = [report for report in reports if report.target == target]
         good = sum(verdict([report]) == 0 and not any(of_amd(report)) for report in of_target)
-        lines.append(f"{target}: {good} of {len(of_target)} launches are no worse")
+        failing = sum(any(found.code == _TRITON_FAILS for found in report.diagnostics) for report in of_target)
+        without = f"; under {failing} Triton's own kernel does not compile" if failing else ""
+        lines.append(f"{target}: {good} of {len(of_target)} launches are no worse{without}")
     return lines
 
 
