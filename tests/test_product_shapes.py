@@ -405,7 +405,7 @@ def test_scaled_operands_in_registers_are_multiplied_as_they_are(tmp_path: Path)
     """Gluon has no word for that, and takes Triton's product, whose scales are where the compiler has them."""
     path, kind = tmp_path / "kernels.py", "*fp8e4nv"
     operands = {"target": "sm120", "q_ptr": kind, "k_ptr": kind, "qs_ptr": "*u8", "ks_ptr": "*u8"}
-    text = written(path, BLOCK_SCALED, {"D": 128}, {"M": 64, "D": 64}, stages=(3, 3), **operands)
+    text = written(path, BLOCK_SCALED, {"D": 128}, {"M": 16, "N": 16, "D": 64}, stages=(3, 3), **operands)
     assert "upcast" not in text
     said = r'mma_v2_scaled\(\s*q, gl.convert_layout\(q_scale, (\w+)\), "e4m3",\s*k, gl.convert_layout\(k_scale, (\w+)\)'
     found = re.search(said, re.sub(r",\n +", ", ", text))

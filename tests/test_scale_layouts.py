@@ -34,6 +34,8 @@ def test_launches_whose_layouts_are_otherwise_are_no_formula() -> None:
         (0, (2, 2), (64, 2), ((0, 1), (32, 0)), ((8, 0), (0, 0)), ((0, 0), (16, 0))),
         (1, (2, 2), (64, 2), ((0, 1), (16, 0), (32, 0)), ((0, 0), (0, 0)), ((8, 0), (0, 0))),
         (0, (4, 2), (128, 4), ((0, 1), (0, 2), (64, 0)), ((8, 0), (0, 0)), ((0, 0), (16, 0), (32, 0))),
+        (0, (8, 1), (64, 2), ((0, 1),), ((8, 0), (0, 0)), ((16, 0), (32, 0), (0, 0))),
+        (0, (2, 2), (16, 2), ((0, 1),), ((8, 0), (0, 0)), ((0, 0), (0, 0))),
         (1, (2, 4), (128, 4), ((0, 1), (0, 2), (32, 0), (64, 0)), ((0, 0), (0, 0)), ((8, 0), (16, 0), (0, 0))),
     ],
 )  # fmt: skip
@@ -50,7 +52,10 @@ def test_the_compiler_has_them_so(
 
 
 @given(
-    st.sampled_from([0, 1]), st.sampled_from([1, 2, 4, 8]), st.sampled_from([1, 2, 4, 8]), st.sampled_from([128, 256])
+    st.sampled_from([0, 1]),
+    st.sampled_from([1, 2, 4, 8]),
+    st.sampled_from([1, 2, 4, 8]),
+    st.sampled_from([8, 16, 128, 256]),
 )
 def test_the_helper_of_a_converted_file_gives_the_formula(operand: int, m: int, n: int, rows: int) -> None:
     made = operand_scales(operand, (m, n), (rows, 4))

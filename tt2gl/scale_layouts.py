@@ -20,10 +20,11 @@ def operand_scales(operand: int, warps: Sequence[int], shape: Sequence[int]) -> 
 
     def bases(first: int, end: int, dim: int = 0) -> tuple[tuple[int, int], ...]:
         steps = [first << bit for bit in range((end // first).bit_length() - 1)]
-        return tuple((0, each) if dim else (each, 0) for each in steps)
+        # What is covered beyond the tile holds it again.
+        return tuple((0, each) if dim else (each % shape[0], 0) for each in steps)
 
     registers = bases(1, shape[1], 1) + bases(covered, shape[0])
-    lanes = ((0 if operand else 8, 0), (0, 0), *bases(1, 8))
+    lanes = ((0 if operand else 8 % shape[0], 0), (0, 0), *bases(1, 8))
     own, others = bases(step, covered), ((0, 0),) * (warps[1 - operand].bit_length() - 1)
     return Linear(registers, lanes, own + others if operand else others + own, (), tuple(shape))
 
@@ -36,10 +37,11 @@ def operand_scales_layout(operand, mma, shape):
 
     def bases(first, end, dim=0):
         steps = [first << bit for bit in range((end // first).bit_length() - 1)]
-        return [[0, each] if dim else [each, 0] for each in steps]
+        # what is covered beyond the tile holds it again
+        return [[0, each] if dim else [each % shape[0], 0] for each in steps]
 
     registers = bases(1, shape[1], 1) + bases(covered, shape[0])
-    lanes = [[0 if operand else 8, 0], [0, 0]] + bases(1, 8)
+    lanes = [[0 if operand else 8 % shape[0], 0], [0, 0]] + bases(1, 8)
     own, others = bases(step, covered), [[0, 0]] * (warps[1 - operand].bit_length() - 1)
     return gl.DistributedLinearLayout(registers, lanes, own + others if operand else others + own, [], shape)
 '''

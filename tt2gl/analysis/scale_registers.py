@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tt2gl.analysis.dot_formulas import NoFormulaError
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Root
@@ -12,7 +13,7 @@ from tt2gl.tensor_memory_layouts import read_linear
 
 
 def scale_registers(cores: TensorCores, node: Node, operand: int, value: Node) -> Root:
-    """The layout of the scales of an operand of a product, which `value` is."""
+    """The layout of the scales of an operand of a product, which `value` is. Raises NoFormulaError where none fits."""
     use = cores.dots[node.chain]
     taken = {index: fact.scales[operand] for index, fact in use.facts.items()}
     shapes = {index: scale.shape for index, scale in taken.items()}
@@ -28,7 +29,10 @@ def scale_registers(cores: TensorCores, node: Node, operand: int, value: Node) -
         known = [(scales, sums, shape) for scales, sums, shape in found if scales is not None and sums is not None]
         bases, sums, extents = zip(*known, strict=True)
         made = operand_scales_source(bases, Tile(dims, extents), operand, own.source, sums)
-        return Root(cores.classes.named(dims, layouts, made.source, own.exact and made.exact, label))
+        if not (own.exact and made.exact):
+            # Gluon takes scales in any layout, and multiplies by whatever lies where the instruction looks for them.
+            raise NoFormulaError("ttg.linear")
+        return Root(cores.classes.named(dims, layouts, made.source, True, label))
     assert node.dot is not None
     function = f"gl.amd.{node.dot.chip}.get_{use.instruction.removesuffix('_scaled')}_scale_layout"
     elements = f"gl.DotOperandLayout({operand}, {own.source}, {cores.k_width(node, operand)})"
