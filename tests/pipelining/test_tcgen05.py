@@ -246,6 +246,13 @@ def test_a_product_of_scaled_operands_that_adds_to_nothing() -> None:
     assert made == BEGIN + SCALES + multiply + DONE + LOAD + END
 
 
+def test_scales_that_are_converted_go_through_shared_memory() -> None:
+    made = written(f"acc = {product('a', 'b', 'None', SCALED.replace('convert(x)', 'gl.convert_layout(x, scales)'))}\n")
+    layout = "gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=8)"
+    assert f"x_smem = gl.allocate_shared_memory(x.dtype, x.shape, {layout}, x)\n" in made
+    assert "acc_lhs_scale = x_smem.load(scales)\n" in made
+
+
 def freed(*lines: str) -> str:
     """A loop at whose end `b_buf` is written anew, after the pass."""
     function = cst.parse_statement(HEAD + textwrap.indent(loop(*lines), "    "))

@@ -45,7 +45,7 @@ from tt2gl.pipelining.late import with_late_loads
 from tt2gl.pipelining.loops import Fresh
 from tt2gl.pipelining.meanwhile import with_loads_meanwhile
 from tt2gl.pipelining.rings import NotPipelinedError
-from tt2gl.pipelining.static import constants
+from tt2gl.pipelining.static import called, constants
 from tt2gl.pipelining.sums import with_plain_sums
 from tt2gl.pipelining.trees import alone, indented, leading, lines_of, mentions, statement, together, under
 from tt2gl.pipelining.walking import Lines
@@ -282,12 +282,27 @@ class _Function:
             value = ast.unparse(scale)
             if not isinstance(scale, ast.Name):
                 held = self.fresh(f"{product.name}_{side}_scale")
-                made.append(statement(f"{held} = {value}"))
+                made += self._through_memory(scale, held) or [statement(f"{held} = {value}")]
                 value = held
             names.append(self.fresh(f"{value}_tmem"))
             held_in = f"allocate_tensor_memory({value}.dtype, {value}.shape, TensorMemoryScalesLayout(), {value})"
             made.append(statement(f"{names[-1]} = {held_in}"))
         return names
+
+    def _through_memory(self, scale: ast.expr, held: str) -> Lines:
+        """What converts scales by way of shared memory, as Triton's does; nothing for what is no conversion of a name.
+
+        They are read in words there; as bytes, and put together, they take more registers.
+        """
+        match scale:
+            case ast.Call(args=[ast.Name(id=name), layout], keywords=[]) if called(scale) == "convert_layout":
+                memory = self.fresh(f"{name}_smem")
+                shared = f"{name}.dtype, {name}.shape, gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=8)"
+                return [
+                    statement(f"{memory} = gl.allocate_shared_memory({shared}, {name})"),
+                    statement(f"{held} = {memory}.load({ast.unparse(layout)})"),
+                ]
+        return []
 
     def _next(self, *notes: str) -> cst.BaseStatement:
         """The wait for the commit before the next one."""
