@@ -26,6 +26,7 @@ def kernel(x_ptr, BLOCK: tl.constexpr):
     [
         pytest.param("triton.language.cumsum", id="only in triton"),
         pytest.param("triton.language.dot", id="a dot"),
+        pytest.param("triton.language.core.dot", id="a dot of the core module"),
         pytest.param("triton.language.extra.libdevice.exp", id="libdevice"),
         pytest.param("triton.cdiv", id="of triton itself"),
         pytest.param("numpy.exp", id="of another package"),
@@ -49,6 +50,8 @@ def test_a_descriptor_stays_where_nothing_copies_tiles() -> None:
         ("triton.language.float32", "float32"),
         ("triton.language.constexpr", "constexpr"),
         pytest.param("triton.language.math.exp2", "exp2", id="of the math module"),
+        pytest.param("triton.language.core.arange", "arange", id="of the core module"),
+        pytest.param("triton.language.standard.cdiv", "cdiv", id="of the standard module"),
     ],
 )
 def test_a_name_that_gluon_has(qualified: str, name: str) -> None:

@@ -116,7 +116,7 @@ MOVED = {f"{_MODULE}{name}": name for name in ("make_tensor_descriptor", "tensor
 
 def gluon_name(qualified: str) -> str | None:
     """The name in Gluon of a qualified name of Triton's, or None where it stays."""
-    short = qualified.removeprefix(_MODULE).removeprefix("math.")
+    short = qualified.removeprefix(_MODULE).removeprefix("math.").removeprefix("core.").removeprefix("standard.")
     return short if qualified.startswith(_MODULE) and short in GLUON else None
 
 
