@@ -7,7 +7,7 @@ import ast
 import libcst as cst
 
 from tt2gl.pipelining.flow import NONE, reads, writes
-from tt2gl.pipelining.texts import operand
+from tt2gl.pipelining.texts import negated
 from tt2gl.pipelining.trees import code, indented, leading
 from tt2gl.pipelining.walking import Lines
 
@@ -19,7 +19,14 @@ def branched(line: cst.If, body: Lines, other: Lines) -> Lines:
     if not body:
         space = cst.SimpleWhitespace(" ")  # the author may have written `if(x)`
         block = cst.IndentedBlock(other)
-        return [line.with_changes(test=_negated(line.test), whitespace_before_test=space, body=block, orelse=None)]
+        return [
+            line.with_changes(
+                test=cst.parse_expression(negated(code(line.test))),
+                whitespace_before_test=space,
+                body=block,
+                orelse=None,
+            )
+        ]
     orelse: cst.If | cst.Else | None = None
     if len(other) == 1 and isinstance(line.orelse, cst.If) and isinstance(other[0], cst.If):
         orelse = other[0]
@@ -28,12 +35,6 @@ def branched(line: cst.If, body: Lines, other: Lines) -> Lines:
     elif other:
         orelse = cst.Else(cst.IndentedBlock(other))
     return [line.with_changes(body=indented(line.body).with_changes(body=body), orelse=orelse)]
-
-
-def _negated(test: cst.BaseExpression) -> cst.BaseExpression:
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return test.expression
-    return cst.parse_expression(f"not {operand(code(test))}")
 
 
 def joined(lines: Lines) -> Lines:

@@ -20,6 +20,7 @@ import libcst as cst
 
 from tt2gl.pipelining.flow import blocks
 from tt2gl.pipelining.loads import is_marker
+from tt2gl.pipelining.texts import negated
 from tt2gl.plan import RING_MARK
 
 
@@ -34,9 +35,9 @@ def conditions(loop: ast.For, is_settled: Callable[[ast.expr], bool]) -> Mapping
         for statement in statements:
             if isinstance(statement, ast.If):
                 known = is_settled(statement.test)
-                for block, negated in ((statement.body, False), (statement.orelse, True)):
-                    test = ast.UnaryOp(ast.Not(), statement.test) if negated else statement.test
-                    visit(block, (*under, ast.unparse(test)) if known else under)
+                test = ast.unparse(statement.test)
+                for block, holds in ((statement.body, test), (statement.orelse, negated(test))):
+                    visit(block, (*under, holds) if known else under)
             elif not list(blocks(statement)):
                 for node in ast.walk(statement):
                     if is_marker(node):
