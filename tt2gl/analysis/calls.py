@@ -113,6 +113,8 @@ class CallReader:
             axis = integer(arguments.get("axis", 1), frame)
             if axis is not None:
                 return self.builder.expanded(node, values[0], axis % (len(values[0].shape) + 1), frame)
+        if name == "split" and len(tensors[0].shape) == 1:
+            return self.parted(node, tensors[0], frame, fact)
         if name in ("join", "split"):
             halves = self.spread(node, tensors, frame, fact, name)
             for value in halves if isinstance(halves, tuple) else (halves,):
@@ -166,6 +168,13 @@ class CallReader:
                 self.builder.effect(*tensors)
                 made.append(Static(None, item))
         return self.gathered(made, fact)
+
+    def parted(self, node: ast.Call, pair: Node, frame: Frame, fact: Fact | None) -> Value:
+        """The two scalars of a pair, which have no layout; but Triton parts the pair as a row of one."""
+        half = self.builder.node("split", node, TensorFact((1,), f"int{pair.bits}"), [pair], frame)
+        half.dims, half.several = ("1",), True
+        self.builder.effect(half)
+        return tuple(Static(None, item) for item in fact.items) if isinstance(fact, TupleFact) else Static(None, fact)
 
     def gathered(self, made: list[Value], fact: Fact | None) -> Value:
         """The results of one call: several share its expression, so none can be converted there."""

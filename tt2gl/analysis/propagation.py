@@ -193,7 +193,9 @@ class Propagation(Anchors):
                 self.settle(node.operands[0], clone)
             case "split":
                 assert isinstance(node.natural, Cut)
-                self.resolve(node.operands[0], node.natural.parent, clone)
+                whole = node.natural.parent
+                is_row = len(node.operands[0].shape) == 1
+                self.resolve(node.operands[0], Cut(0, whole) if is_row else whole, clone)
             case "opaque" if node.function == "interleave":
                 self._interleave(node, term, spot)
             case "opaque" if node.function == "gather" and isinstance(node.natural or term, Root | Cut):
