@@ -68,6 +68,7 @@ from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
 from tt2gl.rewrite.host_parts import HOST_PARTS_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
 from tt2gl.rewrite.scaled_dots import BLOCK_SCALE_SOURCE, UPCAST_SOURCE
+from tt2gl.rewrite.softmaxes import SOFTMAX_SOURCE
 from tt2gl.rewrite.sorts import MERGED_ROWS_SOURCE, SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
 from tt2gl.rewrite.tiles import (
     ATOMIC_TILE_SOURCES,
@@ -270,6 +271,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "upcast": (UPCAST_SOURCE,),
         "block_scale_layout": (BLOCK_SCALE_SOURCE,),
         "flipped": (HALVINGS_SOURCE, FLIPPED_SOURCE),
+        "softmax_along": (SOFTMAX_SOURCE,),
         "merged_rows": (*SORTING_SOURCES, MERGED_ROWS_SOURCE),
         "sorted_rows": (*SORTING_SOURCES, SORTED_ROWS_SOURCE),
         "top_of_rows": (*SORTING_SOURCES, TOP_OF_ROWS_SOURCE),

@@ -228,7 +228,13 @@ class Hoist:
 ASYNC_LOAD = "async_load"
 """What converted code calls an asynchronous copy to shared memory, whatever the installed Triton calls it."""
 
-HELPED = {"bitonic_merge": "merged_rows", "flip": "flipped", "sort": "sorted_rows", "topk": "top_of_rows"}
+HELPED = {
+    "bitonic_merge": "merged_rows",
+    "flip": "flipped",
+    "softmax": "softmax_along",
+    "sort": "sorted_rows",
+    "topk": "top_of_rows",
+}
 """Functions of Triton's, of several steps, that are helpers in a converted file."""
 
 HOST_TILES = "with_tile_layouts"

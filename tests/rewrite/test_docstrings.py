@@ -67,6 +67,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
     ],
     "index_reductions": [{"indexed": {"tl.argmax(scores, axis=1)": "max index"}}],
     "flips": [{"indexed": {"tl.flip(scores, 1)": "flip"}}],
+    "softmaxes": [{"indexed": {"tl.softmax(scores, 0)": "softmax"}}],
     "sorts": [
         {"indexed": {"tl.sort(scores, descending=True)": "sort"}},
         {"indexed": {"tl.topk(scores, 8)": "topk"}},

@@ -27,6 +27,7 @@ from tt2gl.analysis.operations import (
 )
 from tt2gl.analysis.statics import Static, position_of, static_text
 from tt2gl.plan import HELPED
+from tt2gl.targets import softmax_keeps_dims
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder
@@ -105,9 +106,9 @@ class CallReader:
             return values[0]  # another name of the tensor
         if name in REDUCE:
             return self.reduce(name, node, arguments, tensors, frame, fact)
-        # Triton's own function, which subtracts the rows' maxima: without `keep_dims` those have a dimension less.
-        whole = isinstance(fact, TensorFact) and len(fact.shape) == 1
-        if name in SCAN or (name == "softmax" and (whole or constant(arguments.get("keep_dims", 2), frame))):
+        if name == "softmax" and isinstance(fact, TensorFact):
+            return self.softmax(node, tensors, arguments, frame, fact)
+        if name in SCAN:
             return self.spread(node, tensors, frame, fact, "scan", name if name in HELPED else "")
         if name == "expand_dims" and isinstance(values[0], Node):
             axis = integer(arguments.get("axis", 1), frame)
@@ -168,6 +169,19 @@ class CallReader:
                 self.builder.effect(*tensors)
                 made.append(Static(None, item))
         return self.gathered(made, fact)
+
+    def softmax(
+        self, node: ast.Call, tensors: list[Node], arguments: Arguments, frame: Frame, fact: TensorFact
+    ) -> Value:
+        """Triton's own function, where it keeps the dimension of the maxima that it subtracts, or there is no other.
+
+        Where it does not, maxima along the first dimension are spread along it, which Gluon has to be told.
+        """
+        whole = softmax_keeps_dims() or len(fact.shape) == 1 or constant(arguments.get("keep_dims", 2), frame)
+        dim = arguments.get("dim", 1)
+        if not whole and dim is not None and integer(dim, frame) not in (0, -len(fact.shape)):
+            raise unsupported("TTG301", "`tl.softmax` along a later dimension that it does not keep", node, frame)
+        return self.spread(node, tensors, frame, fact, "scan", "" if whole else "softmax")
 
     def parted(self, node: ast.Call, pair: Node, frame: Frame, fact: Fact | None) -> Value:
         """The two scalars of a pair, which have no layout; but Triton parts the pair as a row of one."""

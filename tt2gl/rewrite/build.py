@@ -14,7 +14,7 @@ ADDED = (
     "gluon", "gl", "coalesced", "paired", "widened", "reshaped", "max_with_index", "min_with_index",
     "_first_max", "_first_min", "_any_max", "_any_min", "flipped", "halvings",
     "along", "is_second", "exchanged", "block_scale_layout", "ordered_pairs", "merged",
-    "sorted_rows", "merged_rows", "top_of_rows",
+    "sorted_rows", "merged_rows", "top_of_rows", "softmax_along",
     "mma_v2", "warpgroup_mma", "fence_async_shared",
     "mbarrier", "tdm", "tma", "tma_load", "tma_store", "load_tile", "store_tile", "store_again_tile",
     "with_tile_layouts", "fits_buffers",

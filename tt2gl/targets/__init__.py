@@ -97,6 +97,14 @@ def buffers_spread() -> bool:
     return "broadcast_tensors(offsets, stored_value" in inspect.getsource(buffer_store)
 
 
+@functools.cache
+def softmax_keeps_dims() -> bool:
+    """Whether the installed Triton's softmax keeps the dimension of what it subtracts unasked: since 3.9."""
+    from triton.language import softmax
+
+    return inspect.signature(softmax.fn).parameters["keep_dims"].default is None
+
+
 def supported(target: Target) -> bool:
     """Whether the installed Triton compiles for `target`; found by compiling an empty kernel, once a process."""
     return probe((target,))[target.name]
