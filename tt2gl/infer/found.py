@@ -32,6 +32,12 @@ class Known:
     """The block of a descriptor that is passed: extents, or the parameters that are passed the same."""
     hook: Function | None = None
     """What a config has done before the kernel runs."""
+    types: dict[str, str] = field(default_factory=dict)
+    """The types that are said of parameters, as Triton writes them."""
+    aligned: frozenset[str] | None = None
+    """The parameters that are said to be multiples of 16; None where nothing is said of that."""
+    tiles: dict[str, int] = field(default_factory=dict)
+    """Blocks that go with the extents that are said."""
 
 
 def configs(kernel: Kernel) -> Iterator[Known]:
@@ -177,22 +183,25 @@ def _extent(node: ast.expr, kernel: Kernel, scope: Scope, passed: dict[str, str]
     return value if type(value) is int else passed.get(ast.unparse(node))
 
 
-def combine(calls: list[Known], configs: list[Known]) -> Iterator[Known]:
+def combine(calls: list[Known], configs: list[Known], always: Known) -> Iterator[Known]:
     """Every call with the first config, then the first call with the others: neighbours differ in one thing."""
     for call in calls or [Known()]:
-        yield _merge(call, configs[0] if configs else Known())
+        yield _merge(call, configs[0] if configs else Known(), always)
     for config in configs[1:]:
-        yield _merge(calls[0] if calls else Known(), config)
+        yield _merge(calls[0] if calls else Known(), config, always)
 
 
-def _merge(call: Known, config: Known) -> Known:
+def _merge(call: Known, config: Known, always: Known) -> Known:
     return Known(
-        {**call.values, **config.values},
+        {**always.values, **call.values, **config.values},
         call.dtypes,
-        {**call.options, **config.options},
+        {**always.options, **call.options, **config.options},
         call.grid if not config.values else None,
         call.strides,
         call.lengths,
         call.blocks,
         config.hook,
+        always.types,
+        always.aligned,
+        always.tiles,
     )

@@ -13,6 +13,7 @@ from tt2gl.host.evaluator import open_module
 from tt2gl.infer.blocks import guess_block
 from tt2gl.infer.constexprs import guess_constexpr
 from tt2gl.infer.found import Known, calls, combine, configs
+from tt2gl.infer.generated import generated
 from tt2gl.infer.kernel import MISSING, Kernel, launch_value
 from tt2gl.infer.types import guess_type, is_divisible
 from tt2gl.infer.usage import Usage
@@ -49,7 +50,7 @@ def infer_launches(
         return Inferred()
     kernel = Kernel(fn, node, evaluator, module)
     usage = Usage(node, kernel.helper)
-    known = list(combine(list(calls(kernel, source)), list(configs(kernel))))
+    known = list(combine(list(calls(kernel, source)), list(configs(kernel)), generated(kernel)))
     launches: list[Launch] = []
     notes: dict[str, None] = {}
     chosen: dict[str, Choice] = {}
@@ -101,11 +102,15 @@ def _launch(
             constexprs[name] = None
         elif value is MISSING and not parameter.is_constexpr and name in units:
             constexprs[name] = guessed[name] = 1
+        elif value is not MISSING and known.types.get(name) == "constexpr":
+            constexprs[name] = value
         if name in constexprs:
             signature[name] = "constexpr"
             continue
         block = guess_block(kernel, known, constexprs, name, facts.rank) if facts.rank else ()
-        kind, sure = guess_type(kernel, usage, parameter, known.dtypes.get(name), value, block)
+        kind, sure = known.types.get(name, ""), name in known.types
+        if not sure:
+            kind, sure = guess_type(kernel, usage, parameter, known.dtypes.get(name), value, block)
         if not sure:
             # A block is that of the config.
             guessed[name] = kind = kind if facts.rank and not facts.address else str(choices.get(name, kind))
@@ -114,7 +119,7 @@ def _launch(
             signature[name] = f"({', '.join([kind] * length)})"
             continue
         signature[name] = kind
-        if is_divisible(name, kind, facts, value):
+        if is_divisible(name, kind, facts, value) if known.aligned is None else name in known.aligned:
             divisible.append(name)
     options = {name: value for name, value in known.options.items() if name in ("num_warps", "num_stages", "num_ctas")}
     extra = {name: value for name, value in known.options.items() if name not in options}
@@ -152,8 +157,8 @@ def _constexprs(
         name, facts, value = parameter.name, usage.evidence(parameter.name), _value(kernel, known, parameter)
         if value is MISSING:
             value, flag = guess_constexpr(kernel, usage, name, flags)
-            if name in choices:
-                value, flag = choices[name], False
+            if name in choices or name in known.tiles:
+                value, flag = choices.get(name, known.tiles.get(name)), False
             if facts.items and isinstance(value, int):
                 value = (value,) * max(facts.items, _FEWEST)
             flagged |= flag
