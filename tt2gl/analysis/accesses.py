@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.arguments import Arguments
@@ -73,7 +74,7 @@ class AccessReader:
             # A store takes a scalar as it is; an atomic wants a tile.
             names = [("val", 1), ("mask", 2)] if "cas" not in ast.unparse(node.func) else [("cmp", 1), ("val", 2)]
             given = [(name, arguments.get(name, place)) for name, place in names]
-            element = "gl.int1", f"{self.spelled_pointer(arguments.get('pointer', 0), frame)}.dtype.element_ty"
+            element = "gl.int1", self.spelled_element(arguments.get("pointer", 0), frame)
             made.scalars = tuple(
                 (position_of(argument), element[name != "mask"])
                 for name, argument in given
@@ -106,19 +107,31 @@ class AccessReader:
 
     def element(self, argument: ast.expr | None, frame: Frame) -> str:
         """The dtype of what an address is of, by a scalar pointer in it or at its base; empty where there is none."""
-        for part in ast.walk(argument) if argument is not None else ():
-            fact = frame.facts.expressions.get(position_of(part)) if isinstance(part, ast.Name) else None
-            if isinstance(part, ast.Name) and isinstance(fact, TensorFact) and fact.is_pointer and not fact.shape:
-                return f"{part.id}.dtype.element_ty"
+        for name, fact in self._named(argument, frame):
+            if not fact.shape:
+                return f"{name}.dtype.element_ty"
         base = self.pointer(argument, frame)
         bound = frame.env.get(base) if base is not None and not frame.chain else None
         # The kernel's own parameter, unless its name stands for something else by now.
         return f"{base}.dtype.element_ty" if isinstance(bound, Static) and bound.pointer == base else ""
 
     def spelled_pointer(self, argument: ast.expr | None, frame: Frame) -> str:
-        """A name in the author's address that has its dtype."""
+        """A name in the author's address that has its dtype; empty where there is none."""
+        return next((name for name, _ in self._named(argument, frame)), "")
+
+    def spelled_element(self, argument: ast.expr | None, frame: Frame) -> str:
+        """The dtype of what an address is of: that of a name in it, else as Triton has it."""
+        if name := self.spelled_pointer(argument, frame):
+            return f"{name}.dtype.element_ty"
+        fact = frame.facts.expressions.get(position_of(argument)) if argument is not None else None
+        return f"gl.{gluon_dtype(fact.pointee)}" if isinstance(fact, TensorFact) else "pointer.dtype.element_ty"
+
+    def _named(self, argument: ast.expr | None, frame: Frame) -> Iterator[tuple[str, TensorFact]]:
+        """The names in an address that point to what it points to: not those that it casts."""
+        whole = frame.facts.expressions.get(position_of(argument)) if argument is not None else None
         for part in ast.walk(argument) if argument is not None else ():
             fact = frame.facts.expressions.get(position_of(part)) if isinstance(part, ast.Name) else None
-            if isinstance(part, ast.Name) and isinstance(fact, TensorFact) and fact.is_pointer:
-                return part.id
-        return "pointer"
+            if not isinstance(part, ast.Name) or not isinstance(fact, TensorFact) or not fact.is_pointer:
+                continue
+            if not isinstance(whole, TensorFact) or fact.pointee == whole.pointee:
+                yield part.id, fact

@@ -29,9 +29,14 @@ class TensorFact:
         return self.dtype.startswith("pointer<")
 
     @property
+    def pointee(self) -> str:
+        """The dtype of what an address is of; of what is none, its own."""
+        return self.dtype.removeprefix("pointer<").split(",")[0].rstrip(">")
+
+    @property
     def bits(self) -> int:
         """Bits of an element; of what it points to, for a pointer."""
-        name = self.dtype.removeprefix("pointer<").split(",")[0].rstrip(">")
+        name = self.pointee
         digits = "".join(c for c in name.replace("fp8", "").replace("bf", "") if c.isdigit())
         return 8 if name.startswith("fp8") else int(digits or 64)
 
