@@ -37,7 +37,7 @@ def test_no_choice(launch: MakeLaunch, said: list[str], values: list[Any]) -> No
     ("said", "values", "expected"),
     [
         pytest.param(["a", "b"], [True, False], "a if FLAG else b", id="a flag"),
-        pytest.param(["a", "b"], [False, True], "a if not FLAG else b", id="a flag turned"),
+        pytest.param(["a", "b"], [False, True], "b if FLAG else a", id="a flag turned"),
         pytest.param(["a", "b"], [32, 64], "a if FLAG == 32 else b", id="a number"),
         pytest.param(["a", "b"], ["sum", "mean"], "a if FLAG == 'sum' else b", id="a text"),
         pytest.param(["a", "b"], [None, 3], "a if FLAG is None else b", id="nothing"),

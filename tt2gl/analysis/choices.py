@@ -29,20 +29,22 @@ def conditional(
             if all(large[index] == (text == yes) for index, text in said.items()):
                 return f"{yes} if {extent} >= {lanes} * gl.num_warps() else {no}"
     for name in launches[0].constexprs:
-        test = _test(name, {index: launches[index].constexprs.get(name) for index in said}, said, texts[0])
-        if test is not None:
-            return f"{texts[0]} if {test} else {texts[1]}"
+        values = {index: launches[index].constexprs.get(name) for index in said}
+        for yes, no in (texts, texts[::-1]):
+            test = _test(name, values, said, yes)
+            if test is not None:
+                return f"{yes} if {test} else {no}"
     return None
 
 
 def _test(name: str, values: Mapping[int, Any], said: Mapping[int, str], wanted: str) -> str | None:
-    """A condition on a parameter that holds exactly where `wanted` is said."""
+    """A condition on a parameter that holds exactly where `wanted` is said; None of a flag that is off there."""
     yes = {repr(values[index]): values[index] for index in said if said[index] == wanted}
     no = {repr(values[index]): values[index] for index in said if said[index] != wanted}
     if yes.keys() & no.keys():
         return None
     if all(isinstance(value, bool) for value in (*yes.values(), *no.values())):
-        return name if True in yes.values() else f"not {name}"
+        return name if True in yes.values() else None
     for side, pattern, absent in ((yes, "{} == {}", "{} is None"), (no, "{} != {}", "{} is not None")):
         if len(side) == 1:
             value = next(iter(side.values()))
