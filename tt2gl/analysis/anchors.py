@@ -135,6 +135,8 @@ class Anchors:
                 return None
             case "join":
                 return self.paired(node)
+            case "opaque" if node.function == "cat":
+                return None
             case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
                 return inferred
             case "split" if self.patience and self.is_kept(node) and node.operands[0].natural is None:

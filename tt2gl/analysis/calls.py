@@ -209,6 +209,11 @@ class CallReader:
                 return tuple(self.text(part, frame) for part in parts)
         if name == "interleave" and (last := operand.dims[-1]) is not None:
             return (*operand.dims[:-1], f"{last} * 2" if "+" not in last and "-" not in last else f"({last}) * 2")
+        if name == "cat":
+            return tuple(
+                dim if extent == made.shape[at] else f"{dim} * 2" if dim and dim.isidentifier() else None
+                for at, (dim, extent) in enumerate(zip(operand.dims, operand.shape, strict=True))
+            )
         if name == "topk":
             kept = arguments.get("k", 1)
             return (*operand.dims[:-1], None if kept is None else self.text(kept, frame))

@@ -38,7 +38,7 @@ ATOMIC = {
     "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor",
 }  # fmt: skip
 BROADCAST = {"broadcast_to"}
-OPAQUE = {"reshape", "view", "ravel", "trans", "permute", "T", "interleave", "gather", "topk"}
+OPAQUE = {"reshape", "view", "ravel", "trans", "permute", "T", "interleave", "gather", "topk", "cat"}
 """The compiler infers the result's layout from the operand's."""
 
 IGNORED = {

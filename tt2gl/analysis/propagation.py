@@ -200,6 +200,8 @@ class Propagation(Anchors):
                 self._interleave(node, term, spot)
             case "opaque" if node.function == "gather" and isinstance(node.natural or term, Root | Cut):
                 self._gather(node, term, spot)
+            case "opaque" if node.function == "cat":
+                self._concatenate(node, term, spot)
             case "opaque":
                 self._reorder(node, term, spot)
             case "call" | "argument":
@@ -237,6 +239,14 @@ class Propagation(Anchors):
             self.decisions.indexed[spot] = node.function
         if not node.several and (node.natural != term or not isinstance(term, Inferred | Turned)):
             self.decisions.converts[spot] = term
+
+    def _concatenate(self, node: Node, term: Term, spot: Spot) -> None:
+        """What comes one after the other has one layout; Gluon infers that of both together, which is converted."""
+        naturals = (operand.natural for operand in node.operands)
+        own = next((each for each in naturals if isinstance(each, Root | Cut)), None) or self.default(node.operands[0])
+        for operand in node.operands:
+            self.resolve(operand, own, spot.clone)
+        self.decisions.converts[spot] = term
 
     def _turned_back(self, node: Node, operand: Node, term: Term) -> Term | None:
         """The layout of what is transposed to a product's operand, where it was loaded for that; None elsewhere.

@@ -3,7 +3,7 @@
     both = tl.cat(x, y, can_reorder=True)
 
 becomes `both = tl.ravel(tl.permute(tl.join(x, y), (1, 0)))`, for Gluon has no `cat`: in any order is in theirs, too. A
-concatenation that may not be reordered can have more dimensions, which its text does not tell; it stays.
+concatenation that may not be reordered stays: Triton itself makes it of joins, in Gluon, too.
 """
 
 from __future__ import annotations
