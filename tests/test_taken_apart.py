@@ -81,3 +81,20 @@ def test_a_loop_without_iterations_says_nothing(tmp_path: Path) -> None:
     made = convert(path, target="sm80", launches=[launch], root=path.parent, compile=False)
     assert [each.message for report in made.kernels for each in report.diagnostics] == []
     assert re.search(r"gl\.split\((gl\.permute\(gl\.reshape)", made.text)
+
+
+def test_what_is_taken_apart_is_reduced_as_it_is(tmp_path: Path) -> None:
+    head = KERNEL[: KERNEL.index("    x, y = ")]
+    text = (
+        head
+        + """    acc = tl.maximum(acc, 0.0)
+    z = acc.trans().reshape(2 * B, 1, B).sum(-1).trans()
+    tl.store(c_ptr + columns[None, :], z)
+"""
+    )
+    path = tmp_path / "kernel.py"
+    path.write_text(text)
+    made = convert(path, target="sm90", launches=[LAUNCH], root=path.parent)
+    assert [each.code for report in made.kernels for each in report.diagnostics] == []
+    equal(path, text, made.text, LAUNCH)
+    assert re.search(r"convert_layout\(acc\.trans\(\)\.reshape\(2 \* B, 1, B\)\.sum\(-1\)\.trans\(\)", made.text)

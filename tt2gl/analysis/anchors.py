@@ -126,7 +126,7 @@ class Anchors:
                 operand = node.operands[0].natural
                 return operand.parent if isinstance(operand, Cut) and operand.dim == node.axis else None
             case "reduce":
-                if isinstance(node.operands[0].natural, Inferred) and node.shape:
+                if node.shape and self._is_of_several(node):
                     node.operand_term = self.default(node.operands[0])
                 return self.reduced(node, node.operand_term or node.operands[0].natural)
             case "scan":
@@ -325,10 +325,17 @@ class Anchors:
         return operand.natural is None and not operand.cheap and operand.elements == node.elements
 
     @staticmethod
+    def _is_of_several(node: Node) -> bool:
+        """Whether a reduction takes a value whose layout has no name, and others, which may not come in that."""
+        return len(node.operands) > 1 and isinstance(node.operands[0].natural, Inferred)
+
+    @staticmethod
     def reduced(node: Node, operand: Term | None) -> Term | None:
-        """The layout of a reduction's result; None for a scalar."""
+        """The layout of a reduction's result, which has no name where its operand's has none; None for a scalar."""
         if operand is None or node.axis is None or not node.shape:
             return None
+        if isinstance(operand, Inferred):
+            return Inferred(operand.parent, f"{operand.how}, {node.kind} {node.axis} {node.keep_dims}")
         return operand if node.keep_dims else Cut(node.axis, operand)
 
     def access_root(self, node: Node) -> Term:

@@ -134,7 +134,7 @@ class Propagation(Anchors):
         if node.operand_term is not None:
             return node.operand_term
         alone = node.operands[0].natural if len(node.operands) == 1 else None
-        if node.kind == "reduce" and not node.shape and alone is not None:
+        if node.kind == "reduce" and alone is not None and (not node.shape or isinstance(alone, Inferred)):
             return alone
         for operand in node.operands:
             if operand.natural is not None and not isinstance(operand.natural, Inferred):
