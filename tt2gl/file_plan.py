@@ -67,7 +67,7 @@ from tt2gl.rewrite.flips import FLIPPED_SOURCE, HALVINGS_SOURCE
 from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
 from tt2gl.rewrite.host_parts import HOST_PARTS_SOURCE
 from tt2gl.rewrite.index_reductions import combine_sources, helper_source
-from tt2gl.rewrite.scaled_dots import BLOCK_SCALE_SOURCE, UPCAST_SOURCE
+from tt2gl.rewrite.scaled_dots import BLOCK_SCALE_SOURCE, UPCAST_SOURCES
 from tt2gl.rewrite.softmaxes import SOFTMAX_SOURCE
 from tt2gl.rewrite.sorts import MERGED_ROWS_SOURCE, SORTED_ROWS_SOURCE, SORTING_SOURCES, TOP_OF_ROWS_SOURCE
 from tt2gl.rewrite.tiles import (
@@ -268,7 +268,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "loaded_for_rows_layout": (LOADED_SOURCE, LOADED_FOR_ROWS_SOURCE),
         "loaded_in_parts_layout": (LOADED_IN_PARTS_SOURCE,),
         "load_tile": (LOAD_TILE_SOURCES[mover(target)],),
-        "upcast": (UPCAST_SOURCE,),
+        "upcast": (UPCAST_SOURCES[target.scaling],),
         "block_scale_layout": (BLOCK_SCALE_SOURCE,),
         "flipped": (HALVINGS_SOURCE, FLIPPED_SOURCE),
         "softmax_along": (SOFTMAX_SOURCE,),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import libcst as cst
+import numpy as np
 import pytest
 
 from tt2gl.plan import Upcast
 from tt2gl.rewrite.build import MARK
-from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted, with_scales
+from tt2gl.rewrite.scaled_dots import UPCAST_SOURCES, scaled_operand, upcasted, with_scales
+from tt2gl.targets import TARGETS
 
 IN_ORDER = 'tl.dot_scaled(a, a_scale, F, b, b_scale, "e2m1", acc)'
 BY_KEYWORD = 'tl.dot_scaled(rhs=b, rhs_scale=b_scale, rhs_format="e2m1", lhs=a, lhs_scale=a_scale, lhs_format=F)'
@@ -45,3 +47,18 @@ def test_an_operand_without_scales() -> None:
 def test_a_marker_gets_scales_and_formats(text: str) -> None:
     made = code(with_scales(call("marker(a, b)"), call(text)))
     assert made == 'marker(a, b, a_scale = a_scale, b_scale = b_scale, a_type = F, b_type = "e2m1")'
+
+
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_scaled_4_bit_floats_are_products_of_float32_where_those_of_bfloat16_would_be(name: str) -> None:
+    text = UPCAST_SOURCES[TARGETS[name].scaling]
+    assert ("float32 if form" in text) == (name in ("gfx942", "gfx950", "gfx1250"))
+    assert (">> 16" in text) == (name == "gfx942")
+
+
+def test_what_is_cut_off_of_a_scaled_4_bit_float_is_zeros() -> None:
+    values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+    powers = (np.arange(255, dtype=np.uint32) << 23).view(np.float32)
+    with np.errstate(over="ignore"):
+        products = np.outer(values, powers)
+    assert not np.any(products.view(np.uint32) & 0xFFFF)

@@ -27,6 +27,8 @@ class Target:
     `device` stands for its GPUs where there is none to be asked.
     `buffers`: the module of Gluon that has its buffer operations, empty where it has none; `buffer_atomics`: Triton
     uses the atomic ones too. `has_tdm`: a data mover copies tiles through tensor descriptors, by Gluon's `tdm`.
+    `scaling`: what 4-bit floats are multiplied by their scales in, where they then are bfloat16; what an instruction
+    does not round is cut off.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Target:
     buffers: str = ""
     buffer_atomics: bool = False
     has_tdm: bool = False
+    scaling: Literal["bfloat16", "float32", "float32, cut off"] = "bfloat16"
 
     @property
     def has_tma(self) -> bool:

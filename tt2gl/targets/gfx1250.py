@@ -15,4 +15,5 @@ TARGET = Target(
     shared_memory_banks=64,
     buffers="gl.amd.gfx1250",
     has_tdm=True,
+    scaling="float32",
 )

@@ -14,4 +14,5 @@ TARGET = Target(
     device=Device("AMD Instinct MI300X", multiprocessors=304, memory_gib=192),
     buffers="gl.amd.cdna3",
     buffer_atomics=True,
+    scaling="float32, cut off",
 )

@@ -15,4 +15,5 @@ TARGET = Target(
     shared_memory_banks=64,
     buffers="gl.amd.cdna4",
     buffer_atomics=True,
+    scaling="float32",
 )
