@@ -54,6 +54,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
             "sides": {"x_ptr + cols": "right"},
         },
     ],
+    "converted_masks": [{"converts": dict.fromkeys(("out_ptr + at", "inside"), "out_layout")}],
     "creations": [
         {"creations": {"tl.arange(0, BLOCK)": "row_layout"}},
         {"creations": {"x.histogram(BINS)": "row_layout"}},

@@ -10,6 +10,7 @@ from tt2gl.plan import HELPED, RING_MARK, Dot, Edits, Position, Upcast
 from tt2gl.rewrite.buffer_ops import by_buffer, in_ring, narrowed, on_base, one_side
 from tt2gl.rewrite.build import MARK, claimed, through
 from tt2gl.rewrite.conversions import as_operand, converted, shortened
+from tt2gl.rewrite.converted_masks import after_address
 from tt2gl.rewrite.creations import with_keywords, with_layout
 from tt2gl.rewrite.dots import (
     argument,
@@ -112,6 +113,8 @@ class Expressions(Editor):
                 node = cst.Name(edits.replaced[at])
             elif at in edits.creations:
                 node = with_layout(node, edits.creations[at], edits.mover, self.is_method(original))
+            elif isinstance(node, cst.Call) and not self.is_method(original):
+                node = after_address(node, self.qualify(original.func))
         node = self._in_memory(original, self._buffered(original, node, at), at)
         if at in edits.converts:
             passed = edits.passed.get(at)
