@@ -18,6 +18,7 @@ from tt2gl.observation import Asked, explore, from_hosts, inlined, look_at_align
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.pipelining.early_conversions import with_early_conversions
 from tt2gl.pipelining.invariants import without_invariants
+from tt2gl.pipelining.late_conversions import with_late_conversions
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_instructions
@@ -148,6 +149,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                 names = {function.line: function.name for function in source.functions}
                 functions = {each.name or names[each.line] for each in plan.functions}
                 made = without_invariants(with_early_conversions(made, functions), functions)
+                made = with_late_conversions(made, functions)
             text = fitted(with_instructions(made), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)

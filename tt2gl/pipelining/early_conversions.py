@@ -46,7 +46,7 @@ def _block(places: Places, block: Sequence[ast.stmt]) -> Iterator[Edit]:
         for other in reversed(block[:index]):
             if isinstance(other, ast.If | ast.For | ast.While) or name in reads(other) or writes(other) & reads(call):
                 break
-            load = other if _loads(other) and writes(other) & reads(statement) else load
+            load = other if loads(other) and writes(other) & reads(statement) else load
         if load is not None:
             yield _above(places, load, f"{name} = {ast.unparse(call)}")
             yield _use(places, statement, name, call)
@@ -74,7 +74,7 @@ def _converts(node: ast.AST, name: str) -> bool:
     return False
 
 
-def _loads(statement: ast.stmt) -> bool:
+def loads(statement: ast.stmt) -> bool:
     """Whether a statement loads from global memory."""
     calls = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
     return any(isinstance(each, ast.Attribute) and ast.unparse(each) == "gl.load" for each in calls)
