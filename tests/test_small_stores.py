@@ -1,20 +1,80 @@
-"""Stores of fewer elements than threads: a product's rows are spread for them where Triton spreads them."""
+"""Stores of fewer elements than threads: they are spread over those where Triton spreads them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.test_descriptors import equal
 from tests.test_taken_apart import KERNEL, LAUNCH
 from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options, TensorArg
 
 ROWS = "    s = tl.sum(tl.dot(a, b), axis=1)\n    tl.store(c_ptr + rows, s)\n"
 
+SUMS = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, N, ROWS: tl.constexpr, B: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    total = tl.zeros((ROWS,), tl.float32)
+    for start in range(0, N, B):
+        cols = start + tl.arange(0, B)
+        inside = (cols < N)[None, :]
+        x = tl.load(x_ptr + rows[:, None] * N + cols[None, :], mask=inside, other=0.0)
+        total += tl.sum(x, axis=1)
+"""
+SUMS_LAUNCH = Launch(
+    file="kernel.py",
+    kernel="kernel",
+    signature={"x_ptr": "*fp32", "y_ptr": "*fp32", "N": "i32", "ROWS": "constexpr", "B": "constexpr"},
+    constexprs={"ROWS": 8, "B": 64},
+    divisible_by_16=("x_ptr", "y_ptr"),
+    options=Options(4, 3),
+    grid=(2,),
+    args={
+        "x_ptr": TensorArg("float32", (16, 200), (200, 1), None),
+        "y_ptr": TensorArg("float32", (16,), (1,), None),
+        "N": 200,
+    },
+)
+
+
+def made_of(path: Path, text: str, launch: Launch, target: str) -> str:
+    path.write_text(text)
+    made = convert(path, target=target, launches=[launch], root=path.parent)
+    assert [each.code for report in made.kernels for each in report.diagnostics] == []
+    equal(path, text, made.text, launch, target)
+    return made.text
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        pytest.param("        tl.store(y_ptr + rows, total)\n", id="in the loop"),
+        pytest.param("    tl.store(y_ptr + tl.program_id(0), tl.sum(total, axis=0))\n", id="a scalar"),
+    ],
+)
+def test_what_a_loop_sums_up_is_not_spread(tmp_path: Path, rest: str) -> None:
+    assert "gl.convert_layout" not in made_of(tmp_path / "kernel.py", SUMS + rest, SUMS_LAUNCH, "sm90")
+
+
+def test_without_a_loop_rows_are_stored_as_they_come(tmp_path: Path) -> None:
+    text = SUMS.replace("    for start in range(0, N, B):\n", "    if N > 0:\n").replace("cols = start", "cols = 0")
+    made = made_of(tmp_path / "kernel.py", f"{text}    tl.store(y_ptr + rows, total)\n", SUMS_LAUNCH, "sm90")
+    assert "gl.convert_layout" not in made
+
+
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+def test_what_a_loop_sums_up_is_stored_as_it_lies_in_memory(tmp_path: Path, target: str) -> None:
+    made = made_of(tmp_path / "kernel.py", f"{SUMS}    tl.store(y_ptr + rows, total)\n", SUMS_LAUNCH, target)
+    assert "gl.convert_layout(total, row_layout)" in made
+
 
 def test_rows_of_a_product_are_stored_as_they_lie_in_memory(tmp_path: Path) -> None:
-    path, text = tmp_path / "kernel.py", KERNEL[: KERNEL.index("    acc = ")] + ROWS
-    path.write_text(text)
-    made = convert(path, target="sm80", launches=[LAUNCH], root=path.parent)
-    assert [each.code for report in made.kernels for each in report.diagnostics] == []
-    equal(path, text, made.text, LAUNCH, "sm80")
-    assert "gl.store(c_ptr + rows_tile, gl.convert_layout(s, row_layout))" in made.text
+    text = KERNEL[: KERNEL.index("    acc = ")] + ROWS
+    made = made_of(tmp_path / "kernel.py", text, LAUNCH, "sm80")
+    assert "gl.store(c_ptr + rows_tile, gl.convert_layout(s, row_layout))" in made

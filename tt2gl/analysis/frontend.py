@@ -30,6 +30,7 @@ from tt2gl.analysis.facts import (
     TupleFact,
 )
 from tt2gl.analysis.lowered import lowered_facts
+from tt2gl.analysis.spread_stores import may_be_spread, spread_stores
 from tt2gl.analysis.whole_loops import WholeLoops, is_specialised
 from tt2gl.compiler import (
     backend_for,
@@ -86,6 +87,11 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path, *, dire
                 final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
             compiled = parse_module(generic_text(final))
         lowered = whole.noted(lowered_facts(compiled, lambda path: _author_file(path, files)))
+    elif may_be_spread(accesses.values(), str(module)):
+        with _Watcher(files):
+            final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
+        compiled = parse_module(generic_text(final))
+        lowered = Lowered(spread=spread_stores(compiled, lambda path: _author_file(path, files)))
     return LaunchFacts(watcher.entry, watcher.functions, accesses, lowered, mover(get_target(target)))
 
 

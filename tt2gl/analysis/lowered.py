@@ -16,10 +16,11 @@ from tt2gl.analysis.late_loads import LOADS, ON_THE_WAY, late_loads, loaded
 from tt2gl.analysis.located_loads import located_loads
 from tt2gl.analysis.operand_loads import operand_loads
 from tt2gl.analysis.rounds import rounds
+from tt2gl.analysis.spread_stores import LOOPS, chain_of, is_spread
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
 from tt2gl.analysis.tma_facts import GATHERS, TILE_LOADS, descriptor_fact, is_taken, taken_in_place, tile_ring
 from tt2gl.ir.attributes import Attribute, DialectAttr
-from tt2gl.ir.operations import Location, Module, Operation, Value
+from tt2gl.ir.operations import Module, Operation, Value
 from tt2gl.ir.types import MemDescType, TensorType, Type
 
 _INSTRUCTIONS: dict[str, Instruction] = {
@@ -31,7 +32,6 @@ _MMA_V2: dict[str, Instruction] = {"tt.dot": "mma_v2", "tt.dot_scaled": "mma_v2_
 _DOTS = tuple(_MMA_V2)
 # Copies to shared memory, with the places of the slot and of the tensor of addresses among their operands.
 _COPIES = {"ttg.async_copy_global_to_local": (1, 0), "amdg.buffer_load_to_local": (0, 2)}
-_LOOPS = ("scf.for", "scf.while")
 _RESHAPES = ("tt.reshape", "tt.trans", "tt.split")
 _VIEWS = ("ttg.memdesc_index", "ttg.memdesc_trans", "ttg.memdesc_subslice", "ttg.memdesc_reshape")
 
@@ -94,7 +94,7 @@ class _Reader:
                 self.copied.add(self._chain(operation))
         elif (descriptor := descriptor_fact(operation)) is not None:
             self.descriptors.setdefault(self._chain(operation), descriptor)
-        elif name == "tt.store" and _is_spread(operation):
+        elif name == "tt.store" and is_spread(operation):
             self.spread.add(self._chain(operation))
         elif (stored := stored_layout(operation, made)) is not None:
             self.stores.setdefault(self._chain(operation), stored)
@@ -105,12 +105,7 @@ class _Reader:
 
     def _chain(self, operation: Operation) -> CallChain:
         """The place of an operation, then of each call that led to it."""
-        places: list[tuple[str, int, int]] = []
-        at: Location | None = operation.location
-        while at is not None:
-            places.append((self.author_file(at.file), at.line, at.column))
-            at = at.caller
-        return tuple(places)
+        return chain_of(operation, self.author_file)
 
     def _dot(self, operation: Operation) -> None:
         fact = _dot(operation, self.made, self.uses, self.loops)
@@ -176,15 +171,9 @@ def _is_coalesced(load: Operation) -> bool:
     return layout is None or bool(layout.name == "ttg.blocked")
 
 
-def _is_spread(store: Operation) -> bool:
-    """Whether a store has a layout for memory, and not the one that its value comes in."""
-    layout = _layout(store.operands[1].type)
-    return layout is not None and bool(layout.name == "ttg.blocked")
-
-
 def _carried(kernel: Operation) -> set[int]:
     """The values, by identity, that iterations of loops hand on to the next."""
-    ends = (loop.regions[-1].entry.operations[-1] for loop in kernel.walk() if loop.name in _LOOPS)
+    ends = (loop.regions[-1].entry.operations[-1] for loop in kernel.walk() if loop.name in LOOPS)
     return {id(value) for end in ends for value in end.operands}
 
 
@@ -206,7 +195,7 @@ def _chip(module: Module) -> str:
 
 def _loops(kernel: Operation) -> dict[int, int]:
     """The innermost loop around each operation, both by identity."""
-    return {id(each): id(loop) for loop in kernel.walk() if loop.name in _LOOPS for each in loop.walk()}
+    return {id(each): id(loop) for loop in kernel.walk() if loop.name in LOOPS for each in loop.walk()}
 
 
 def _dot(
