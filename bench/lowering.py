@@ -9,7 +9,8 @@ port is worse, and what was said of the first. Of AMD it counts besides where a 
 often (`waits`), and where there are fewer buffer operations, and more other accesses (`buffer`). `--mca` adds, for AMD,
 what LLVM's machine-code analyser estimates a step of both kernels' loops to take; it needs `llvm-mca` (Debian's
 `llvm-22`). `--out` keeps the document that `tt2gl verify --json` prints, `--figures` of it the numbers that are
-compared, Triton's and the port's, or why Triton's own kernel does not compile (`triton_error`).
+compared, Triton's and the port's, or why Triton's own kernel does not compile (`triton_error`), which is found out of
+kernels that were kept, too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +30,15 @@ sys.path.insert(0, str(ROOT))
 
 from bench.overflow import environment  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser  # noqa: E402
+from tt2gl.diagnostics import Diagnostic, Severity  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
+from tt2gl.launches import Launch  # noqa: E402
 from tt2gl.report.document import document  # noqa: E402
 from tt2gl.results import KernelReport  # noqa: E402
+from tt2gl.slicing.slicer import slice_kernel  # noqa: E402
+from tt2gl.source import read_source  # noqa: E402
 from tt2gl.verify.api import verify  # noqa: E402
+from tt2gl.verify.compile import CompileJob, compile_many  # noqa: E402
 
 _FIGURES = (
     "registers", "spills", "shared_bytes", "step_waits", "step_mma", "mma", "buffered", "unbuffered", "global_loads",
@@ -55,7 +62,8 @@ def main() -> int:
             names = {launch.kernel for launch in of_file}
             verified = verify(root / file, targets=[target], launches=of_file, root=root, estimate=arguments.mca)
             # A file may have kernels that were not asked for, whose launches are guessed.
-            reports += [report for report in verified if report.kernel in names]
+            found = [report for report in verified if report.kernel in names]
+            reports += with_reasons(found, of_file, root)
             print(f"{time.perf_counter() - start:6.0f} s  {target} {file}", file=sys.stderr, flush=True)
     for line in table(reports):
         print(line)
@@ -68,6 +76,20 @@ def main() -> int:
     if arguments.figures is not None:
         write_text(arguments.figures, told(environment(), made))
     return verdict(reports)
+
+
+def with_reasons(reports: Sequence[KernelReport], launches: Sequence[Launch], root: Path) -> Iterator[KernelReport]:
+    """The reports of a file; those of kernels that were kept say so where Triton's own compiler fails on them."""
+    for report in reports:
+        if report.status == "kept" and not any(found.code == _TRITON_FAILS for found in report.diagnostics):
+            launch = [each for each in launches if each.kernel == report.kernel][report.launch]
+            original = slice_kernel(read_source(Path(report.file)), report.kernel, target=report.target, root=root)
+            (result,) = compile_many([CompileJob(original, launch, report.target)])
+            if not result.ok:
+                why = f"Triton's own kernel does not compile: {result.error}"
+                said = Diagnostic(_TRITON_FAILS, Severity.NOTE, report.file, 0, 0, why)
+                report = replace(report, diagnostics=(*report.diagnostics, said))
+        yield report
 
 
 def parse_arguments() -> argparse.Namespace:
