@@ -669,6 +669,26 @@ def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
         made = port(text, launch("x_ptr=*i32 y_ptr=*i32 n=i32", BLOCK=256))
         assert how in made
 
+    @pytest.mark.parametrize(
+        ("given", "how"), [("offs", "inside_cols = (i + offs_cols) < n"), ("offs + 1", "gl.convert_layout(inside, ")]
+    )
+    def test_so_is_what_a_helper_computes_of_it(self, port: Port, launch: MakeLaunch, given: str, how: str) -> None:
+        text = f"""
+@triton.jit
+def squared(x, offs, n):
+    for i in range(n):
+        inside = (i + offs) < n
+        x = tl.where(inside[:, None] & inside[None, :], x * x, x)
+    return x
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, 32)
+    tile = offs[:, None] * 32 + offs[None, :]
+    tl.store(y_ptr + tile, squared(tl.load(x_ptr + tile), {given}, n))
+"""
+        assert how in port(text, launch("x_ptr=*i32 y_ptr=*i32 n=i32", BLOCK=256))
+
     def test_custom_reductions(self, port: Port, launch: MakeLaunch) -> None:
         text = """
 @triton.jit

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tt2gl.analysis.graph import Node, Web, sources
+from tt2gl.analysis.graph import Node, Web, counts_from_zero, sources
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.reshapes import is_named_reshape
 
@@ -52,7 +52,7 @@ class _Marks:
         if node.kind in _DEAR or node.anchored or node.several or is_operand(node, self.scene) or self._is_held(node):
             return False
         if node.web is not None and not node.web.find().cheap:
-            return False
+            return node.kind == "read" and _is_given_range(node.web.find())
         return all(operand.cheap for operand in node.operands)
 
     def _is_whole_tile(self, node: Node) -> bool:
@@ -64,6 +64,12 @@ def _is_cheap_web(web: Web) -> bool:
     """Whether a variable may be computed twice: not where a loop accumulates what it loads."""
     carried = len({definition.depth for definition in web.definitions}) > 1
     return all(d.clonable and d.node.cheap and not (carried and _loads(d.node)) for d in web.definitions)
+
+
+def _is_given_range(web: Web) -> bool:
+    """Whether a helper is given a range from zero, which is made anew in each layout that it is wanted in."""
+    made = web.made_once()
+    return made is not None and made.entry is not None and counts_from_zero(made.node)
 
 
 def is_operand(node: Node, scene: Scene) -> bool:
