@@ -104,6 +104,18 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             "`ptrs` is not an offset from one scalar pointer throughout",
             id="two pointers",
         ),
+        pytest.param(
+            "ptrs = x_ptr + cols\nif BLOCK > 4096:\n    ptrs = y_ptr + cols\nx = tl.load(ptrs)",
+            4096,
+            "`ptrs` is not an offset from one scalar pointer throughout",
+            id="another pointer where no launch comes",
+        ),
+        pytest.param(
+            "y = y_ptr + cols\nptrs = x_ptr + cols\nif BLOCK > 4096:\n    ptrs = y + 8\nx = tl.load(ptrs)",
+            4096,
+            "`ptrs` is not an offset from one scalar pointer throughout",
+            id="a tensor of another where no launch comes",
+        ),
     ],
 )  # fmt: skip
 def test_what_stays_plain(
@@ -194,6 +206,55 @@ for k in range(0, n, BLOCK):
             "x_ptr += row * stride + cols\nx = tl.load(x_ptr)",
             ["x_offsets = row * stride + cols", "x = gl.amd.cdna3.buffer_load(x_ptr, x_offsets)"],
             id="a parameter that becomes a tensor",
+        ),
+        pytest.param(
+            """
+if BLOCK > 4096:
+    ptrs = x_ptr + cols * n - row
+else:
+    ptrs = x_ptr + row * stride + cols
+x = tl.load(ptrs)
+""",
+            [
+                "offsets = gl.cast(cols * n, gl.int32) - gl.cast(row, gl.int32)",
+                "offsets = row * stride + cols",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, offsets)",
+            ],
+            id="made where no launch comes",
+        ),
+        pytest.param(
+            """
+ptrs = x_ptr + row * stride + cols
+x = tl.load(ptrs)
+if BLOCK > 4096:
+    ptrs = x_ptr + cols * n
+    x += tl.load(ptrs)
+""",
+            [
+                "offsets = row * stride + cols",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, offsets)",
+                "ptrs = x_ptr + cols * n",
+                "x += gl.load(ptrs)",
+            ],
+            id="made and read where no launch comes",
+        ),
+        pytest.param(
+            """
+x_ptr += tl.load(i_ptr)
+for k in range(n):
+    if BLOCK > 4096:
+        ptrs = x_ptr + k * n + cols * stride
+    else:
+        ptrs = x_ptr + k * stride + cols
+    tl.store(ptrs, cols * 1.0)
+x = cols * 1.0
+""",
+            [
+                "x_offsets = gl.load(i_ptr).to(gl.int32)",
+                "offsets = x_offsets + gl.cast(k * n, gl.int32) + gl.cast(cols * stride, gl.int32)",
+                "offsets = x_offsets + k * stride + cols",
+            ],
+            id="made of a moved pointer where no launch comes",
         ),
         pytest.param(
             "ptrs = x_ptr + row * stride + cols\nx = tl.load(ptrs).to(ptrs.dtype.element_ty)",

@@ -7,11 +7,13 @@ ptrs += BLOCK                            `ptrs` is an offset from the pointer th
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tt2gl.analysis.facts import ConstFact, TensorFact
-from tt2gl.analysis.offset_ranges import Body, Definition, only_adds_dims
+from tt2gl.analysis.intervals import Interval
+from tt2gl.analysis.offset_ranges import Body, Definition, Reader, only_adds_dims
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Position
 
@@ -48,6 +50,20 @@ class Origin:
 
 
 NOWHERE = Origin(frozenset(), False)
+
+
+def total(terms: Sequence[Term], reader: Reader) -> Interval:
+    """What terms add up to."""
+    made = Interval(0, 0)
+    for term in terms:
+        made = made.plus(signed(term, reader))
+    return made
+
+
+def signed(term: Term, reader: Reader) -> Interval:
+    """What a term adds, below zero where it is taken away."""
+    value = reader.value(term.node)
+    return value.negated() if term.negative else value
 
 
 def pointer_kinds(body: Body, node: ast.expr) -> set[str]:

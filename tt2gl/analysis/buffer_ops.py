@@ -29,7 +29,9 @@ from tt2gl.analysis.addresses import (
     makes_tensor,
     origin,
     scalar_parts,
+    signed,
     tensor_terms,
+    total,
 )
 from tt2gl.analysis.buffer_atomics import ATOMICS, atomic_function, elements_taken
 from tt2gl.analysis.buffer_edits import Found, Refused
@@ -40,7 +42,14 @@ from tt2gl.analysis.intervals import Interval, union_of
 from tt2gl.analysis.moved_pointers import Moved, hold_offsets, moved_beside_products, moved_pointer
 from tt2gl.analysis.offset_ranges import Body, Reader
 from tt2gl.analysis.pointer_arguments import passed_pairs, scalar_of
-from tt2gl.analysis.pointer_variables import Variables, dtypes_asked, pointer_variables, reads_of
+from tt2gl.analysis.pointer_variables import (
+    Variables,
+    dtypes_asked,
+    pointer_variables,
+    reads_of,
+    unreached_sum,
+    unreached_sums,
+)
 from tt2gl.analysis.stated_ranges import constraints_of
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import BufferAccess, Position
@@ -86,6 +95,7 @@ class BufferOps:
             given = [address(self.body, value) for _, values in variables.values() for value in values]
             every = [*(site.address for site in self.sites), *filter(None, given)]
             starts = [each.start for each in every if not each.is_variable]
+            starts += [each.base for each in unreached_sums(self.body, variables)]
             self._narrow(hold_offsets(self.body, moved, starts, self.found))
         bases = {name: self._base(name) for name in self.held} | {
             name: self._base(base) for name, (base, _) in variables.items()
@@ -258,17 +268,17 @@ class BufferOps:
         """What is added to the scalar pointer of an access."""
         start = site.address.start
         if not site.address.is_variable:
-            return _total(site.address.terms, reader)
+            return total(site.address.terms, reader)
         if (id(self.body), ast.unparse(start)) not in reader.known:
             return reader.value(site.pointer)
         # A name that is a scalar pointer first and then a tensor has no interval of its own.
-        made = [_total(terms, reader) for terms in tensor_terms(self.body, ast.unparse(start))]
-        return union_of(made).plus(_total(site.address.terms, reader)) if made else Interval()
+        made = [total(terms, reader) for terms in tensor_terms(self.body, ast.unparse(start))]
+        return union_of(made).plus(total(site.address.terms, reader)) if made else Interval()
 
     def _worst(self, site: Site, reader: Reader, base: ast.expr | None = None) -> str:
         """The term of an offset that breaks the proof, in words."""
         for term in (*site.address.terms, *([Term(base)] if base is not None else [])):
-            if _signed(term, reader).low < 0:
+            if signed(term, reader).low < 0:
                 return f"`{ast.unparse(term.node)}` may be {'positive' if term.negative else 'negative'}"
         for term in site.address.terms:
             if reader.value(term.node).high > 2**24:
@@ -366,7 +376,12 @@ class BufferOps:
                     else:
                         found.targets[position_of(target)] = found.reads[position_of(target)] = author
                 case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) as made_of:
-                    if makes_tensor(body, made_of):
+                    unreached = unreached_sum(body, made_of)
+                    if unreached is not None:
+                        self._narrow(unreached.terms)
+                        if unreached.base.id not in self.held:
+                            found.sides[position_of(unreached.begun)] = "right"
+                    if unreached is not None or makes_tensor(body, made_of):
                         found.targets[position_of(target)] = author
         for node, what in reads_of(body, name):
             if what != "scalar":
@@ -377,19 +392,6 @@ class BufferOps:
             found.reads.pop(position_of(asked), None)
             found.rebased.pop(position_of(asked), None)
             found.bases[position_of(asked)] = base
-
-
-def _total(terms: Sequence[Term], reader: Reader) -> Interval:
-    """What terms add up to."""
-    made = Interval(0, 0)
-    for term in terms:
-        made = made.plus(_signed(term, reader))
-    return made
-
-
-def _signed(term: Term, reader: Reader) -> Interval:
-    value = reader.value(term.node)
-    return value.negated() if term.negative else value
 
 
 def _shown(interval: Interval) -> str:

@@ -13,10 +13,12 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tt2gl.analysis.addresses import (
     Address,
+    Term,
     address,
     begins_tensor,
     is_other,
@@ -63,7 +65,9 @@ def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[a
                 if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign) or _is_unpacked(statement):
                     return None
                 if not is_other(body, statement):
-                    starts.add(name)  # the scalar pointer that it is made of, for all that is known
+                    # Else it is the scalar pointer that it is made of, for all that is known.
+                    made = unreached_sum(body, statement)
+                    starts.add(made.base.id if made is not None else name)
             case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
                 values.append(value)
                 lines.append(value.lineno)
@@ -81,6 +85,42 @@ def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[a
         starts |= start
     base = starts.pop() if len(starts) == 1 else None
     return (base, values) if base is not None and lines and stays_the_same(body, base, min(lines), name) else None
+
+
+@dataclass(frozen=True)
+class UnreachedSum:
+    """A definition where no launch comes: the scalar pointer, the sum that begins with it, and what is added there."""
+
+    base: ast.Name
+    begun: ast.BinOp
+    terms: tuple[Term, ...]
+
+
+def unreached_sum(body: Body, statement: ast.AST) -> UnreachedSum | None:
+    """How a variable is made where no launch comes, as source tells; None where it does not.
+
+    What is added is a tensor or a scalar for all that is known: an offset from the scalar pointer it is either way.
+    """
+    match statement:
+        case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
+            pass
+        case _:
+            return None
+    whole, terms = value, list[Term]()
+    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
+        terms.insert(0, Term(value.right, isinstance(value.op, ast.Sub)))
+        if isinstance(value.left, ast.Name):
+            made = body.definitions.get(value.left.id, ())
+            begins = isinstance(value.op, ast.Add) and not any(makes_tensor(body, each.statement) for each in made)
+            return UnreachedSum(value.left, value, tuple(terms)) if begins and not body.said(whole) else None
+        value = value.left
+    return None
+
+
+def unreached_sums(body: Body, names: Iterable[str]) -> list[UnreachedSum]:
+    """Those of several variables."""
+    statements = [each.statement for name in names for each in body.definitions.get(name, ())]
+    return [made for each in statements if (made := unreached_sum(body, each)) is not None]
 
 
 def _is_unpacked(statement: ast.stmt) -> bool:
@@ -130,7 +170,7 @@ def _only_in_addresses(body: Body, name: str, known: Variables, accesses: Iterab
 def reads_of(body: Body, name: str) -> list[tuple[ast.Name, Literal["tensor", "scalar", "unreached", "unknown"]]]:
     """The reads of a variable, by what it is there; `unreached`: a tensor, where no launch comes."""
     statements = [each.statement for each in body.definitions.get(name, ())]
-    making = [statement for statement in statements if makes_tensor(body, statement)]
+    making = [each for each in statements if makes_tensor(body, each) or unreached_sum(body, each) is not None]
     first = min((getattr(statement, "lineno", 0) for statement in making), default=0)
     always = len(making) == len(statements) and (name in body.pairs or name not in body.arguments)
     # What always comes after a tensor is made, and nothing else, is one.
@@ -149,4 +189,12 @@ def reads_of(body: Body, name: str) -> list[tuple[ast.Name, Literal["tensor", "s
     return found
 
 
-__all__ = ["Variables", "dtypes_asked", "pointer_variables", "reads_of"]
+__all__ = [
+    "UnreachedSum",
+    "Variables",
+    "dtypes_asked",
+    "pointer_variables",
+    "reads_of",
+    "unreached_sum",
+    "unreached_sums",
+]
