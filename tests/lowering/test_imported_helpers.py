@@ -237,6 +237,30 @@ def test_a_kernel_that_calls_one_is_converted(bring: Bring, tmp_path: Path) -> N
     assert "tile(x, n, B, layout=layout)" in made.text
 
 
+@pytest.mark.parametrize(
+    ("third", "rows"),
+    [
+        ("rows.py", "from .rows import row"),
+        ("deep/rows.py", "from .deep.rows import row"),
+        ("rows.py", "from package.rows import row"),
+    ],
+)
+def test_what_one_takes_from_a_third_file_comes_with_it(bring: Bring, tmp_path: Path, third: str, rows: str) -> None:
+    header = "import triton\nimport triton.language as tl\n"
+    tiles = f"{header}{rows}\n\n\n@triton.jit\ndef tile(p, i, B: tl.constexpr):\n    return row(p, B) + i\n"
+    bring(f"{IMPORTS}from .tiles import tile\n{KERNEL}", tiles=tiles)
+    (tmp_path / "package" / third).parent.mkdir(exist_ok=True)
+    (tmp_path / "package" / third).write_text(
+        f"{header}\nSTEP = tl.constexpr(2)\n\n\n@triton.jit\ndef row(p, B: tl.constexpr):\n"
+        "    return tl.load(p + STEP * tl.arange(0, B))\n"
+    )
+    made = convert(tmp_path / "package" / "kernel.py", target="sm90", launches=[LAUNCH], root=tmp_path)
+    assert [(report.status, report.diagnostics) for report in made.kernels] == [("converted", ())]
+    spelled = "." + third.removesuffix(".py").replace("/", ".")
+    assert f"# row is that of {spelled}:" in made.text
+    assert f"from {spelled} import STEP\n" in made.text
+
+
 def test_one_that_cannot_be_brought_keeps_its_kernel(bring: Bring, tmp_path: Path) -> None:
     text = f"{IMPORTS}from .tiles import tile\n\nhalf = 2\n{KERNEL}"
     bring(text)

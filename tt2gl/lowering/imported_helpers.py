@@ -12,9 +12,10 @@ becomes
     def row_block(ptr, rows, stride, n, D: tl.constexpr):
         ...
 
-What a helper reads of its file is imported from there, and jit functions that it calls come along. One that is called
-through its module, or under another name, is called by its own then; one that is imported with `*` is there twice, and
-the file's own counts. One whose name, or a name that it reads, means something else here stays where it is.
+What a helper reads of its file is imported from there, and jit functions that it calls come along, of third files where
+they are needed here, too. One that is called through its module, or under another name, is called by its own then; one
+that is imported with `*` is there twice, and the file's own counts. One whose name, or a name that it reads, means
+something else here stays where it is.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ def with_helpers(source: SourceFile, wanted: Collection[Place], target: str, roo
     brought: dict[str, str] = {}
     for statement in _statements(source.module.body) if wanted else ():
         if isinstance(imported := statement.small, cst.ImportFrom):
-            helpers = _Helpers(evaluator, module.scope, _spelled(imported), brought)
+            helpers = _Helpers(evaluator, module.scope, _spelled(imported), brought, wanted)
             line = source.positions[imported].start.line
             held = [alias for alias in _aliases(imported) if helpers.holds(alias, line)]
-            gone = [alias for alias in held if helpers.bring(alias, wanted)]
+            gone = [alias for alias in held if helpers.bring(alias)]
             if gone:
                 edits.append(_without(source.module, spans, statement, imported, gone, helpers.imports))
     for use in _uses(source) if wanted else ():
@@ -69,12 +70,16 @@ def with_helpers(source: SourceFile, wanted: Collection[Place], target: str, roo
 
 @dataclass
 class _Helpers:
-    """Helpers that one import statement names. `brought`: the text of all so far; `imports`: what those take along."""
+    """Helpers that one import statement names, of a file that is `spelled` so.
+
+    `brought`: the text of all so far; `wanted`: the places of those that have to be; `imports`: what they take along.
+    """
 
     evaluator: Evaluator
     scope: Scope
     spelled: str
     brought: dict[str, str]
+    wanted: Collection[Place]
     imports: list[str] = field(default_factory=list)
 
     def holds(self, alias: cst.ImportAlias, line: int) -> bool:
@@ -86,14 +91,14 @@ class _Helpers:
             return False
         return binding is not None and getattr(binding.node, "lineno", 0) == line
 
-    def bring(self, alias: cst.ImportAlias, wanted: Collection[Place]) -> bool:
+    def bring(self, alias: cst.ImportAlias) -> bool:
         """Bring what a name of the statement stands for, where that, or what it calls, is wanted; whether it came."""
         if alias.asname is not None or not isinstance(alias.name, cst.Name):
             return False
         value = _value(self.evaluator, self.scope, alias.name.value)
-        return isinstance(value, Function) and value.name == alias.name.value and self.take(value, wanted)
+        return isinstance(value, Function) and value.name == alias.name.value and self.take(value)
 
-    def take(self, value: Function, wanted: Collection[Place]) -> bool:
+    def take(self, value: Function) -> bool:
         """Bring a function, where that, or what it calls, is wanted; whether it came."""
         function = _jit(value)
         if function is None:
@@ -101,7 +106,7 @@ class _Helpers:
         texts: dict[str, str] = {}
         imports: list[str] = []
         places: set[Place] = set()
-        if not self._collect(value, function, texts, imports, places) or places.isdisjoint(wanted):
+        if not self._collect(value, function, texts, imports, places) or places.isdisjoint(self.wanted):
             return False
         self.brought.update(texts)
         self.imports += [line for line in dict.fromkeys(imports) if line not in self.imports]
@@ -132,10 +137,32 @@ class _Helpers:
                 if not self._collect(there, callee, texts, imports, places):
                     return False
                 continue
+            if (
+                isinstance(there, Function)
+                and there.name == name
+                and self._follow(value, there, texts, imports, places)
+            ):
+                continue
             line = _absolute_import(read_source(value.path), name)
             if line is None and value.path.stem != self.spelled.rpartition(".")[2]:
                 return False
             imports.append(line or f"from {self.spelled} import {name}")
+        return True
+
+    def _follow(
+        self, value: Function, there: Function, texts: dict[str, str], imports: list[str], places: set[Place]
+    ) -> bool:
+        """Bring what a helper takes from a third file, where that, or what it calls, is wanted; whether it came."""
+        callee, spelled = _jit(there), _spelled_beside(self.spelled, value.path, there.path)
+        if callee is None or not spelled:
+            return False
+        helpers = _Helpers(self.evaluator, self.scope, spelled, self.brought, self.wanted)
+        found = dict(texts), list(imports), set[Place]()
+        if not helpers._collect(there, callee, *found) or found[2].isdisjoint(self.wanted):
+            return False
+        texts.update(found[0])
+        imports[:] = found[1]
+        places |= found[2]
         return True
 
 
@@ -203,10 +230,10 @@ def _called_otherwise(
         return
     statement, spelled = imported
     if value.name not in brought:
-        helpers = _Helpers(evaluator, scope, spelled, brought)
+        helpers = _Helpers(evaluator, scope, spelled, brought, wanted)
         here = _value(evaluator, scope, value.name)
         is_free = value.name not in scope.bindings and (here is None or _same(value, here))
-        if not is_free or not helpers.take(value, wanted):
+        if not is_free or not helpers.take(value):
             return
         end = spans.of(statement)[1]
         if helpers.imports:
@@ -256,6 +283,17 @@ def _jit(value: Function) -> JitFunction | None:
     # Branches of the file may each define it: the one is meant that is taken.
     found = [each for each in functions if (each.name, each.line) == (value.name, value.node.lineno)]
     return found[0] if len(found) == 1 and found[0].dialect == "triton" and not found[0].nested else None
+
+
+def _spelled_beside(spelled: str, path: Path, other: Path) -> str:
+    """What a file is called where the file `path` is `spelled` so; empty where the two have no folder in common."""
+    names = spelled.lstrip(".").split(".")
+    if names[-1] != path.stem or len(path.parents) < len(names):
+        return ""
+    folder = path.parents[len(names) - 1]
+    if not other.is_relative_to(folder):
+        return ""
+    return "." * (len(spelled) - len(spelled.lstrip("."))) + ".".join(other.relative_to(folder).with_suffix("").parts)
 
 
 def _absolute_import(source: SourceFile, name: str) -> str | None:
