@@ -35,7 +35,9 @@ class AccessReader:
         if not isinstance(fact, TensorFact):
             fact = TensorFact(pointer.shape, f"int{pointer.bits}")
         made = self.builder.node("load", node, fact, values, frame)
-        made.dims, made.pointer = pointer.dims, self.pointer(arguments.get("pointer", 0), frame)
+        if pointer.shape == fact.shape:  # else it is spread over the mask
+            made.dims = pointer.dims
+        made.pointer = self.pointer(arguments.get("pointer", 0), frame)
         made.function = self.spelled_pointer(arguments.get("pointer", 0), frame)
         made.dtype = f"gl.{gluon_dtype(fact.dtype)}"
         return made
