@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 Names = frozenset[str]
@@ -75,6 +75,23 @@ def strays(block: Sequence[ast.stmt], loop: ast.stmt) -> Names:
         return NONE.union(*map(writes, block))
     others = (inner for each in block if each is not loop for inner in blocks(each))
     return NONE.union(*(strays(inner, loop) for inner in others))
+
+
+def rivals(block: Sequence[ast.stmt], loop: ast.stmt, decided: Callable[[ast.expr], bool]) -> Names:
+    """The names that other branches write of conditions around a loop, those aside that the compilation decides.
+
+    What both branches of a condition bind has one type.
+    """
+    around = next((each for each in block if each is not loop and any(inner is loop for inner in inside([each]))), None)
+    if around is None:
+        return NONE
+    found = NONE
+    for inner in blocks(around):
+        if any(each is loop for each in inside(inner)):
+            found |= rivals(inner, loop, decided)
+        elif isinstance(around, ast.If) and not decided(around.test):
+            found = found.union(*map(writes, inner))
+    return found
 
 
 def targets(node: ast.expr) -> Names:

@@ -26,7 +26,8 @@ class Last:
 
     `slots`: of each ring of several tiles, where those are, the oldest first: both loops carry that. `exists`: where
     products alone are under a condition, its name; `products`: then, the names of each and of its operands; `befores`:
-    what variables are called as they were before an iteration.
+    what variables are called as they were before an iteration; `renamed`: variables that would meet those of another
+    branch.
     """
 
     counter: str
@@ -36,6 +37,7 @@ class Last:
     exists: str = ""
     products: Sequence[Named] = ()
     befores: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tt2gl.pipelining.carried import carried_values, value_of
 from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.effects import Effects
-from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, reads, strays, takes_attribute, writes
+from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, reads, rivals, strays, takes_attribute, writes
 from tt2gl.pipelining.last import only_added_to, only_computes, products_in
 from tt2gl.pipelining.late_reads import Late, late_reads
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
@@ -244,7 +244,10 @@ class FunctionWriter:
                     befores = {
                         name: self.fresh(f"{name}_before") for name in sorted(parts.lasting - only_added_to(kept))
                     }
-                    last = replace(last, exists=self.fresh("exists"), products=asked, befores=befores)
+                    met = rivals(self.function.body, loop, lambda test: is_static(test, *self._known))
+                    bound = NONE.union(*map(writes, kept)) - parts.lasting
+                    others = {name: self.fresh(f"{name}_at_last") for name in sorted(bound & met)}
+                    last = replace(last, exists=self.fresh("exists"), products=asked, befores=befores, renamed=others)
             bindings.append((drain, either(tests, names, count.last(self.spec.ahead), count.upper)))
         return LoopPlan(
             self.spec,

@@ -160,7 +160,7 @@ class LoopWriter:
         test = count.exists(at)
         if last.exists:
             above, below = kept_where(last.exists, last.befores)
-            asked = asked_for(here, last.exists, iter(last.products))
+            asked = asked_for([edited(line, Renamed(last.renamed)) for line in here], last.exists, iter(last.products))
             here = [statement(f"{last.exists} = {test}"), *above, *asked, *below]
         else:
             here = [cst.If(cst.parse_expression(test), cst.IndentedBlock(here))]

@@ -1,0 +1,50 @@
+"""A loop with loads ahead in one branch, and the same names in the other: last iterations have names of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.compared import compared
+from tt2gl.launches import Launch, Options, TensorArg
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, K, tail, B: tl.constexpr):
+    rows, cols = tl.arange(0, B), tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    if tail == 0:
+        for k in range(0, K, B):
+            a = tl.load(a_ptr + rows[:, None] * K + k + cols[None, :])
+            b = tl.load(b_ptr + (k + rows[:, None]) * B + cols[None, :])
+            acc += tl.dot(a, b)
+    else:
+        a = tl.load(a_ptr + rows[:, None] * K + cols[None, :], mask=cols[None, :] < tail)
+        b = tl.load(b_ptr + rows[:, None] * B + cols[None, :], mask=rows[:, None] < tail)
+        acc += tl.dot(a, b)
+    tl.store(c_ptr + rows[:, None] * B + cols[None, :], acc)
+"""
+
+
+def test_tiles_of_the_last_iterations_meet_none_of_the_other_branch(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(KERNEL)
+    args = {
+        "a_ptr": TensorArg("float16", (32, 128), (128, 1)),
+        "b_ptr": TensorArg("float16", (128, 32), (32, 1)),
+        "c_ptr": TensorArg("float32", (32, 32), (32, 1)),
+    }
+    types = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32", "tail": "i32", "B": "constexpr"}
+    launch = Launch(
+        "kernels.py",
+        "kernel",
+        types,
+        {"B": 32},
+        (*args, "K"),
+        Options(4, 2),
+        (1, 1, 1),
+        {**args, "K": 128, "tail": 0},
+    )
+    compared(path, launch, "gfx942")
