@@ -14,7 +14,16 @@ from tt2gl.formatting import fitted
 from tt2gl.kernel_state import Calls, Kernel, blame_originals
 from tt2gl.launches import Launch
 from tt2gl.lowering.lowered_source import LoweredSource, lowered_source
-from tt2gl.observation import Asked, explore, from_hosts, inlined, look_at_alignment, observed, promoting_elsewhere
+from tt2gl.observation import (
+    Asked,
+    explore,
+    from_hosts,
+    inlined,
+    look_at_alignment,
+    observed,
+    promoting_elsewhere,
+    without_loops_of_one_turn,
+)
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.pipelining.early_conversions import with_early_conversions
 from tt2gl.pipelining.invariants import without_invariants
@@ -90,6 +99,7 @@ def _converted(
 ) -> tuple[Conversion, LoweredSource]:
     """The conversion of a file whose kernels have been observed, with its working file; they are told."""
     if "pipeline" in rules:
+        known, kernels[:] = without_loops_of_one_turn(known, kernels, asked)
         known, kernels[:] = inlined(known, kernels, asked, calls)
     else:
         for kernel in kernels:

@@ -12,6 +12,7 @@ from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.groups import alike, grouped, misaligned, traits
 from tt2gl.analysis.helper_loads import calls_in_between, calls_of, calls_of_products
 from tt2gl.analysis.kernel import observe_accesses_job, observe_job, parsed
+from tt2gl.analysis.single_turns import single_turns
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.file_plan import same_file
 from tt2gl.guesses import guessed_launches, likely_launches
@@ -20,7 +21,7 @@ from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Calls, Kernel
 from tt2gl.launches import Launch, check_launch, descriptor_ranks, launches_for, parted
 from tt2gl.lowering.asked_types import made_for_types
-from tt2gl.lowering.lowered_source import LoweredSource, with_inlined
+from tt2gl.lowering.lowered_source import LoweredSource, with_inlined, with_single_turns
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile
@@ -79,6 +80,22 @@ def promoting_elsewhere(kernels: Sequence[Kernel]) -> frozenset[tuple[str, int]]
         if not same_file(function.path, kernel.function)
     }
     return made_for_types(seen)
+
+
+def without_loops_of_one_turn(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file without inner loops that run once, whose loads run ahead of the loop around, and its kernels."""
+    while True:
+        seen = [(list(kernel.facts.values()), parsed(kernel.slice)) for kernel in kernels if kernel.slice is not None]
+        places = set().union(*(single_turns(facts, trees, known.work.path) for facts, trees in seen))
+        step = with_single_turns(known, places) if places else None
+        if step is None:
+            return known, kernels
+        again = observed(step, asked)
+        if any(new.facts.keys() != old.facts.keys() for new, old in zip(again, kernels, strict=True)):
+            return known, kernels
+        known, kernels = step, again
 
 
 def inlined(

@@ -25,6 +25,7 @@ from tt2gl.lowering.passed_descriptors import passed_in_parts
 from tt2gl.lowering.precise_dots import OF_BACKENDS, precise_dots
 from tt2gl.lowering.reorderings import reorderings
 from tt2gl.lowering.scaled_dots import turned_dots
+from tt2gl.lowering.single_turns import without_single_turns
 from tt2gl.lowering.steps import Lowered
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target, mover
@@ -97,6 +98,14 @@ def with_inlined(
     `reached`: the lines of the working file's definitions that launches call.
     """
     step = inlined(known.work, ahead, torn, reached, products)
+    if not step.functions:
+        return None
+    return replace(known, work=read_source(known.work.path, step.text), steps=(*known.steps, (step, known.work)))
+
+
+def with_single_turns(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
+    """The file with the loops at these places of the working file written out; None where none can be."""
+    step = without_single_turns(known.work, places)
     if not step.functions:
         return None
     return replace(known, work=read_source(known.work.path, step.text), steps=(*known.steps, (step, known.work)))
