@@ -204,6 +204,21 @@ def test_slots_are_counted_where_they_are_used_beside_the_one_product_of_registe
     )
 
 
+def test_slots_are_counted_where_they_are_used_beside_the_one_product_by_wgmma_that_starts_from_zeros() -> None:
+    product = "    {0} = warpgroup_mma(_tt2gl_ring_a(a_ptr + k), _tt2gl_ring_b(b_ptr + k), {1})\n"
+    scaled = (
+        "for k in range(n):\n"
+        + product.format("made", "gl.zeros([M, N], gl.float32, layout)")
+        + "    acc += made * s\n"
+    )
+    assert "\nslot = 0\n" in written(scaled + product.format("other", "gl.zeros([M, N], gl.float32, layout)"))
+    assert "\nslot = 0\n" in written("for k in range(n):\n" + product.format("made", "sums") + "    acc += made * s\n")
+    before, _, loop = written(scaled).partition("for k in range(n):\n")
+    assert before.endswith("\nslot = -1\nfree_slot = STAGES - 2\n")
+    assert loop.startswith("    slot = gl.where(slot + 1 == STAGES, 0, slot + 1)\n")
+    assert loop.index("acc += made * s") < loop.index("    free_slot = ") < loop.index("copy(a_buf.index(free_slot)")
+
+
 def test_slots_that_are_read_and_that_are_filled_are_counted_apart_beside_products_of_registers() -> None:
     product = "    acc = {}(_tt2gl_ring_a(a_ptr + k).load(x), y, acc)\n"
     body = "for k in range(n):\n" + product + product.replace("acc", "sum").replace("ring_a(a_", "ring_b(b_")

@@ -90,8 +90,10 @@ class LoopWriter:
         Triton's speed to 1.01, and attention by block pointers from 0.968 to 1.01, as predicates of its mask no longer
         went through registers. And they are beside the one product of registers of a loop: for sm80 ptxas then takes
         210 registers for 240 (a matmul of any strides) and spills 90 for 144 (scaled 4-bit floats), where Triton's
-        kernels have 211 and 132. Of several such products, or with rows that are looked up, it takes more. And they are
-        where those that are filled have a counter of their own.
+        kernels have 211 and 132. Of several such products, or with rows that are looked up, it takes more. So they are
+        beside the one product by wgmma, if it starts from zeros: of 8-bit floats, scaled in each iteration, ptxas then
+        takes 172 registers for 182, as of Triton's, and loads scales in its order. Where such a product adds to a sum,
+        it takes 72 for 64 (states of chunks). And they are where those that are filled have a counter of their own.
         """
         plan = self.plan
         if plan.outside or plan.early or plan.barriers:
@@ -101,7 +103,10 @@ class LoopWriter:
         if runs_on(made, plan.spec.synchronous, plan.freed, lambda test: ast.unparse(test) in plan.decided):
             return True
         calls = [each for each in ast.walk(ast.parse(code(made))) if isinstance(each, ast.Call)]
-        return plan.lookups is None and [called(each) for each in calls].count("mma_v2") == 1
+        if [called(each) for each in calls].count("mma_v2") == 1:
+            return plan.lookups is None
+        products = [each for each in calls if called(each) == "warpgroup_mma"]
+        return plan.lookups is None and len(products) == 1 and _from_zeros(products[0])
 
     def _loop(self, node: cst.For, body: Lines) -> cst.For:
         block = indented(node.body).with_changes(body=body)
@@ -315,3 +320,9 @@ def _rings_note(depths: Sequence[Amount], ahead: Amount) -> str:
     sizes = list(dict.fromkeys("one tile" if depth.known == 1 else f"{depth.source} tiles" for depth in depths))
     kind = "a ring" if len(depths) == 1 else "rings"
     return f"{kind} of {' and '.join(sizes)}; loads run {run} ahead"
+
+
+def _from_zeros(product: ast.Call) -> bool:
+    """Whether a product by wgmma is added to nothing."""
+    sums = [each for each in product.args[2:3] if isinstance(each, ast.Call)]
+    return any(called(each) == "zeros" for each in sums)
