@@ -111,6 +111,12 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             id="another pointer where no launch comes",
         ),
         pytest.param(
+            "if BLOCK > 512:\n    x_ptr += tl.load(i_ptr)\nx = tl.load(x_ptr + cols * n)",
+            4096,
+            "`x_ptr` may be negative",
+            id="a pointer that a flag moves, read without it",
+        ),
+        pytest.param(
             "y = y_ptr + cols\nptrs = x_ptr + cols\nif BLOCK > 4096:\n    ptrs = y + 8\nx = tl.load(ptrs)",
             4096,
             "`ptrs` is not an offset from one scalar pointer throughout",
@@ -255,6 +261,40 @@ x = cols * 1.0
                 "offsets = x_offsets + k * stride + cols",
             ],
             id="made of a moved pointer where no launch comes",
+        ),
+        pytest.param(
+            """
+if BLOCK > 512:
+    x_ptr += tl.load(i_ptr)
+x = cols * 1.0
+for k in range(n):
+    if BLOCK > 512:
+        x += tl.load(x_ptr + k * stride + cols * n)
+""",
+            [
+                "x_offsets = gl.load(i_ptr).to(gl.int32)",
+                "x += gl.amd.cdna3.buffer_load(x_ptr, x_offsets + k * stride + cols * n)",
+            ],
+            id="a pointer that a flag moves, read under it",
+        ),
+        pytest.param(
+            """
+for k in range(n):
+    if BLOCK > 4096:
+        ptrs = x_ptr + k * n + cols * stride
+    else:
+        ptrs = x_ptr + k * stride + cols
+    tl.store(ptrs, cols * 1.0)
+if BLOCK > 4096:
+    if n > 3:
+        ptrs = y_ptr + cols * n
+    else:
+        ptrs = y_ptr + cols
+    tl.store(ptrs, cols * 1.0)
+x = cols * 1.0
+""",
+            ["offsets = k * stride + cols", "ptrs = y_ptr + cols * n", "gl.store(ptrs, cols * 1.0)"],
+            id="arms of two branches",
         ),
         pytest.param(
             "ptrs = x_ptr + row * stride + cols\nx = tl.load(ptrs).to(ptrs.dtype.element_ty)",

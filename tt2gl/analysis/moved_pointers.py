@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from tt2gl.analysis.addresses import Term, begins_tensor, makes_tensor, pointer_kinds, scalar_parts
 from tt2gl.analysis.buffer_edits import Found
+from tt2gl.analysis.facts import ConstFact
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.statics import position_of
 from tt2gl.pipelining.flow import writes
@@ -122,17 +123,34 @@ def _made_of(node: ast.AST, name: str) -> ast.expr | None:
 
 
 def _begun(body: Body, name: str) -> list[ast.stmt]:
-    """The statements that move a parameter first: one that is always reached, or one in either branch of such."""
+    """The statements that move a parameter first: one that is always reached, or one in either branch of such.
+
+    Or one under a flag that all reads are under.
+    """
     for statement in body.tree.body:
         if name not in writes(statement):
             continue
-        blocks = [statement.body, statement.orelse] if isinstance(statement, ast.If) else [[statement]]
+        blocks = [[statement]]
+        if isinstance(statement, ast.If):
+            blocks = [statement.body] if _is_flag_of(body, statement, name) else [statement.body, statement.orelse]
         firsts = [next((each for each in block if name in writes(each)), None) for block in blocks]
         found = [each for each in firsts if isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign)]
         inside = {id(node) for each in found for node in ast.walk(each)}
         early = [node for node in _named(body, name) if statement.lineno <= node.lineno <= (statement.end_lineno or 0)]
         return [*found] if len(found) == len(blocks) and all(id(node) in inside for node in early) else []
     return []
+
+
+def _is_flag_of(body: Body, branch: ast.If, name: str) -> bool:
+    """Whether a branch has a test that is known when the kernel is compiled, and a name is read under that alone."""
+    test, facts = ast.unparse(branch.test), body.said(branch.test)
+    asked = {node.id for node in ast.walk(branch.test) if isinstance(node, ast.Name)}
+    if branch.orelse or not facts or asked & body.definitions.keys():
+        return False
+    branches = [each for each in ast.walk(body.tree) if isinstance(each, ast.If) and ast.unparse(each.test) == test]
+    under = {id(node) for each in branches for part in each.body for node in ast.walk(part)}
+    constant = all(isinstance(fact, ConstFact) for fact in facts)
+    return constant and all(id(node) in under for node in _named(body, name))
 
 
 def _value(statement: ast.stmt) -> ast.expr | None:

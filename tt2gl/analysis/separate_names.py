@@ -5,7 +5,7 @@
     ptrs = zeros_ptr + cols       # and another from here on: each may be offsets from a pointer of its own
     zeros = tl.load(ptrs)
 
-It is so where each read comes after one assignment alone, in its own block or in one around it.
+Assignments belong to one thing where some read may come after either of them, as after both arms of a branch.
 """
 
 from __future__ import annotations
@@ -58,30 +58,65 @@ def _assignments(body: Body, name: str) -> list[list[ast.Name]] | None:
                 targets[statement] = [target]
             case _:
                 return None
-    for read, last in _reads(body.tree.body, name):
-        if last not in targets:
+    things = {statement: {statement} for statement in targets}
+    for read, after in _reads(body.tree.body, name, frozenset()):
+        if not after or not after <= targets.keys():
             return None
-        targets[last].append(read)
-    return list(targets.values()) if reached else None
+        first, *others = after
+        targets[first].append(read)
+        for other in others:
+            if things[other] is not things[first]:
+                things[first] |= things[other]
+                things |= dict.fromkeys(things[other], things[first])
+    found = {id(thing): thing for thing in things.values()}
+    apart = [[node for each in targets if each in thing for node in targets[each]] for thing in found.values()]
+    return apart if reached and len(apart) > 1 else None
 
 
 def _reads(
-    block: Sequence[ast.stmt], name: str, last: ast.stmt | None = None
-) -> Iterator[tuple[ast.Name, ast.stmt | None]]:
-    """The reads of a name in a block, each with the `last` assignment before it; none where that is not one alone."""
+    block: Sequence[ast.stmt], name: str, before: frozenset[ast.stmt]
+) -> Iterator[tuple[ast.Name, frozenset[ast.stmt]]]:
+    """The reads of a name in a block, each with the assignments it may come after; `before`: those at the start."""
     for statement in block:
         inner = list(blocks(statement))
         inside = {id(node) for part in inner for each in part for node in ast.walk(each)}
-        named = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and node.id == name]
-        assigned = any(isinstance(node.ctx, ast.Store) for node in named)
-        entered = None if inner and assigned and isinstance(statement, ast.For | ast.While) else last
-        for node in named:
-            if isinstance(node.ctx, ast.Load) and id(node) not in inside:
+        # In any iteration but the first, a loop's own have been there.
+        entered = before | _assigned([statement], name) if isinstance(statement, ast.For | ast.While) else before
+        for node in ast.walk(statement):
+            if not isinstance(node, ast.Name) or node.id != name or id(node) in inside:
+                continue
+            if isinstance(node.ctx, ast.Load):
                 yield node, entered
         for part in inner:
             yield from _reads(part, name, entered)
-        if assigned:
-            last = statement if not inner else None
+        before = _after(statement, name, before)
+
+
+def _after(statement: ast.stmt, name: str, before: frozenset[ast.stmt]) -> frozenset[ast.stmt]:
+    """The assignments to a name that what follows a statement may come after."""
+    if isinstance(statement, ast.If):
+        after = frozenset[ast.stmt]()
+        for part in (statement.body, statement.orelse):
+            made = before
+            for each in part:
+                made = _after(each, name, made)
+            after |= made
+        return after
+    own = _assigned([statement], name)
+    return before | own if list(blocks(statement)) else own or before
+
+
+def _assigned(block: Sequence[ast.stmt], name: str) -> frozenset[ast.stmt]:
+    """The innermost statements of a block that assign to a name."""
+    found = frozenset[ast.stmt]()
+    for statement in block:
+        inner = list(blocks(statement))
+        for part in inner:
+            found |= _assigned(part, name)
+        names = (node for node in ast.walk(statement) if isinstance(node, ast.Name) and node.id == name)
+        if not inner and any(isinstance(node.ctx, ast.Store) for node in names):
+            found |= {statement}
+    return found
 
 
 __all__ = ["tell_apart"]
