@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tt2gl import guesses
+from tt2gl.convert import convert
 from tt2gl.guesses import guessed_launches
 from tt2gl.isolate import map_isolated
 from tt2gl.launches import DtypeValue
@@ -138,3 +139,35 @@ def test_a_kernel_that_is_not_even_read_is_tried_once(tmp_path: Path, monkeypatc
     source = read_source(tmp_path / "kernel.py", HEADER + "    tl.store(o_ptr + at, K)\n")
     guessed_launches(source, source.kernel("kernel"), "sm90", None)
     assert tried == [1]
+
+
+FLAG = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(a_ptr, o_ptr, WAIT: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a = tl.load(a_ptr + i)
+    if WAIT:
+        tl.inline_asm_elementwise("griddepcontrol.wait; // $0", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
+    tl.store(o_ptr + i, a)
+"""
+
+
+@pytest.mark.parametrize(("target", "flags"), [("sm90", [False, True]), ("gfx942", [False])])
+def test_a_flag_that_leads_to_assembly_of_another_vendor_stays_off(
+    tmp_path: Path, target: str, flags: list[bool]
+) -> None:
+    source = read_source(tmp_path / "kernel.py", FLAG)
+    launches, notes = guessed_launches(source, source.kernel("kernel"), target, None)
+    assert [launch.constexprs["WAIT"] for launch in launches] == flags
+    assert any("Left out: 1 more" in note.message for note in notes) == (len(flags) == 1)
+
+
+def test_a_kernel_with_such_a_flag_converts(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(FLAG)
+    (report,) = convert(path, target="gfx942", compile=False).kernels
+    assert report.status == "converted"
+    assert not any(found.code == "TTG401" for found in report.diagnostics)

@@ -171,6 +171,11 @@ def build_machine_code(source: Any, backend: Any, gpu: Any, options: Any) -> tup
     return asm, noted
 
 
+def has_assembly(module: Any) -> bool:
+    """Whether a kernel has inline assembly, of which the frontend does not know whose it is."""
+    return "tt.elementwise_inline_asm" in str(module)
+
+
 def _staged(source: Any, backend: Any, gpu: Any, options: Any) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """What each stage of a backend makes of a source, as it is made, and what is noted on the way."""
     module = build_ir(source, backend, gpu, options)

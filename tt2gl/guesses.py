@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tt2gl.children import Outcome
-from tt2gl.compiler import backend_for, build_ir, options_for, source_for
+from tt2gl.compiler import backend_for, build_ir, build_machine_code, has_assembly, options_for, source_for
 from tt2gl.diagnostics import Diagnostic, DiagnosticError
 from tt2gl.failures import progress
 from tt2gl.infer.launches import Choice, Inferred, infer_launches
@@ -96,9 +96,12 @@ def guessed_launches(
 
 
 def _that_compile(kernel: Slice, inferred: Inferred, target: str) -> tuple[tuple[Launch, ...], tuple[Diagnostic, ...]]:
-    """The first launch, which compiles, with those of the others that do: flags that do not go together are guesses."""
+    """The first launch, which compiles, with those of the others that do.
+
+    Flags that do not go together are guesses, and so is one that leads to assembly of another vendor.
+    """
     first, *others = inferred.launches
-    outcomes = _tried(kernel, others, target) if others else []
+    outcomes = _tried(kernel, others, target, assembled=True) if others else []
     fitting = [launch for launch, outcome in zip(others, outcomes, strict=True) if outcome.ok and outcome.value is None]
     refused = len(others) - len(fitting)
     if not refused:
@@ -141,19 +144,25 @@ def _rarer_ones(choices: Mapping[str, Choice]) -> Iterator[Mapping[str, Choice]]
             yield from ({name: other} for other in _RARER if other not in (choice, *_OTHERS.get(choice, ())))
 
 
-def _tried(kernel: Slice, launches: list[Launch], target: str) -> list[Outcome[_Reached]]:
-    """How far Triton's frontend comes in the kernel under each launch."""
-    jobs = [(kernel, launch, target) for launch in launches]
+def _tried(kernel: Slice, launches: list[Launch], target: str, *, assembled: bool = False) -> list[Outcome[_Reached]]:
+    """How far Triton's frontend comes in the kernel under each launch; see `frontend_job`."""
+    jobs = [(kernel, launch, target, assembled) for launch in launches]
     return map_isolated(frontend_job, jobs, timeout=_SECONDS, family=lambda *job: job[2])
 
 
-def frontend_job(kernel: Slice, launch: Launch, target: str) -> _Reached:
-    """How far Triton's frontend comes in a kernel under a launch; for a child process."""
+def frontend_job(kernel: Slice, launch: Launch, target: str, assembled: bool = False) -> _Reached:
+    """How far Triton's frontend comes in a kernel under a launch; for a child process.
+
+    `assembled`: inline assembly is compiled to machine code, as the frontend knows nothing of it.
+    """
     with tempfile.TemporaryDirectory(prefix="guess-") as directory:
         fn = load_slice(kernel, Path(directory))
         try:
             backend, gpu = backend_for(get_target(target))
-            build_ir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
+            source, options = source_for(fn, launch), options_for(backend, launch)
+            module = build_ir(source, backend, gpu, options)
+            if assembled and has_assembly(module):
+                build_machine_code(source, backend, gpu, options)
         except NameError:  # of what reading could not follow: whatever the types
             raise
         except Exception as error:  # noqa: BLE001 - whatever the compiler raises, the guess led no further

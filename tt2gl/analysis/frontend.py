@@ -35,8 +35,10 @@ from tt2gl.analysis.whole_loops import WholeLoops, is_specialised
 from tt2gl.compiler import (
     backend_for,
     build_ir,
+    build_machine_code,
     build_ttgir,
     generic_text,
+    has_assembly,
     options_for,
     source_for,
     without_direct_copies,
@@ -62,7 +64,8 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path, *, dire
     """Facts of `kernel` under `launch`; `directory` receives the sliced modules.
 
     With `direct_to_lds`, AMD's waves copy tiles to LDS where Triton has them do so; else all come to registers.
-    Raises Triton's `CompilationError` where the original does not compile.
+    Raises Triton's `CompilationError` where the original does not compile, and what its assembler raises where a guess
+    leads to assembly of another vendor.
     """
     if not direct_to_lds:
         without_direct_copies()
@@ -73,6 +76,8 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path, *, dire
     watcher = _Watcher(files)
     with watcher:
         module = build_ir(source_for(fn, launch), backend, gpu, options)
+    if launch.origin == "guessed" and has_assembly(module):
+        build_machine_code(source_for(fn, launch), backend, gpu, options)
     accesses = _coalesced_accesses(module, backend, options, gpu, files)
     lowered = Lowered()
     called = any(isinstance(fact, FunctionFact) and fact.name in _LOWERED for fact in watcher.facts())
