@@ -87,6 +87,21 @@ def test_flags_that_triton_refuses_are_left_out_and_told(tmp_path: Path) -> None
     assert note.message.endswith("Left out: 1 more, which Triton refuses.")
 
 
+@pytest.mark.parametrize(
+    ("target", "values"), [("sm90", [False, True]), ("sm80", [False, False]), ("gfx942", [False, False])]
+)
+@pytest.mark.parametrize("flag", ["launch_pdl", "USE_PDL"])
+def test_kernels_overlap_where_a_target_has_that(tmp_path: Path, flag: str, target: str, values: list[bool]) -> None:
+    parameters = f"{flag}: tl.constexpr, HAS_A: tl.constexpr, BLOCK: tl"
+    waits = f"    if {flag}:\n        tl.extra.cuda.gdc_wait()\n"
+    body = f"{waits}    if HAS_A:\n        tl.store(o_ptr + at, tl.load(a_ptr + at))\n"
+    text = HEADER.replace("BLOCK: tl", parameters) + body
+    source = read_source(tmp_path / "kernel.py", text)
+    launches, _ = guessed_launches(source, source.kernel("kernel"), target, None)
+    assert [launch.constexprs[flag] for launch in launches] == values
+    assert [launch.constexprs["HAS_A"] for launch in launches] == [False, True]
+
+
 def test_a_float_is_made_a_wide_integer(tmp_path: Path) -> None:
     body = "last = tl.full((BLOCK, BLOCK), 0, tl.int64)\nfor _ in range(K):\n    last = tl.load(a_ptr + at)"
     assert types(f"{body}\ntl.store(o_ptr + at, last)", tmp_path)[0] == "*i64"

@@ -8,6 +8,7 @@ one, are changed, and flags turned and sizes changed, as long as that leads furt
 from __future__ import annotations
 
 import functools
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -44,6 +45,9 @@ _SIZES = (16, 32, 64, 128, 1, 2, 4, 8)
 _RARER = ("*i64", "*bf16", "*u8", "*i8", "*fp8e4nv", "*u32")
 """What a guessed dtype, size or pointer may be instead."""
 
+_OVERLAPPING = re.compile(r"(^|_)pdl(_|$)", re.I)
+"""What a flag is called that has a kernel start while the one before it ends: programmatic dependent launch."""
+
 _ROUNDS = 6
 _SECONDS = 20.0
 
@@ -53,9 +57,17 @@ _Reached = tuple[int, ...] | None
 
 # A conversion asks again each time it has lowered the file further, and verifying for each launch.
 @functools.lru_cache(maxsize=128)
-def likely_launches(source: SourceFile, function: JitFunction) -> Inferred:
+def likely_launches(source: SourceFile, function: JitFunction, target: str) -> Inferred:
     """The launches that a file shows of a kernel, whether they compile or not."""
-    return infer_launches(source, function)
+    return infer_launches(source, function, choices=_decided(function, target))
+
+
+def _decided(function: JitFunction, target: str) -> Mapping[str, Choice]:
+    """Flags that a target decides: that a kernel starts while the one before it ends, NVIDIA's GPUs have since sm90."""
+    if get_target(target).has_tma:
+        return {}
+    flags = (parameter.name for parameter in function.parameters if parameter.is_constexpr)
+    return {name: False for name in flags if _OVERLAPPING.search(name)}
 
 
 @functools.lru_cache(maxsize=128)
@@ -63,7 +75,7 @@ def guessed_launches(
     source: SourceFile, function: JitFunction, target: str, root: Path | None
 ) -> tuple[tuple[Launch, ...], tuple[Diagnostic, ...]]:
     """The launches that a file shows of a kernel, and notes on what was guessed of them."""
-    inferred = likely_launches(source, function)
+    inferred = likely_launches(source, function, target)
     if not inferred.choices:
         return inferred.launches, inferred.notes
     try:

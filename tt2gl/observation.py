@@ -179,7 +179,7 @@ def _find_launches(kernel: Kernel, source: SourceFile, asked: Asked) -> None:
         for launch in kernel.launches:
             check_launch(launch, author)
     if not kernel.launches:
-        kernel.launches, kernel.guesses, _ = likely_launches(source, author)
+        kernel.launches, kernel.guesses, _ = likely_launches(source, author, asked.target.name)
     if not kernel.launches:
         kernel.keep("TTG220", "No launch of this kernel is known.", "Give its launches with --launches.")
 

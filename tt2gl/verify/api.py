@@ -183,7 +183,7 @@ def _given_cases(
         # Guesses are only made where there is something to compile under them.
         if ported or found:
             found = _launches_of(source, kernel, target, launches, root)
-        for index, launch in enumerate(found or likely_launches(source, kernel).launches):
+        for index, launch in enumerate(found or likely_launches(source, kernel, target).launches):
             report = KernelReport(str(source.path), kernel.name, target, index, "converted")
             if ported:
                 yield _sliced(report, source, port, kernel, launch, root)
