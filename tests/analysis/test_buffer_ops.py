@@ -111,6 +111,13 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             id="another pointer where no launch comes",
         ),
         pytest.param(
+            "if BLOCK > 512:\n    x = tl.load(x_ptr + cols * n)\n    x_ptr += tl.load(i_ptr)\n"
+            "    x += tl.load(x_ptr + cols * n)",
+            4096,
+            "`x_ptr` may be negative",
+            id="a pointer that a flag moves, read before",
+        ),
+        pytest.param(
             "if BLOCK > 512:\n    x_ptr += tl.load(i_ptr)\nx = tl.load(x_ptr + cols * n)",
             4096,
             "`x_ptr` may be negative",
@@ -276,6 +283,21 @@ for k in range(n):
                 "x += gl.amd.cdna3.buffer_load(x_ptr, x_offsets + k * stride + cols * n)",
             ],
             id="a pointer that a flag moves, read under it",
+        ),
+        pytest.param(
+            """
+x = cols * 1.0
+if BLOCK > 512:
+    x_ptr += tl.load(i_ptr)
+    x += tl.load(x_ptr + cols * n)
+else:
+    x += stride
+""",
+            [
+                "x_offsets = gl.load(i_ptr).to(gl.int32)",
+                "x += gl.amd.cdna3.buffer_load(x_ptr, x_offsets + cols * n)",
+            ],
+            id="a pointer that one arm moves and reads",
         ),
         pytest.param(
             """

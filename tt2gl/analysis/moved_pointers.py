@@ -18,7 +18,7 @@ What was loaded may move one there: pages of a table lie far apart, and their te
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tt2gl.analysis.addresses import Term, begins_tensor, makes_tensor, pointer_kinds, scalar_parts
@@ -135,17 +135,23 @@ def _begun(body: Body, name: str) -> list[ast.stmt]:
             blocks = [statement.body] if _is_flag_of(body, statement, name) else [statement.body, statement.orelse]
         firsts = [next((each for each in block if name in writes(each)), None) for block in blocks]
         found = [each for each in firsts if isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign)]
-        inside = {id(node) for each in found for node in ast.walk(each)}
+        late = {id(node) for block, each in zip(blocks, firsts, strict=True) for node in _since(block, each)}
         early = [node for node in _named(body, name) if statement.lineno <= node.lineno <= (statement.end_lineno or 0)]
-        return [*found] if len(found) == len(blocks) and all(id(node) in inside for node in early) else []
+        return [*found] if len(found) == len(blocks) and all(id(node) in late for node in early) else []
     return []
+
+
+def _since(block: Sequence[ast.stmt], first: ast.stmt | None) -> Iterator[ast.AST]:
+    """All that stands in a block from a statement of its own on."""
+    return (node for each in block if first and each.lineno >= first.lineno for node in ast.walk(each))
 
 
 def _is_flag_of(body: Body, branch: ast.If, name: str) -> bool:
     """Whether a branch has a test that is known when the kernel is compiled, and a name is read under that alone."""
     test, facts = ast.unparse(branch.test), body.said(branch.test)
     asked = {node.id for node in ast.walk(branch.test) if isinstance(node, ast.Name)}
-    if branch.orelse or not facts or asked & body.definitions.keys():
+    moved_else = any(name in writes(each) for each in branch.orelse)
+    if moved_else or not facts or asked & body.definitions.keys():
         return False
     branches = [each for each in ast.walk(body.tree) if isinstance(each, ast.If) and ast.unparse(each.test) == test]
     under = {id(node) for each in branches for part in each.body for node in ast.walk(part)}
