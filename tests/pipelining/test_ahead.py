@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from tt2gl.pipeline import Ahead, can_run_ahead
+from tt2gl.pipelining.ahead import position
 from tt2gl.plan import Position
 
 HEAD = "def kernel(x_ptr, y_ptr, n, step, FLAG: tl.constexpr, BLOCK: tl.constexpr):\n"
@@ -128,6 +129,50 @@ def test_writing_is_found_through_names() -> None:
     before = "p = x_ptr + n\nq = p\n"
     loop = "for k in range(8):\n    a = tl.load(x_ptr + k)\n    q += 1\n    tl.store(q, a)"
     assert "writes to the memory" in (asked(loop, before=before).reason or "")
+
+
+@pytest.mark.parametrize(
+    "writing",
+    [
+        "(x_ptr + k + 1).atomic_add(a)",
+        "x_ptr.store([k + 1], a)",
+        "x_ptr.scatter(a, i, k)",
+        "tl.store_tensor_descriptor(x_ptr, [k + 1], a)",
+        "p = (x_ptr, y_ptr)\ntl.store(p[0] + k, a)",
+        "tl.store(x_ptr.out + k, a)",
+        "put(a, x_ptr + k)",
+        "file_store(a, x_ptr + k)",
+        "tiles.put(a, x_ptr + k)",
+        "store(a, x_ptr + k)",
+    ],
+)
+def test_what_a_loop_writes_to(writing: str) -> None:
+    helpers = "".join(
+        f"def {name}(value, place):\n    tl.store(place, value)\n" for name in ("put", "file_store", "store")
+    )
+    loop = "for k in range(8):\n    a = tl.load(x_ptr + k)\n" + textwrap.indent(writing, "    ")
+    pointers = frozenset({"x_ptr", "y_ptr"})
+    assert "writes to the memory" in (asked(loop, helpers=helpers, pointers=pointers).reason or "")
+    elsewhere = loop.replace("a = tl.load(x_ptr", "a = tl.load(ahead").replace("p = (x_ptr", "p = (y_ptr")
+    assert asked(elsewhere, before="ahead = step\n", helpers=helpers, pointers=pointers).reason is None
+
+
+def test_a_descriptor_reads_what_another_of_its_memory_stores() -> None:
+    before = (
+        "q = tl.make_tensor_descriptor(x_ptr, [n], [1], [8])\nr = tl.make_tensor_descriptor(x_ptr, [n], [1], [8])\n"
+    )
+    loop = "for k in range(8):\n    a = q.load([k])\n    r.store([k + 1], a)"
+    function = ast.parse(HEAD + textwrap.indent(before + loop, "    ")).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    (found,) = (each for each in function.body if isinstance(each, ast.For))
+    place = position(next(n for n in ast.walk(found) if isinstance(n, ast.Call) and ast.unparse(n) == "q.load([k])"))
+    assert "writes to the memory" in (can_run_ahead(function, found, [place]).reason or "")
+
+
+def test_a_helper_orders_accesses_where_its_own_does() -> None:
+    helpers = "def wait(place):\n    while spin(place):\n        pass\n\ndef spin(place):\n    return tl.atomic_cas(place, 0, 1) == 1"
+    loop = "for k in range(8):\n    wait(y_ptr)\n    a = tl.load(x_ptr + k)"
+    assert "orders accesses" in (asked(loop, helpers=helpers).reason or "")
 
 
 @pytest.mark.parametrize("done", ["tl.store(0, i)", "tl.device_print('i', i)", "i = tl.load(i)", "g(i)"])

@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from tt2gl.analysis.facts import (
     CallChain,
     ConstFact,
+    Fact,
     FunctionFact,
     FunctionFacts,
     LaunchFacts,
+    OtherFact,
     Position,
     RingFact,
     TensorFact,
+    TupleFact,
 )
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
 from tt2gl.analysis.memory import Scene
@@ -256,12 +259,23 @@ def _aliases(
 
 
 def _pointers(key: FunctionKey, function: ast.FunctionDef, facts: Sequence[LaunchFacts]) -> frozenset[str]:
-    """The names of a function that hold pointers under some launch."""
+    """The names of a function that hold pointers under some launch, descriptors and tuples of them too."""
     own = [known for seen in facts for known in seen.functions.values() if (known.path, known.line) == key]
     found: set[str] = set()
     for node in ast.walk(function):
         if isinstance(node, ast.Name):
             said = (known.expressions.get(position_of(node)) for known in own)
-            if any(isinstance(fact, TensorFact) and fact.is_pointer for fact in said):
+            if any(map(_points, said)):
                 found.add(node.id)
     return frozenset(found)
+
+
+def _points(fact: Fact | None) -> bool:
+    match fact:
+        case TensorFact():
+            return fact.is_pointer
+        case TupleFact(items=items):
+            return any(map(_points, items))
+        case OtherFact(kind=kind):
+            return "descriptor" in kind
+    return False

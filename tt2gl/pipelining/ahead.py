@@ -155,7 +155,9 @@ class _Question:
             self._check_unwritten(load)
 
     def _check_unwritten(self, load: ast.Call) -> None:
-        if self.written & self.pointers.roots(needs(load)[0]):
+        # A descriptor's own method does not take it as an argument.
+        read = [load.func.value] if isinstance(load.func, ast.Attribute) else []
+        if any(self.written & self.pointers.roots(each) for each in (*read, needs(load)[0])):
             raise _NotAhead("the loop writes to the memory that the load reads", load)
 
     def _check_slice(self, loads: Sequence[ast.Call]) -> None:

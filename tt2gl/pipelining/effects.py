@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tt2gl.pipelining.static import called
@@ -15,8 +15,11 @@ _EXPENSIVE = {"dot", "dot_scaled", "sort", "histogram"}
 _OPAQUE = {"inline_asm_elementwise", "device_print", "debug_barrier"}
 
 
+_WRITES = {"store", "scatter", "store_tensor_descriptor"}
+
+
 def _writes_memory(name: str) -> bool:
-    return name == "store" or name.startswith("atomic_") or name.endswith(("_store", "_scatter"))
+    return name in _WRITES or name.startswith("atomic_") or name.endswith(("_store", "_scatter"))
 
 
 @dataclass
@@ -29,6 +32,8 @@ class Effects:
     helpers: Mapping[str, ast.FunctionDef]
     others: Mapping[str, str] = field(default_factory=dict)
     _pure: dict[str, bool] = field(default_factory=dict)
+    _writing: dict[str, bool] = field(default_factory=dict)
+    _ordering: dict[str, bool] = field(default_factory=dict)
 
     def trouble(self, node: ast.Call) -> str:
         """Why a call cannot be made early and twice, as the end of a sentence; empty where it can."""
@@ -60,20 +65,31 @@ class Effects:
         return self._pure[name]
 
     def written(self, node: ast.Call) -> Iterator[ast.expr]:
-        """The addresses that a call may write to."""
-        name = self._named(node)
-        if _writes_memory(name):
+        """The addresses that a call may write to; of a descriptor or a pointer whose method it is, that."""
+        name, of_the_file = self._named(node), isinstance(node.func, ast.Name) and node.func.id not in self.others
+        if not of_the_file and _writes_memory(name):
+            yield from [node.func.value] if isinstance(node.func, ast.Attribute) else []
             yield from node.args[:1]
-            yield from (each.value for each in node.keywords if each.arg == "pointer")
-        elif isinstance(node.func, ast.Name) and name not in _BUILTINS and node.func.id not in self.others:
-            helper = self.helpers.get(name)
-            if helper is None or any(list(self.written(call)) for call in _calls(helper)):
-                yield from node.args
-                yield from (each.value for each in node.keywords)
+            yield from (each.value for each in node.keywords if each.arg in ("pointer", "desc"))
+        unknown = of_the_file and name not in _BUILTINS and name not in self.helpers
+        if unknown or self._some_call(name, self._writing, lambda call: any(self.written(call))):
+            yield from node.args
+            yield from (each.value for each in node.keywords)
 
     def orders(self, node: ast.Call) -> bool:
         """Whether a call makes other programs' accesses seen, so that loads must stay behind it."""
-        return self._named(node) in ("debug_barrier", "atomic_cas", "atomic_xchg")
+        name = self._named(node)
+        own = name in ("debug_barrier", "atomic_cas", "atomic_xchg")
+        return own or self._some_call(name, self._ordering, self.orders)
+
+    def _some_call(self, name: str, known: dict[str, bool], holds: Callable[[ast.Call], bool]) -> bool:
+        """Whether something holds of a call in the helper of that name, if there is one; `known`: of which it does."""
+        if name not in known:
+            # A function that calls itself does not compile; one named as what it calls asks of that.
+            known[name] = False
+            helper = self.helpers.get(name)
+            known[name] = helper is not None and any(map(holds, _calls(helper)))
+        return known[name]
 
     def _named(self, node: ast.Call) -> str:
         """The last of a function's own names."""

@@ -12,6 +12,9 @@ from tt2gl.pipelining.static import called
 # The blocks that a statement is in, each with the place of the statement (or of what it is in) there, innermost first.
 _Path = tuple[tuple[Sequence[ast.stmt], int], ...]
 
+# Parts of descriptors and tensors that are no addresses.
+_NUMBERS = {"shape", "strides", "dtype"}
+
 
 @dataclass
 class Pointers:
@@ -61,7 +64,11 @@ class Pointers:
                 return self.roots(left, seen) | self.roots(right, seen)
             case ast.IfExp(body=body, orelse=orelse):
                 return self.roots(body, seen) | self.roots(orelse, seen)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return NONE.union(*(self.roots(each, seen) for each in parts))
             case ast.Subscript(value=value):
+                return self.roots(value, seen)
+            case ast.Attribute(value=value, attr=part) if part not in _NUMBERS:
                 return self.roots(value, seen)
             case ast.Call(func=function, args=arguments) if called(address) != "load" or self.loads_addresses:
                 parts = [function.value, *arguments] if isinstance(function, ast.Attribute) else arguments
