@@ -170,7 +170,8 @@ def test_a_descriptor_reads_what_another_of_its_memory_stores() -> None:
 
 
 def test_a_helper_orders_accesses_where_its_own_does() -> None:
-    helpers = "def wait(place):\n    while spin(place):\n        pass\n\ndef spin(place):\n    return tl.atomic_cas(place, 0, 1) == 1"
+    helpers = "def wait(place):\n    while spin(place):\n        pass\n\n"
+    helpers += "def spin(place):\n    return tl.atomic_cas(place, 0, 1) == 1"
     loop = "for k in range(8):\n    wait(y_ptr)\n    a = tl.load(x_ptr + k)"
     assert "orders accesses" in (asked(loop, helpers=helpers).reason or "")
 

@@ -33,6 +33,7 @@ class KernelAnalysis:
     refused: tuple[Refusal, ...] = ()
     wide: Mapping[FunctionKey, frozenset[str]] = field(default_factory=dict)
     flattened: Mapping[FunctionKey, frozenset[str]] = field(default_factory=dict)
+    rereading: Mapping[FunctionKey, frozenset[tuple[int, int]]] = field(default_factory=dict)
     unreached: dict[FunctionKey, list[Position]] = field(default_factory=dict)
     unverified: dict[FunctionKey, Position] = field(default_factory=dict)
     label: str = ""

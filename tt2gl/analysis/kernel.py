@@ -61,12 +61,12 @@ def analyse(
     ]
     staging = staged_loads(scenes, trees)
     classes = Classes(scenes, staging.loads)
-    cores = TensorCores(classes, staging.loads, staging.held)
+    cores = TensorCores(classes, staging.loads, staging.held, staging.in_order)
     decisions = propagated(scenes, classes, cores)
     decide(staging.scalars, classes, decisions)
     if all(seen.mover == "tma" for seen in facts):
         converted = {chain[0] for seen in facts for chain, free in seen.lowered.inferred.items() if not free}
-        mark_repeated(decisions, trees, converted)
+        mark_repeated(decisions, trees, converted, staging.rereading)
     entry = facts[0].functions[facts[0].entry]
     tree = trees[entry.path]
     taken = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
@@ -85,6 +85,7 @@ def analyse(
         refused=staging.refused,
         wide=staging.wide,
         flattened=staging.flattened,
+        rereading=staging.rereading,
         unreached=left_out,
         unverified=unverified,
     )

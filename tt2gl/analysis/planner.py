@@ -118,7 +118,10 @@ class Planner:
         return frozenset.intersection(*said) if said else frozenset()
 
     def _partitioned(self, key: Body) -> frozenset[tuple[int, int]]:
-        """Where the loops of a kernel start that have warps of their own under each of its launches."""
+        """Where the loops of a kernel start that have warps of their own under each of its launches.
+
+        One that writes what it loads has none: nothing would make its copies wait for that.
+        """
         scenes = self.kernels[key].scenes if key in self.kernels else ()
         known = [scene.facts.lowered for scene in scenes]
         # Of two products, warps of their own scale the sum, as many again: 32 is all that a block has.
@@ -127,7 +130,8 @@ class Planner:
         if not all(each.may_be_parted for each in known) or chained and warps > 8:
             return frozenset()
         own = [{(line, column) for path, line, column in each.specialised if path == key[0]} for each in known]
-        return frozenset(set.intersection(*own)) if own else frozenset()
+        rereading = [analysis.rereading.get(key[:2], frozenset()) for analysis in self.analyses]
+        return frozenset(set.intersection(*own)).difference(*rereading) if own else frozenset()
 
     def _host_tiles(self, key: Body) -> bool:
         """Whether the host gives a kernel tensor descriptors."""

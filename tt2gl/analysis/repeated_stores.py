@@ -3,7 +3,7 @@
 A store then waits for the one before it, and not for itself: what follows it need not wait until TMA has read its tile.
 Triton's pipeliner has it so in every loop that counts. Where a loop stores through several descriptors, whose tiles
 would lie side by side in memory, each store waits for itself; so where parts of a product get other layouts through
-shared memory, which could not be the tile's.
+shared memory, which could not be the tile's, and where the loop loads what it stores.
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ Place = tuple[FunctionKey, Position]
 
 
 def mark_repeated(
-    decisions: Sequence[Decisions], trees: Mapping[str, ast.Module], converted: Collection[tuple[str, int, int]] = ()
+    decisions: Sequence[Decisions],
+    trees: Mapping[str, ast.Module],
+    converted: Collection[tuple[str, int, int]] = (),
+    rereading: Mapping[FunctionKey, Collection[tuple[int, int]]] | None = None,
 ) -> None:
     """Have stores in loops go through a tile that lasts, where the loop stores through one descriptor alone.
 
     `converted`: calls, by file, line and column, whose results get layouts that do not follow from their operands'.
+    `rereading`: by function, where loops start that load what they store.
     """
     stores = {_place(spot) for made in decisions for spot, kind in made.tiles.items() if kind == "store"}
-    found = set(_repeated(stores, trees, converted)) if stores else set()
+    found = set(_repeated(stores, trees, converted, rereading or {})) if stores else set()
     for made in decisions:
         made.tiles |= {spot: STORE_AGAIN for spot in made.tiles if _place(spot) in found}
 
@@ -40,7 +44,10 @@ def _place(spot: Spot) -> Place:
 
 
 def _repeated(
-    stores: set[Place], trees: Mapping[str, ast.Module], converted: Collection[tuple[str, int, int]]
+    stores: set[Place],
+    trees: Mapping[str, ast.Module],
+    converted: Collection[tuple[str, int, int]],
+    rereading: Mapping[FunctionKey, Collection[tuple[int, int]]],
 ) -> Iterator[Place]:
     """The stores that stand in a loop which stores through one name alone, and does not bind it."""
     for path, tree in trees.items():
@@ -54,6 +61,8 @@ def _repeated(
             for loop, calls in by_loop.items():
                 through = {ast.unparse(_through(call)) for call in calls}
                 if loop in crossing or not isinstance(loop, ast.For):
+                    continue
+                if (loop.lineno, loop.col_offset) in rereading.get((path, function.lineno), ()):
                     continue
                 if len(through) == 1 and _is_kept(_through(calls[0]), loop):
                     yield from (((path, function.lineno), position_of(call)) for call in calls)

@@ -29,7 +29,8 @@ from tt2gl.analysis.operations import short_name
 from tt2gl.analysis.scalar_rings import ScalarLoad, scalar_loads
 from tt2gl.analysis.statics import position_of
 from tt2gl.analysis.uses import is_in_place, stages_of
-from tt2gl.pipelining.ahead import can_run_ahead
+from tt2gl.pipelining.ahead import can_run_ahead, rereads
+from tt2gl.pipelining.flow import targets
 from tt2gl.pipelining.loads import other_of
 
 COPY_BITS = 32
@@ -48,18 +49,22 @@ class Refusal:
 @dataclass(frozen=True)
 class Staging:
     """The loads that go through rings, and those that were refused; `held`: those that wait in registers.
-    `scalars`: those of one element, which go through rings of their own.
+    `scalars`: those of one element, which go through rings of their own. `in_order`: the loads through descriptors that
+    do not run ahead.
 
     By function: `wide`, its loops' variables of 64 bits, and `flattened`, those of loops that are one with the loops
-    inside under every launch, so that Triton's loads run on from turn to turn.
+    inside under every launch, so that Triton's loads run on from turn to turn; not those of `rereading`: where loops
+    start that write what such loads, or loads through descriptors, read inside them.
     """
 
     loads: frozenset[CallChain]
     wide: Mapping[FunctionKey, frozenset[str]]
     flattened: Mapping[FunctionKey, frozenset[str]]
+    rereading: Mapping[FunctionKey, frozenset[tuple[int, int]]]
     refused: tuple[Refusal, ...] = ()
     held: frozenset[CallChain] = frozenset()
     scalars: tuple[ScalarLoad, ...] = ()
+    in_order: frozenset[CallChain] = frozenset()
 
 
 def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> Staging:
@@ -77,6 +82,7 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
         if isinstance(node, ast.FunctionDef)
     }
     nodes = [node for scene in scenes for node in scene.graph.nodes if node.kind == "load" and node.chain in chains]
+    tiles = [node for node in nodes if node.tile and node.loop is not None]
     nodes = [node for node in nodes if not node.tile]
     registers = {chain for scene in scenes for chain, ring in scene.facts.lowered.rings.items() if ring.registers}
     registers |= held
@@ -94,7 +100,9 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     helpers = {function.name: function for function in functions.values()}
     facts = [scene.facts for scene in scenes]
     aliases = {name: own for name, own in _aliases(functions, facts) if name not in helpers}
-    named = {key: _pointers(key, functions[key], facts) for key in {node.site.function for node in nodes}}
+    named = {key: _pointers(key, functions[key], facts) for key in {n.site.function for n in (*nodes, *tiles)}}
+    in_order = {node.chain for node in tiles if _is_behind(node, functions, named, helpers, aliases)}
+    refused += [_refusal(node, _BEHIND) for node in tiles if node.chain in in_order]
     scalars = scalar_loads(scenes, functions, nodes, named) if nodes else []
     for (key, _), members in asked.items():
         loop = members[0].loop
@@ -141,9 +149,49 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     waiting = [n for scene in scenes for n in scene.graph.nodes if n.chain not in kept and _waits(scene, n)]
     refused += [_refusal(node, _GATHERED if node.tile else _IN_REGISTERS) for node in waiting]
     seen = {(known.path, known.line) for each in facts for known in each.functions.values()}
-    flattened = {key: frozenset(_flattened(key, functions[key], facts)) for key in functions.keys() & seen}
+    staged = [node for node in (*nodes, *tiles) if node.chain in kept or node.tile]
+    rereading = {
+        key: [
+            around
+            for around, places in _around(functions[key], [node for node in staged if node.site.function == key])
+            if rereads(functions[key], around, places, helpers, pointers, aliases)
+        ]
+        for key, pointers in named.items()
+    }
+    flattened = {
+        key: frozenset(_flattened(key, functions[key], facts)).difference(
+            *(targets(loop.target) for loop in rereading.get(key, ()))
+        )
+        for key in functions.keys() & seen
+    }
+    starts = {key: frozenset((loop.lineno, loop.col_offset) for loop in loops) for key, loops in rereading.items()}
     left = tuple(scalar for scalar in scalars if (scalar.site.function, scalar.site.position) not in out)
-    return Staging(kept - held, wide, flattened, tuple(dict.fromkeys(refused)), kept & held, left)
+    return Staging(
+        kept - held, wide, flattened, starts, tuple(dict.fromkeys(refused)), kept & held, left, frozenset(in_order)
+    )
+
+
+def _is_behind(
+    node: Node,
+    functions: Mapping[FunctionKey, ast.FunctionDef],
+    pointers: Mapping[FunctionKey, frozenset[str]],
+    helpers: Mapping[str, ast.FunctionDef],
+    aliases: Mapping[str, str],
+) -> bool:
+    """Whether a load through a descriptor reads what its loop writes."""
+    key = node.site.function
+    assert node.loop is not None
+    return rereads(functions[key], node.loop, [node.site.position], helpers, pointers[key], aliases)
+
+
+def _around(function: ast.FunctionDef, nodes: Sequence[Node]) -> Iterator[tuple[ast.For, list[Position]]]:
+    """The loops that loads are in, and those around them, each with its loads."""
+    for loop in ast.walk(function):
+        if isinstance(loop, ast.For):
+            inside = {*ast.walk(loop)}
+            places = [node.site.position for node in nodes if node.loop in inside]
+            if places:
+                yield loop, places
 
 
 def _is_ahead(scene: Scene, ring: RingFact) -> bool:
@@ -155,6 +203,7 @@ def _is_ahead(scene: Scene, ring: RingFact) -> bool:
 
 _IN_REGISTERS = "its tiles wait in registers, and in the port's loop they are loaded when they are needed"
 _FOR_NONE = "no tile of its loop is copied ahead"
+_BEHIND = "the loop writes to the memory that the load reads, or orders accesses to it"
 _GATHERED = "its rows are gathered when they are needed"
 
 

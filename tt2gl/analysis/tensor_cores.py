@@ -29,10 +29,14 @@ from tt2gl.tensor_memory_layouts import packed_rows
 
 
 class TensorCores:
-    """Dots and rings of a kernel, found once for all its launches."""
+    """Dots and rings of a kernel, found once for all its launches; loads in order (`in_order`) have no ring."""
 
     def __init__(
-        self, classes: Classes, staged: Collection[CallChain], held: Collection[CallChain] = frozenset()
+        self,
+        classes: Classes,
+        staged: Collection[CallChain],
+        held: Collection[CallChain] = frozenset(),
+        in_order: Collection[CallChain] = frozenset(),
     ) -> None:
         self.classes, self.scenes = classes, classes.scenes
         self.formulas = Formulas(self.scenes)
@@ -55,7 +59,7 @@ class TensorCores:
                     dot.facts[index], dot.shapes[index] = fact, node.shape
                 elif node.kind == "descriptor":
                     self.descriptors.setdefault(node.chain, {})[index] = node
-                elif (ring := ring_of(node, scene, held)) is not None:
+                elif node.chain not in in_order and (ring := ring_of(node, scene, held)) is not None:
                     if node.chain not in self.rings:
                         self.rings[node.chain] = RingUse(node, self._ring_name(node, names, index))
                     use = self.rings[node.chain]

@@ -66,6 +66,22 @@ def can_run_ahead(
     return Ahead()
 
 
+def rereads(
+    function: ast.FunctionDef,
+    loop: ast.For,
+    loads: Sequence[Position],
+    helpers: Mapping[str, ast.FunctionDef],
+    pointers: Names,
+    others: Mapping[str, str],
+) -> bool:
+    """Whether a loop writes what loads inside it read, in loops of their own too, or orders accesses to it.
+
+    The others as for `can_run_ahead`. A turn's first loads then stay behind the turn before.
+    """
+    found = [node for node in ast.walk(loop) if isinstance(node, ast.Call) and position(node) in loads]
+    return not _Question(function, loop, Effects(helpers, others), pointers, frozenset(), frozenset()).keeps(found)
+
+
 class _Question:
     """One loop, asked about."""
 
@@ -101,6 +117,14 @@ class _Question:
             self._check_place(load)
         self._check_memory(loads)
         self._check_slice(loads)
+
+    def keeps(self, loads: Sequence[ast.Call]) -> bool:
+        """Whether the loop leaves alone what they read."""
+        try:
+            self._check_memory(loads)
+        except _NotAhead:
+            return False
+        return True
 
     # ------------------------------------------------------------------------------------------------- the conditions
 
