@@ -123,6 +123,29 @@ def test_a_sum_runs_on_unless_its_operand_is_put_to_registers(test: str, change:
     assert ("is_async" in made) == bool(outstanding)
 
 
+@pytest.mark.parametrize(
+    ("before", "change", "is_async"),
+    [
+        ("a = gl.load(a_ptr + k)", "a = a_buf.index(k)", False),
+        ("a = a_buf.index(k)", "a = gl.load(a_ptr + k)", False),
+        ("use(k)", "a = a_buf.index(k)", False),
+        ("a = q_smem", "a = a_buf.index(k)", True),
+    ],
+)
+def test_an_operand_is_where_the_branch_has_it_or_where_it_was(before: str, change: str, is_async: bool) -> None:
+    body = f"{before}\n    if n > 8:\n        {change}\n    acc = warpgroup_mma(a, b_buf.index(k), acc)\n"
+    assert ("is_async" in written(f"for k in range(n):\n    {body}")) == is_async
+    both = body.replace("    acc", "    else:\n        a = b_buf.index(k)\n    acc")
+    assert ("is_async" in written(f"for k in range(n):\n    {both}")) == ("gl.load" not in change)
+
+
+def test_a_sum_runs_on_where_its_operand_comes_from_a_ring_under_a_test_of_the_compilation() -> None:
+    made = written(
+        CHANGED.replace("a_buf.index(k)", "gl.load(a_ptr + k)").format(test="PLAIN", change="a = a_buf.index(k)")
+    )
+    assert "    acc = warpgroup_mma_wait(num_outstanding=0 if not PLAIN else 1, deps=(acc,))\n" in made
+
+
 def test_two_sums_run_on_together() -> None:
     made = written(
         """\

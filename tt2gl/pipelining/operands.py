@@ -31,6 +31,8 @@ def registers_where(node: ast.expr, index: int, body: Sequence[ast.stmt], static
         b = b_buf.index(slot)
         if SCALED:
             b = b * scale
+
+    and not of `b` where it is computed first, and taken from a ring under the test.
     """
     node = viewed(node)
     if not isinstance(node, ast.Name):
@@ -41,6 +43,9 @@ def registers_where(node: ast.expr, index: int, body: Sequence[ast.stmt], static
                 continue
             case ast.If(test=test, body=arm, orelse=[]) if static(test) and _in_registers(node.id, arm):
                 return ast.unparse(test) if place(node, earlier, body) == "ring" else ""
+            case ast.If(test=test, body=arm, orelse=[]) if static(test) and _place_of(node.id, len(arm), arm) == "ring":
+                computed = ast.unparse(ast.UnaryOp(ast.Not(), test))
+                return computed if place(node, earlier, body) == "registers" else ""
             case ast.Assign(targets=[ast.Name()], value=value):
                 return registers_where(value, earlier, body, static)
         return ""
@@ -85,16 +90,34 @@ def viewed(node: ast.expr) -> ast.expr:
 def _place_of(name: str, index: int, body: Sequence[ast.stmt]) -> str:
     if not any(name in writes(each) for each in body):
         return "outside"
+    places: set[str] = set()
     for earlier in range(index - 1, -1, -1):
         each = body[earlier]
         if name in writes(each):
             # Branches may bind it too, to what lies in one kind of place, and to views of that.
             values = [node.value for node in ast.walk(each) if isinstance(node, ast.Assign) and name in writes(node)]
-            places = {place(value, earlier, body) for value in values if not _is_view_of(name, value)}
-            if values and not places:
+            own = {place(value, earlier, body) for value in values if not _is_view_of(name, value)}
+            if values and not own:
                 continue
-            return places.pop() if len(places) == 1 else "written here"
-    return "written here"
+            places |= own or {"written here"}
+            if _binds(each, name):
+                return _joined(places)
+    # What a branch does not bind may be the tile of a turn before, whose slot is filled again.
+    later = any(name in writes(each) for each in body[index:])
+    return "written here" if later or "ring" in places else _joined(places)
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement binds a name on every way through it."""
+    if isinstance(statement, ast.If):
+        return all(any(_binds(each, name) for each in arm) for arm in (statement.body, statement.orelse))
+    return name in writes(statement) and not isinstance(statement, (ast.For, ast.While))
+
+
+def _joined(places: set[str]) -> str:
+    """Where a value is that may be in any of some places, by what the next iteration does to it."""
+    inside = places - {"outside"}
+    return inside.pop() if len(inside) == 1 else "written here" if inside else "outside"
 
 
 def _is_view_of(name: str, value: ast.expr) -> bool:
