@@ -144,6 +144,8 @@ def test_writing_is_found_through_names() -> None:
         "file_store(a, x_ptr + k)",
         "tiles.put(a, x_ptr + k)",
         "store(a, x_ptr + k)",
+        'tl.inline_asm_elementwise("st.global.b32 [$1], $2;", "=r,l,r", [x_ptr + k, a], tl.int32, False, 1)',
+        'tl.inline_asm_elementwise("st.global.b32 [$1], $2;", "=r,l,r", args=(x_ptr + k, a), dtype=i, is_pure=PURE)',
     ],
 )
 def test_what_a_loop_writes_to(writing: str) -> None:
@@ -210,6 +212,8 @@ def test_the_load_at_fault_is_named() -> None:
         "for k in range(8):\n    if k > n:\n        step = 2\n    a = tl.load(x_ptr + step)",
         "for k in range(8):\n    a = tl.load(x_ptr + k)\n    if a > n:\n        tl.store(y_ptr + k, a)",
         "for k in range(8):\n    a = tl.load(x_ptr + tl.cdiv(k, BLOCK) % n)\n    n_2 = tl.dot(a, a)",
+        "for k in range(8):\n    a = tl.load(x_ptr + k)\n    tl.inline_asm_elementwise('', '', [x_ptr], i, True, 1)",
+        "for k in range(8):\n    a = tl.load(x_ptr + k)\n    tl.inline_asm_elementwise('', '', [a], i, is_pure=False)",
     ],
 )
 def test_loads_that_run_ahead(loop: str) -> None:

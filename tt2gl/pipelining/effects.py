@@ -71,6 +71,9 @@ class Effects:
             yield from [node.func.value] if isinstance(node.func, ast.Attribute) else []
             yield from node.args[:1]
             yield from (each.value for each in node.keywords if each.arg in ("pointer", "desc"))
+        if not of_the_file and name == "inline_asm_elementwise" and not _is_pure_assembly(node):
+            yield from node.args[2:3]
+            yield from (each.value for each in node.keywords if each.arg == "args")
         unknown = of_the_file and name not in _BUILTINS and name not in self.helpers
         if unknown or self._some_call(name, self._writing, lambda call: any(self.written(call))):
             yield from node.args
@@ -94,6 +97,12 @@ class Effects:
     def _named(self, node: ast.Call) -> str:
         """The last of a function's own names."""
         return self.others.get(node.func.id, node.func.id) if isinstance(node.func, ast.Name) else called(node)
+
+
+def _is_pure_assembly(node: ast.Call) -> bool:
+    """Whether inline assembly is said to do nothing but compute."""
+    said = [*node.args[4:5], *(each.value for each in node.keywords if each.arg == "is_pure")]
+    return any(isinstance(each, ast.Constant) and each.value is True for each in said)
 
 
 def _is_constexpr_function(decorator: ast.expr) -> bool:
