@@ -63,7 +63,8 @@ class Dot:
     `memory`: the layout of its accumulator in tensor memory, `lhs`: its first operand there, where that is not in
     shared memory.
     `scaled`: its operands have scales. `promoted`: the dtype that its operands get before, as source; `summed`: the one
-    that it adds up in, where that is not `dtype`.
+    that it adds up in, where that is not `dtype`. `asked`: what holds of the names that give its precision, by which
+    its instruction was chosen.
     """
 
     call: Position
@@ -84,6 +85,7 @@ class Dot:
     promoted: str | None = None
     summed: str | None = None
     chip: str = ""
+    asked: str | None = None
 
     @property
     def ends_at_once(self) -> bool:

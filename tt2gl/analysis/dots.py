@@ -87,6 +87,7 @@ class DotReader:
             promoted=self.promoted(a, made, frame),
             summed=self.summed(fact, made),
             chip=self.chip(made),
+            asked=self.asked(node, precision, frame) if self.is_float32(a, frame) else None,
         )
         return made
 
@@ -134,6 +135,22 @@ class DotReader:
             return '"tf32"' if fact.value else '"ieee"'
         return None
 
+    def asked(self, node: ast.Call, precision: str | None, frame: Frame) -> str | None:
+        """What holds of names where the precision that they give is this one, as source; None where it is written.
+
+        And None in branches, where other constants may lead to a product of its own.
+        """
+        arguments = Arguments(node, None)
+        said, allowed = arguments.get("input_precision", 3), arguments.get("allow_tf32", 4)
+        function = self.builder.functions.get(frame.key)
+        if precision is None or function is None or _is_in_branch(node, function):
+            return None
+        if said is not None:
+            return f"{said.id} == {precision}" if isinstance(said, ast.Name) else None
+        if not isinstance(allowed, ast.Name):
+            return None
+        return allowed.id if precision == '"tf32"' else f"not {allowed.id}"
+
     @staticmethod
     def is_float32(node: ast.expr, frame: Frame) -> bool:
         """Whether an operand is of 32-bit floats."""
@@ -155,6 +172,12 @@ class DotReader:
         return (
             isinstance(fact, ConstFact) and fact.value is None or isinstance(node, ast.Constant) and node.value is None
         )
+
+
+def _is_in_branch(node: ast.Call, function: ast.FunctionDef) -> bool:
+    """Whether a call is made in one branch of a function alone."""
+    branches = (each for each in ast.walk(function) if isinstance(each, ast.If | ast.IfExp))
+    return any(part is node for branch in branches for part in ast.walk(branch))
 
 
 def _is_tile(added: Value, product: TensorFact) -> bool:

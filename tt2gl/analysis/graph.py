@@ -57,6 +57,7 @@ class DotSite:
     less than 32 bits, as source. `is_sum`: the call is one side of a sum, whose other side it takes as its accumulator.
     `scaled`: its operands have scales. `promoted`: what Triton makes of operands of 8-bit floats first, as source.
     `summed`: what it adds up in, where its result is made that afterwards. `chip`: AMD's that has its instruction.
+    `asked`: what holds of the names that give its precision, as source.
     """
 
     call: Position
@@ -71,6 +72,7 @@ class DotSite:
     promoted: str | None = None
     summed: str | None = None
     chip: str = ""
+    asked: str | None = None
 
 
 @dataclass(eq=False)

@@ -304,6 +304,7 @@ def _dot(want: DotWant, layout: str, memory: str | None, lhs: str | None) -> Dot
         site.promoted,
         site.summed,
         site.chip,
+        site.asked,
     )
 
 

@@ -11,6 +11,7 @@ def kernel(x_ptr, BLOCK: gl.constexpr):
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
@@ -157,7 +158,25 @@ def with_signature(function: cst.FunctionDef, plan: FunctionPlan, is_jit: Sequen
     function = with_parameters(function, plan.parameters)
     if stages is not None:
         function = with_parameters(function, [stages.source], stages.default)
-    return with_declarations(function, plan.declarations, plan.conversions.get(ENTRY, ()), plan.notes)
+    return with_declarations(_asserted(function, plan), plan.declarations, plan.conversions.get(ENTRY, ()), plan.notes)
+
+
+def _asserted(function: cst.FunctionDef, plan: FunctionPlan) -> cst.FunctionDef:
+    """The function with what must hold of its own constants where instructions were chosen by them, told on its top."""
+    parameters = [*function.params.params, *function.params.kwonly_params]
+    annotated = [(each.name.value, each.annotation) for each in parameters if each.annotation is not None]
+    constants = {
+        name for name, said in annotated if cst.Module([]).code_for_node(said.annotation).endswith("constexpr")
+    }
+    every = (plan.edits, *(copy for copies in plan.copies.values() for copy in copies))
+    asked = dict.fromkeys(dot.asked for edits in every for dot in edits.dots.values() if dot.asked is not None)
+    tests = [test for test in asked if re.findall(r"\w+", test.removeprefix("not "))[0] in constants]
+    suite = function.body
+    if not tests or not isinstance(suite, cst.IndentedBlock):
+        return function
+    start = 1 if function.get_docstring() is not None else 0
+    made = [statement(f'gl.static_assert({test}, "products are of this precision")') for test in tests]
+    return function.with_changes(body=suite.with_changes(body=[*suite.body[:start], *made, *suite.body[start:]]))
 
 
 def with_flags(
