@@ -270,6 +270,15 @@ x = cols * 1.0
             id="made of a moved pointer where no launch comes",
         ),
         pytest.param(
+            "x = tl.load(y_ptr + cols)\ntl.store(y_ptr + cols, x)\n"
+            "tl.store(x_ptr + cols, x.to(x_ptr.dtype.element_ty))",
+            [
+                "gl.amd.cdna3.buffer_store(x.to(y_ptr.dtype.element_ty), y_ptr, cols)",
+                "gl.amd.cdna3.buffer_store(x.to(x_ptr.dtype.element_ty), x_ptr, cols)",
+            ],
+            id="stored as the element's type, whatever a launch's is",
+        ),
+        pytest.param(
             """
 if BLOCK > 512:
     x_ptr += tl.load(i_ptr)
@@ -383,7 +392,8 @@ for k in range(n):
             [
                 "p_offsets = cols",
                 "p_offsets = cols_y + 1",
-                "gl.amd.cdna3.buffer_store(gl.convert_layout(x, y_layout), y_ptr, p_offsets)",
+                "gl.amd.cdna3.buffer_store("
+                "gl.convert_layout(x, y_layout).to(y_ptr.dtype.element_ty), y_ptr, p_offsets)",
                 "x += gl.amd.cdna3.buffer_load(x_ptr, p_offsets)",
             ],
             id="a name for one thing after the other",

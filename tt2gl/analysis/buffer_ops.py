@@ -328,10 +328,11 @@ class BufferOps:
         return other is not None and not (isinstance(value, (int, float)) and value == 0) and value is not None
 
     def _element(self, site: Site, variables: Variables) -> str:
-        """The dtype, as source, that a stored value is to be made of first; empty where it has that already."""
-        facts = self._value_facts(site)
-        elements = self.read.elements(site.pointer)
-        if all(isinstance(fact, TensorFact) and fact.shape and {fact.dtype} == elements for fact in facts):
+        """The dtype, as source, that a value is to be stored as: buffers cast none. Empty where nothing is stored.
+
+        Under every launch the value may have it already, but launches of other types run the same text.
+        """
+        if site.kind == "load":
             return ""
         start = site.address.start
         if site.address.is_variable:
