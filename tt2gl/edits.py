@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -58,6 +58,17 @@ class LineMap:
         """The first line of the new text that comes from the author's line, or from the nearest one before it."""
         before = [line for line in self.lines if line <= author_line]
         return self.lines.index(max(before)) + 1 if before else author_line
+
+
+def in_functions(
+    text: str, names: Collection[str], edits_of: Callable[[Places, ast.FunctionDef], Iterable[Edit]]
+) -> str:
+    """The text of a file with the edits of the functions of these names made."""
+    bare = text.removeprefix(BYTE_ORDER_MARK)
+    places = Places(bare)
+    functions = [node for node in ast.walk(ast.parse(bare)) if isinstance(node, ast.FunctionDef) and node.name in names]
+    edits = [edit for function in functions for edit in edits_of(places, function)]
+    return text[: len(text) - len(bare)] + apply(bare, edits)[0]
 
 
 def apply(text: str, edits: Sequence[Edit]) -> tuple[str, LineMap]:

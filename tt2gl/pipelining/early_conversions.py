@@ -18,22 +18,21 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from tt2gl.edits import BYTE_ORDER_MARK, Edit, Places, apply
+from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import blocks, inside, reads, writes
 
 
 def with_early_conversions(text: str, functions: Collection[str]) -> str:
     """The text with conversions of these functions above the loads of what is computed with."""
-    bare = text.removeprefix(BYTE_ORDER_MARK)
-    places = Places(bare)
-    edits: list[Edit] = []
-    for node in ast.walk(ast.parse(bare)):
-        if isinstance(node, ast.FunctionDef) and node.name in functions:
-            edits += _block(places, node.body)
-            for statement in inside(node.body):
-                for block in blocks(statement):
-                    edits += _block(places, block)
-    return text[: len(text) - len(bare)] + apply(bare, edits)[0]
+    return in_functions(text, functions, _edits)
+
+
+def _edits(places: Places, function: ast.FunctionDef) -> Iterator[Edit]:
+    """The edits of a function, block by block."""
+    yield from _block(places, function.body)
+    for statement in inside(function.body):
+        for block in blocks(statement):
+            yield from _block(places, block)
 
 
 def _block(places: Places, block: Sequence[ast.stmt]) -> Iterator[Edit]:

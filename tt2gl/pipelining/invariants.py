@@ -22,7 +22,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tt2gl.edits import BYTE_ORDER_MARK, Edit, Places, apply
+from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import reads, writes
 from tt2gl.pipelining.loops import Fresh, names_of
 from tt2gl.pipelining.static import bound, called, constants, is_static
@@ -34,13 +34,9 @@ _MASKS = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
 def without_invariants(text: str, functions: Collection[str]) -> str:
     """The text with the invariants of the loops of these functions before them."""
-    bare = text.removeprefix(BYTE_ORDER_MARK)
-    places = Places(bare)
-    edits: list[Edit] = []
-    for node in ast.walk(ast.parse(bare)):
-        if isinstance(node, ast.FunctionDef) and node.name in functions:
-            edits += _Function(places, node, Fresh(names_of(node))).edits()
-    return text[: len(text) - len(bare)] + apply(bare, edits)[0]
+    return in_functions(
+        text, functions, lambda places, function: _Function(places, function, Fresh(names_of(function))).edits()
+    )
 
 
 @dataclass(frozen=True)

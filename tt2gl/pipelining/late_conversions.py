@@ -18,20 +18,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
-from tt2gl.edits import BYTE_ORDER_MARK, Edit, Places, apply
+from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.early_conversions import loads
 from tt2gl.pipelining.flow import blocks, reads, writes
 
 
 def with_late_conversions(text: str, functions: Collection[str]) -> str:
     """The text with conversions of these functions below the loads that follow them."""
-    bare = text.removeprefix(BYTE_ORDER_MARK)
-    places = Places(bare)
-    edits: list[Edit] = []
-    for node in ast.walk(ast.parse(bare)):
-        if isinstance(node, ast.FunctionDef) and node.name in functions:
-            edits += _blocks(places, node.body)
-    return text[: len(text) - len(bare)] + apply(bare, edits)[0]
+    return in_functions(text, functions, lambda places, function: _blocks(places, function.body))
 
 
 def _blocks(places: Places, block: Sequence[ast.stmt]) -> Iterator[Edit]:
