@@ -122,6 +122,16 @@ def test_a_wrong_store_is_found(edit: Edit, reason: str) -> None:
     assert reason in found.reason
 
 
+def test_an_original_that_writes_outside_itself_puts_the_launch_in_doubt() -> None:
+    def past_the_end(value: int) -> Edit:
+        return changed(lambda given: given.buffers["y"].storage[-GUARD_BYTES].fill_(value))
+
+    assert "launch" not in check(past_the_end(1)).reason
+    assert check(past_the_end(1), past_the_end(2)).reason == (
+        "y: written outside the tensor; the original itself writes there: does the launch give each tensor its shape?"
+    )
+
+
 def test_a_missing_store_is_found() -> None:
     def most(given: DeviceInputs) -> None:
         given.buffers["y"].view[:-1].copy_(2 * given.buffers["x"].view[:-1])

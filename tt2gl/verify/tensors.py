@@ -15,9 +15,9 @@ from tt2gl.descriptor_parts import owner
 from tt2gl.launches import TensorArg
 from tt2gl.verify.inputs import Element, Inputs, TensorData, UnknownInputsError
 
-# Bytes before and after every tensor; they are compared like the tensor itself.
+# Bytes before and after every tensor, and what each of them holds; they are compared like the tensor itself.
 GUARD_BYTES = 4096
-_GUARD_VALUE = 0xA5
+GUARD_VALUE = 0xA5
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def to_buffer(tensor: TensorData, device: str) -> Buffer:
         raise UnknownInputsError(f"torch has no type {tensor.arg.dtype}")
     first = GUARD_BYTES + tensor.misalignment
     last = first + tensor.elements.nbytes
-    storage = torch.full((-(-last // 16) * 16 + GUARD_BYTES,), _GUARD_VALUE, dtype=torch.uint8, device=device)
+    storage = torch.full((-(-last // 16) * 16 + GUARD_BYTES,), GUARD_VALUE, dtype=torch.uint8, device=device)
     storage[first:last].copy_(torch.from_numpy(tensor.elements.view(np.uint8)))
     return _over(tensor.arg, storage, first, last)
 
