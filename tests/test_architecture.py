@@ -123,3 +123,9 @@ def test_the_package_imports_nothing_heavy() -> None:
         tree = ast.parse(path.read_text("utf-8"))
         named = {node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module}
         assert not {name for name in named if name.split(".")[0] in ("triton", "libcst", "rich")}
+
+
+def test_no_module_imports_matchers() -> None:
+    # LibCST's own take a quarter of a second of every command to import: `tt2gl.syntax` answers in their stead.
+    imported = re.compile(r"libcst(\.| import .*)\bmatchers")
+    assert [path.name for path in MODULES if imported.search(path.read_text("utf-8"))] == []

@@ -59,3 +59,15 @@ def is_text(statement: cst.CSTNode) -> bool:
         case cst.SimpleStatementLine([cst.Expr(cst.SimpleString() | cst.ConcatenatedString())]):
             return True
     return False
+
+
+def comments_in(node: cst.CSTNode) -> list[str]:
+    """The author's comments in and between what a node is made of, in order."""
+    found: list[str] = []
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, cst.Comment):
+            found.append(node.value)
+        waiting.extend(reversed(node.children))
+    return found

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
-from libcst import matchers
 
 from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
@@ -21,6 +20,7 @@ from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.qualified_names import walk
 from tt2gl.source import SourceFile
+from tt2gl.syntax import comments_in
 
 _COMBINING = {"triton.language.reduce", "triton.language.associative_scan"}
 _FUNCTION_PLACE = 2
@@ -138,6 +138,4 @@ def _comments(statements: Sequence[cst.CSTNode]) -> Iterator[str]:
     """The comments of statements, in order; those above the first stay where they are."""
     first, *rest = statements
     for statement in (first.with_changes(leading_lines=()), *rest):
-        for comment in matchers.findall(statement, matchers.Comment()):
-            assert isinstance(comment, cst.Comment)
-            yield comment.value
+        yield from comments_in(statement)

@@ -58,21 +58,6 @@ class Assigned(Reader):
         self._note([node.target])
 
 
-class _CommentTexts(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def visit_Comment(self, node: cst.Comment) -> None:
-        self.texts.append(node.value)
-
-
-def comments_in(call: cst.Call) -> list[str]:
-    """The author's comments between the arguments of a call that goes."""
-    found = _CommentTexts()
-    call.visit(found)
-    return found.texts
-
-
 def stem_of(descriptor: str) -> str:
     """What a descriptor is of: `k` of `k_desc`, `desc_k` and `K_tensor_desc`."""
     short = descriptor.removeprefix("desc_").removesuffix("_descriptor").removesuffix("_desc").removesuffix("_tensor")

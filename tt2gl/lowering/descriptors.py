@@ -32,7 +32,7 @@ from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.descriptor_calls import Descriptor, Extent, Transfer, is_make, read_make, read_transfer, transferred
-from tt2gl.lowering.descriptor_texts import Assigned, Makes, Resolve, comments_in, stem_of
+from tt2gl.lowering.descriptor_texts import Assigned, Makes, Resolve, stem_of
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import Expression, target_names
 from tt2gl.lowering.naming import Names
@@ -40,7 +40,7 @@ from tt2gl.lowering.pointer_calls import Refused
 from tt2gl.lowering.signs import Signs
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
-from tt2gl.syntax import is_name
+from tt2gl.syntax import comments_in, is_name
 from tt2gl.visitors import VariableReader
 
 _WIDTH = 120

@@ -17,6 +17,7 @@ from tt2gl.lowering.pointer_calls import Access, Make
 from tt2gl.lowering.shapes import Role, Shape, always_inside
 from tt2gl.lowering.signs import Signs
 from tt2gl.source import SourceFile
+from tt2gl.syntax import comments_in
 
 Part = Role | Literal["block"]
 
@@ -172,9 +173,7 @@ class Emission:
 
     def _comments(self, make: Make, step: Step) -> list[str]:
         """The author's comments between the arguments of a call that goes."""
-        found = _Comments()
-        make.node.visit(found)
-        return [] if step.inline else found.texts
+        return [] if step.inline else comments_in(make.node)
 
     # ---------------------------------------------------------------------------------------------- the three events
 
@@ -375,11 +374,3 @@ def _sliced(index: str, dimension: int, rank: int) -> str:
 def _term(index: str, dimension: int, rank: int, stride: Expression) -> str:
     sliced = _sliced(index, dimension, rank)
     return sliced if stride.literal == 1 else f"{sliced} * {stride.operand()}"
-
-
-class _Comments(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def visit_Comment(self, node: cst.Comment) -> None:
-        self.texts.append(node.value)

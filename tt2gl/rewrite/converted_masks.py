@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import libcst as cst
-from libcst import matchers as m
 
-_CONVERSION = m.Call(func=m.Attribute(attr=m.Name("convert_layout")))
+from tt2gl.qualified_names import walk
+
 _PLACE = 2
 
 
@@ -43,4 +43,4 @@ def _takes_mask(name: str) -> bool:
 
 
 def _converts(arg: cst.Arg) -> bool:
-    return bool(m.findall(arg.value, _CONVERSION))
+    return any(isinstance(node, cst.Attribute) and node.attr.value == "convert_layout" for node in walk(arg.value))
