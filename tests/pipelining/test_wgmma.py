@@ -110,7 +110,7 @@ for k in range(n):
     ("test", "change", "outstanding"),
     [
         ("SCALED", "a *= s.to(a.dtype)", "0 if SCALED else 1"),
-        ("SCALED == 2", "a = a.to(gl.float16)", "0 if SCALED == 2 else 1"),
+        ("SCALED == 2", "a = f(a)", "0 if SCALED == 2 else 1"),
         ("SCALED", "a = a.permute((1, 0))", "1"),
         ("SCALED", "a = b", "1"),
         ("n > 8", "a *= s", ""),
@@ -137,6 +137,23 @@ def test_an_operand_is_where_the_branch_has_it_or_where_it_was(before: str, chan
     assert ("is_async" in written(f"for k in range(n):\n    {body}")) == is_async
     both = body.replace("    acc", "    else:\n        a = b_buf.index(k)\n    acc")
     assert ("is_async" in written(f"for k in range(n):\n    {both}")) == ("gl.load" not in change)
+
+
+@pytest.mark.parametrize(
+    ("binding", "is_async"),
+    [
+        ("a, b = gl.load(a_ptr + k), b_buf.index(k)", False),
+        ("a, b = a_buf.index(k), gl.load(b_ptr + k)", False),
+        ("a, b = a_buf.index(k), b_buf.index(k)", True),
+    ],
+)
+def test_an_arm_that_casts_tiles_of_rings_where_they_lie_is_compiled_by_no_launch(binding: str, is_async: bool) -> None:
+    names, values = binding.split(" = ")
+    bound = [f"{name} = {value}" for name, value in zip(names.split(", "), values.split(", "), strict=True)]
+    cast = "if a.dtype != b.dtype:\n        a = a.to(gl.float16)\n        b = b.to(gl.float16)"
+    body = "\n    ".join([*bound, cast, "acc = warpgroup_mma(a, b, acc)"])
+    made = written(f"for k in range(n):\n    {body}\n")
+    assert ("acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))" in made) == is_async
 
 
 def test_a_sum_runs_on_where_its_operand_comes_from_a_ring_under_a_test_of_the_compilation() -> None:

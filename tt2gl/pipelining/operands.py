@@ -11,6 +11,9 @@ from tt2gl.pipelining.static import called
 # Methods of a shared-memory descriptor that give another view of the same memory.
 _VIEWS = {"permute", "reshape", "slice", "trans", "_reinterpret"}
 
+# Methods that tensors have and shared-memory descriptors have not.
+_OF_TENSORS = {"cast", "to"}
+
 
 def place(node: ast.expr, index: int, body: Sequence[ast.stmt]) -> str:
     """Where an operand of the `index`-th statement of a loop's body is.
@@ -92,7 +95,7 @@ def _place_of(name: str, index: int, body: Sequence[ast.stmt]) -> str:
         return "outside"
     places: set[str] = set()
     for earlier in range(index - 1, -1, -1):
-        each = body[earlier]
+        each = _compiled(body[earlier], earlier, body)
         if name in writes(each):
             # Branches may bind it too, to what lies in one kind of place, and to views of that.
             values = [node.value for node in ast.walk(each) if isinstance(node, ast.Assign) and name in writes(node)]
@@ -105,6 +108,33 @@ def _place_of(name: str, index: int, body: Sequence[ast.stmt]) -> str:
     # What a branch does not bind may be the tile of a turn before, whose slot is filled again.
     later = any(name in writes(each) for each in body[index:])
     return "written here" if later or "ring" in places else _joined(places)
+
+
+def _compiled(statement: ast.stmt, index: int, body: Sequence[ast.stmt]) -> ast.stmt:
+    """A statement without the arms that no launch compiles, as they cast a tile of a ring where it lies.
+
+    So is that of
+
+        a = a_buf.index(slot)
+        if a.dtype != b.dtype:
+            a = a.to(b.dtype)
+
+    For a launch that takes it, the tile is read to registers first.
+    """
+    if not isinstance(statement, ast.If):
+        return statement
+    arms = [[] if _casts_a_tile(arm, index, body) else arm for arm in (statement.body, statement.orelse)]
+    return ast.If(test=statement.test, body=arms[0] or [ast.Pass()], orelse=arms[1])
+
+
+def _casts_a_tile(arm: Sequence[ast.stmt], index: int, body: Sequence[ast.stmt]) -> bool:
+    for position, each in enumerate(arm):
+        match each:
+            case ast.Assign(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr))):
+                bound = any(name in writes(before) for before in arm[:position])
+                if attr in _OF_TENSORS and not bound and _place_of(name, index, body) == "ring":
+                    return True
+    return False
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:
