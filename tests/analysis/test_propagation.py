@@ -227,7 +227,7 @@ def kernel(x_ptr, y_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
 
 
 class TestGathering:
-    """What is gathered comes as its indices do."""
+    """What is gathered comes as its indices do; of tiles, as what it is gathered from."""
 
     def test_of_a_table(self, vectors: Port) -> None:
         made = vectors(
@@ -242,7 +242,8 @@ class TestGathering:
             "i = tl.load(x_ptr + cols[None, :] * M + rows[:, None])\n"
             "tl.store(y_ptr + rows[:, None] * N + cols[None, :], tl.gather(x, i.to(tl.int32), 1))"
         )
-        assert conversions(made) == 1
+        assert "gather_layout: gl.constexpr = coalesced([BM, BN], [1, 0], 4096 // max(BN, 32), gl.num_warps())" in made
+        assert conversions(made) == 3
 
 
 class TestTwoOrders:

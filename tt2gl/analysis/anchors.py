@@ -152,7 +152,8 @@ class Anchors:
             case "opaque" if (single := unpaired(node.operands[0].natural, merged_pairs(node))) is not None:
                 return self.doubled(single, node, merged_pairs(node))
             case "opaque" if node.function == "gather":
-                return node.operands[1].natural
+                waits = self.patience and node.operands[0].natural is None and not node.operands[0].cheap
+                return None if waits else self._gathered(node)
             case "opaque" if node.function in RESHAPES:
                 return self._reshaped(node)
             case "read":
@@ -161,15 +162,31 @@ class Anchors:
                 return node.value.natural if node.value else None
         return None
 
+    def _gathered(self, node: Node) -> Term | None:
+        """The layout of what is gathered: of whole lines in each warp, as what it is gathered from; else its indices'.
+
+        What is gathered from may have them so already, and is not converted then, as Triton does.
+        """
+        source, indices = node.operands
+        if node.axis is not None and len(node.shape) > 1 and not node.cheap:
+            own, tile = source.natural, max(source, indices, key=lambda each: each.elements)
+            if isinstance(own, Root) and self.classes.has_lines(own.name, node.axis, self.index):
+                node.operand_term = own if indices.natural in (None, own) else None
+            if node.operand_term is None and (lines := self.classes.lines(tile, node.axis, self.index)) is not None:
+                node.operand_term = Root(lines)
+        return node.operand_term or indices.natural
+
     def _reshaped(self, node: Node) -> Term | None:
-        """The layout in which threads keep the elements of what they loaded when it is reshaped, as Triton leaves it.
+        """The layout in which threads keep what they loaded or gathered when it is reshaped, as Triton leaves it.
 
         In kernels of products, too, that is not known. Pairs in the last dimension are laid out by what parts them.
         """
         operand, own = node.operands[0], node.operands[0].natural
         if is_idle(node) and not isinstance(own, Inferred):
             return own
-        if self.cores.dots or not isinstance(own, Root | Reshaped) or not self.classes.serves(root_of(own).name):
+        if not isinstance(own, Root | Reshaped):
+            return None
+        if own != operand.operand_term and (self.cores.dots or not self.classes.serves(root_of(own).name)):
             return None
         if None in (*node.dims, *operand.dims):
             return Inferred(own, f"{node.function} at {node.site.position}")

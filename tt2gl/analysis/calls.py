@@ -127,6 +127,8 @@ class CallReader:
             if isinstance(shaped, Node):
                 shaped.order = self.order(name, arguments, len(shaped.shape), frame)
                 shaped.dims = self.reshaped(name, shaped, arguments, tensors[0], frame)
+                if name == "gather" and (axis := integer(arguments.get("axis", 2), frame)) is not None:
+                    shaped.axis, shaped.dims = axis % len(shaped.shape), tensors[1].dims
                 shaped.squeezed = name in ("reshape", "view") and not arguments.keywords and _is_squeezed(shaped)
             return shaped
         if name in ELEMENTWISE or is_operator(name) or is_extern_math(qualified):

@@ -20,7 +20,7 @@ from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.formulas import Tile, Width
 from tt2gl.launches import Launch
-from tt2gl.layouts import Blocked, coalesced, coalesced_blocks
+from tt2gl.layouts import ACCESS_BITS, Blocked, coalesced, coalesced_blocks
 from tt2gl.matrix_layouts import read_blocked
 from tt2gl.padded_layouts import direct_source
 from tt2gl.tensor_memory_layouts import Linear, read_linear
@@ -140,9 +140,28 @@ class Classes:
         """The class of a row-major tile whose threads have one element each of what lies side by side."""
         return self._row_major(named_dims(node, self.launches, {index: node.shape}), 128)
 
+    def has_lines(self, name: str, axis: int, index: int) -> bool:
+        """Whether the layout of that key has whole lines along `axis` in each warp."""
+        layouts = (known.layouts.get(index) for known in self.classes if known.name == name)
+        return any(isinstance(layout, Blocked) and layout.warps_per_cta[axis] == 1 for layout in layouts)
+
+    def lines(self, tile: Node, axis: int, index: int) -> str | None:
+        """The key of the class of a tile of which each warp has whole lines along `axis`, spread over its lanes.
+
+        What is gathered along it then comes from other lanes (Triton's pass OptimizeThreadLocality). None where there
+        are more warps than lines, or a thread would have more elements of one than the formula can say.
+        """
+        scene, extent = self.scenes[index], tile.shape[axis]
+        if tile.elements < extent * scene.launch.options.num_warps or extent > ACCESS_BITS * scene.lanes:
+            return None
+        dims = named_dims(tile, self.launches, {index: tile.shape})
+        said = f"{ACCESS_BITS * scene.lanes} // max({dims[axis]}, {scene.lanes})"
+        bits = str(ACCESS_BITS * scene.lanes // max(extent, scene.lanes)) if dims[axis].isdigit() else said
+        order = [axis, *(dim for dim in reversed(range(len(dims))) if dim != axis)]
+        return self.named(dims, {}, _coalesced_source(dims, order, bits), True, "gather_layout")
+
     def _row_major(self, dims: tuple[str, ...], bits: int) -> LayoutClass:
-        order = list(reversed(range(len(dims))))
-        return self._register(dims, {}, f"coalesced([{', '.join(dims)}], {order}, {bits}, gl.num_warps())", [])
+        return self._register(dims, {}, _coalesced_source(dims, list(reversed(range(len(dims)))), str(bits)), [])
 
     def _candidates(self) -> list[_Candidate]:
         found: dict[CallChain, _Candidate] = {}
@@ -319,6 +338,10 @@ class Classes:
             if all(pointee_bits(launch, name) for launch in self.launches)
         ]
         return ways + [(str(bits), lambda _, bits=bits: bits) for bits in (32, 16, 64, 8, 128)]
+
+
+def _coalesced_source(dims: Sequence[str], order: Sequence[int], bits: str) -> str:
+    return f"coalesced([{', '.join(dims)}], {list(order)}, {bits}, gl.num_warps())"
 
 
 def _built(make: Callable[..., Blocked], *widths: Callable[[Launch], int]) -> Callable[..., Blocked]:

@@ -39,7 +39,7 @@ def stem(pointer: str) -> str:
 
 def reshaped_name(layout: str) -> str:
     """`x_reshaped_layout` of `x_layout`: what it becomes when its value is reshaped."""
-    return f"{layout.removesuffix('layout')}reshaped_layout"
+    return re.sub(r"layout(_\d+)?$", r"reshaped_layout\1", layout)
 
 
 def suffixed(variable: str, layout: str, taken: Set[str]) -> str:

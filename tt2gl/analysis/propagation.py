@@ -276,10 +276,13 @@ class Propagation(Anchors):
         self.decisions.converts[spot] = term
 
     def _gather(self, node: Node, term: Term, spot: Spot) -> None:
-        """What is gathered comes as its indices do."""
+        """What is gathered comes as its indices do, and as what it is gathered from where that has to."""
         source, indices = node.operands
         own = node.natural or term
-        self.settle(source, spot.clone)
+        if node.operand_term is not None:
+            self.resolve(source, own, spot.clone)
+        else:
+            self.settle(source, spot.clone)
         self.resolve(indices, own, spot.clone)
         self.convert(node, own, term, spot)
 
