@@ -380,7 +380,7 @@ def test_names_that_the_author_has_are_not_taken() -> None:
 def test_what_both_need_is_carried_twice() -> None:
     made = written(
         "for k in range(n):\n    a = _tt2gl_ring_a(p + offs)\n"
-        "    use(offs)\n    offs += BLOCK  # next\n    p += 1\nuse(p)\n"
+        "    use(offs)\n    offs += BLOCK  # next\n    p += k\nuse(p)\n"
     )
     assert "offs_ahead = offs\np_ahead = p\n" in made
     assert made.count("offs_ahead += BLOCK\n") == 2

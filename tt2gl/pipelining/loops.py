@@ -19,9 +19,10 @@ from tt2gl.pipelining.loads import is_marker, is_masked, needs
 from tt2gl.pipelining.lookups import LookedUp, lookups_of
 from tt2gl.pipelining.loop_plan import Last, LoopPlan, comes_early
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError, by_threads
-from tt2gl.pipelining.slices import slice_loop
+from tt2gl.pipelining.slices import Slice, slice_loop
 from tt2gl.pipelining.slots import counted_twice, slots_of
 from tt2gl.pipelining.static import bound, constants, is_static, parameters
+from tt2gl.pipelining.steps_back import StepsBack, steps_back
 from tt2gl.pipelining.surroundings import Surroundings, home_of
 from tt2gl.pipelining.texts import operand, whole
 from tt2gl.pipelining.tma import barriers, descriptors
@@ -194,6 +195,10 @@ class FunctionWriter:
         parts = slice_loop(loop, wanted, live_after)
         names = list(dict.fromkeys(map(_ring_name, wanted)))
         rings = tuple(self.spec.ring(name) for name in names)
+        back = self._steps_back(loop, wanted, parts, rings)
+        if back.names:
+            live_after -= back.names
+            parts = slice_loop(loop, wanted, live_after)
         carried = {} if comes_early(rings) or self.spec.flattened else carried_values(loop, parts)
         if carried:
             parts = slice_loop(loop, wanted, live_after, frozenset(map(value_of, carried)))
@@ -282,7 +287,24 @@ class FunctionWriter:
             decided=frozenset(ast.unparse(test) for test in branches if is_static(test, *self._known)),
             layouts={ring.name: self.fresh(f"{ring.name}_layout") for ring in rings if ring.scalar},
             carried={each: self.fresh(f"{name}_held") for each, name in carried.items() if each in parts.kept},
+            back=back,
         )
+
+    def _steps_back(
+        self, loop: ast.For, wanted: Mapping[ast.Call, Sequence[ast.expr]], parts: Slice, rings: Sequence[Ring]
+    ) -> StepsBack:
+        """What goes ahead with the loads and is stepped back after the loop.
+
+        Nothing, where not every iteration takes the step that the loads do, or the first copies take none.
+        """
+        at_once = all(self.spec.depth(ring) == self.spec.ahead for ring in rings)
+        if comes_early(rings) or self.spec.flattened or at_once:
+            return StepsBack()
+
+        def static(test: ast.expr) -> bool:
+            return is_static(test, *self._known)
+
+        return steps_back(loop, wanted, parts, self.liveness.after[loop], static, self.fresh)
 
     def _begun(self, rings: Sequence[Ring]) -> dict[str, str]:
         """What a prologue calls the tiles that come to registers, before it stores them: where there are several."""
