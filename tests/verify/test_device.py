@@ -43,8 +43,8 @@ LAUNCH = Launch(
 CUDA_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})
 
 
-def function(*names: str) -> Any:
-    return SimpleNamespace(arg_names=list(names), __globals__={}, is_gluon=lambda: False)
+def function(*names: str, gluon: bool = False) -> Any:
+    return SimpleNamespace(arg_names=list(names), __globals__={}, is_gluon=lambda: gluon)
 
 
 def inputs() -> DeviceInputs:
@@ -75,6 +75,13 @@ def test_a_parameter_called_like_an_option_is_no_option() -> None:
     launch = replace(LAUNCH, constexprs={"num_stages": 5})
     arguments = call_arguments(function("x", "n", "num_stages"), launch, inputs(), CUDA_OPTIONS)
     assert arguments["num_stages"] == 5
+
+
+def test_a_port_is_as_deep_as_the_launch_says_unless_the_author_has_a_number_of_that_name() -> None:
+    port = function("x", "n", "NUM_STAGES", gluon=True)
+    assert call_arguments(port, LAUNCH, inputs(), CUDA_OPTIONS)["NUM_STAGES"] == 2
+    launch = replace(LAUNCH, constexprs={"NUM_STAGES": 5})
+    assert call_arguments(port, launch, inputs(), CUDA_OPTIONS)["NUM_STAGES"] == 5
 
 
 KERNEL = """

@@ -258,12 +258,13 @@ def call_arguments(function: Any, launch: Launch, inputs: DeviceInputs, options:
     for name in function.arg_names:
         if inputs.has(name):
             arguments[name] = inputs.argument(name, function)
-        elif name == STAGES and function.is_gluon():
-            arguments[name] = launch.options.num_stages
         elif name in flags:
             arguments[name] = flags[name]
         elif name in launch.constexprs:
             arguments[name] = compiler.constexpr_value(launch.constexprs[name], function)
+        elif name == STAGES and function.is_gluon():
+            # A constexpr of this name that the author has is not the launch's option.
+            arguments[name] = launch.options.num_stages
     return arguments
 
 
