@@ -6,10 +6,23 @@ from collections.abc import Callable
 
 import pytest
 
+from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.extents import evaluated, pointee_bits
 from tt2gl.launches import Launch
 
+Analysed = Callable[..., KernelAnalysis]
 MakeLaunch = Callable[..., Launch]
+
+PER_ROW = """
+@triton.jit
+def kernel(x_ptr, y_ptr, PER_ROW: tl.constexpr, BLOCK: tl.constexpr):
+    if PER_ROW:
+        SIZE: tl.constexpr = BLOCK
+    else:
+        SIZE: tl.constexpr = 1
+    scale = tl.load((x_ptr + tl.arange(0, SIZE))[:, None]).broadcast_to((BLOCK, 1))
+    tl.store(y_ptr + tl.arange(0, BLOCK)[None, :], scale.T)
+"""
 
 
 @pytest.mark.parametrize(
@@ -22,7 +35,20 @@ def test_the_width_of_what_a_pointer_points_to(launch: MakeLaunch, kind: str, wi
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("B", 64), ("B * 2 + 1", 129), ("B // 3", 21), ("2 ** 3", 8), ("B % 10", 4), ("other", None), ("f(B)", None)],
+    [
+        *[("B", 64), ("B * 2 + 1", 129), ("B // 3", 21), ("2 ** 3", 8), ("B % 10", 4), ("other", None), ("f(B)", None)],
+        *[("(B if ROWS else 1)", 1), ("(B if B == 64 else 1)", 64), ("(B if B is None else 1) + 1", 2)],
+        *[("(B if B != 64 else other)", None), ("(B if f(B) else 1)", None), ("(B if other else 1)", None)],
+    ],
 )
 def test_an_extents_value(launch: MakeLaunch, text: str, value: int | None) -> None:
-    assert evaluated(text, launch("", B=64)) == value
+    assert evaluated(text, launch("", B=64, ROWS=False)) == value
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_an_extent_that_a_flag_tells_is_said_by_it(analysed: Analysed, launch: MakeLaunch, on: bool) -> None:
+    given = launch("x_ptr=*fp32 y_ptr=*fp32", PER_ROW=on, BLOCK=256)
+    other = launch("x_ptr=*fp32 y_ptr=*fp32", PER_ROW=not on, BLOCK=256)
+    loaded = analysed(PER_ROW, given, other).classes.classes[0]
+    assert loaded.dims == ("(BLOCK if PER_ROW else 1)", "1")
+    assert loaded.exact

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tt2gl.analysis.choices import conditional
 from tt2gl.analysis.graph import Node
 from tt2gl.launches import Launch
 
@@ -40,6 +41,7 @@ def element_bits(launch: Launch, name: str) -> int:
 def named_dims(node: Node, launches: Sequence[Launch], shapes: Mapping[int, tuple[int, ...]]) -> tuple[str, ...]:
     """A node's extents as source: the author's words, else a constexpr of that value, else the number.
 
+    Where they are two under launches that a parameter tells apart, both are said: `(BLOCK_N if PER_ROW else 1)`.
     A launch without the node may have none of an extent, 0 under a flag say, and its layouts are made all the same.
     """
     named: list[str] = []
@@ -48,11 +50,19 @@ def named_dims(node: Node, launches: Sequence[Launch], shapes: Mapping[int, tupl
         if text is not None and all(evaluated(text, launches[i]) in (None, n) for i, n in extents.items()):
             named.append(text)
             continue
-        parameters = launches[0].constexprs
-        equal = [p for p in parameters if all(launches[i].constexprs.get(p) == n for i, n in extents.items())]
-        named.append(equal[0] if equal and node.shape[place] > 1 else str(node.shape[place]))
+        own = node.shape[place]
+        said = {index: _said(n, [i for i in extents if extents[i] == n], launches) for index, n in extents.items()}
+        both = conditional(said, launches)
+        named.append(f"({both})" if both is not None else _said(own, [*extents], launches) if own > 1 else str(own))
     empty = [any(evaluated(text, launch) == 0 for launch in launches) for text in named]
     return tuple(f"max({text}, 1)" if none else text for text, none in zip(named, empty, strict=True))
+
+
+def _said(extent: int, indices: Sequence[int], launches: Sequence[Launch]) -> str:
+    """The first constexpr of that value under some launches, else the number."""
+    parameters = launches[0].constexprs if extent > 1 else ()
+    equal = (p for p in parameters if all(launches[i].constexprs.get(p) == extent for i in indices))
+    return next(equal, str(extent))
 
 
 _OPERATORS: dict[type[ast.operator], Any] = {
@@ -78,6 +88,28 @@ def evaluated(text: str, launch: Launch) -> int | None:
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 first, second = value(left), value(right)
                 return None if first is None or second is None else int(_OPERATORS[type(op)](first, second))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                holds = _holds(test, launch)
+                return None if holds is None else value(body if holds else orelse)
         return None
 
     return value(ast.parse(text, mode="eval").body)
+
+
+def _holds(test: ast.expr, launch: Launch) -> bool | None:
+    """Whether a condition on one constexpr holds under a launch, None where it is another one."""
+    match test:
+        case ast.Name(id=name) if name in launch.constexprs:
+            return bool(launch.constexprs[name])
+        case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=value)]):
+            if name in launch.constexprs and type(op) in _COMPARISONS:
+                return bool(_COMPARISONS[type(op)](launch.constexprs[name], value))
+    return None
+
+
+_COMPARISONS: dict[type[ast.cmpop], Any] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 from typing import Any
 
 from tt2gl.analysis.alternatives import Way, alternative
@@ -265,11 +266,12 @@ class Classes:
         return made
 
     def _formula(self, candidate: _Candidate, layouts: dict[int, Blocked]) -> tuple[str, bool]:
-        """Source that gives `layouts`, and whether it does under every launch.
+        """Source that gives `layouts`, and whether it does under every launch; a single element lies alike in all.
 
         Where none does, launches with the most aligned arguments count first: under the others the wider layout is
         still right, and their accesses are narrow either way.
         """
+        layouts = {index: layout for index, layout in layouts.items() if prod(candidate.shapes[index]) > 1} or layouts
         aligned = {index: len(self.scenes[index].launch.divisible_by_16) for index in layouts}
         first = [index for index in layouts if aligned[index] == max(aligned.values())]
         order = layouts[first[0]].order if first else tuple(reversed(range(len(candidate.dims))))
