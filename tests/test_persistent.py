@@ -109,6 +109,27 @@ def test_where_there_is_no_room_rings_stay_inside_then_lose_stages(tmp_path: Pat
     assert "[stages, 1], mbarrier" in made
 
 
+EDGES = """\
+        if i + B <= N:
+            c.store([i, j], acc.to(tl.float16))
+        else:
+            at, to = i + tl.arange(0, B)[:, None], j + tl.arange(0, B)[None, :]
+            tl.store(c_ptr + at * N + to, acc.to(tl.float16), mask=(at < N) & (to < N))
+"""
+
+
+def test_where_rings_inside_are_room_enough_stores_still_share_a_tile(tmp_path: Path) -> None:
+    # What the other store converts through lies where the rings were.
+    path = tmp_path / "kernel.py"
+    text = KERNEL.replace("        c.store([i, j], acc.to(tl.float16))\n", EDGES)
+    made, codes = converted(path, text, replace(launch(1000, 1024, block=128, step=128), options=Options(8, 3)), "sm90")
+    assert codes == []
+    before, loop = made.split("    for tile in ")
+    assert "c_smem = gl.allocate_shared_memory(" in before
+    assert "mbarrier.init(" in loop
+    assert "store_again_tile(c, [i, j], acc.to(gl.float16), tile=c_smem)" in loop
+
+
 POINTERS = """import triton
 import triton.language as tl
 

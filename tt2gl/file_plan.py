@@ -113,11 +113,7 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
                 kernel.keep("TTG311", message, "Copy the helper into the kernel's file.")
         return None
     kept = [kernel for kernel in kernels if kernel.variants is None and kernel.kept is not None]
-    inside = [kernel for kernel in converted if not kernel.rings_outside]
-    functions = [
-        _crowded(plan) if any(_reaches(kernel, (plan.path, plan.line)) for kernel in inside) else plan
-        for plan in functions
-    ]
+    functions = [_crowded(plan, converted) for plan in functions]
     if target.vendor == "AMD":
         functions = [replace(plan, operands_at_once=True) for plan in functions]
     if "buffer_ops" in rules and target.buffers:
@@ -295,14 +291,18 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
     return tuple(dict.fromkeys(source for sources in needed for source in sources))
 
 
-def _crowded(plan: FunctionPlan) -> FunctionPlan:
-    """The plan where shared memory is short: rings and tiles lie there no longer than the loop that needs them."""
+def _crowded(plan: FunctionPlan, kernels: Sequence[Kernel]) -> FunctionPlan:
+    """The plan where shared memory is short: rings, and tiles too, lie there no longer than what needs them."""
+    reaching = [kernel for kernel in kernels if _reaches(kernel, (plan.path, plan.line))]
+    plan = replace(plan, rings_outside=all(kernel.rings_outside for kernel in reaching))
+    if all(kernel.tiles_outside for kernel in reaching):
+        return plan
 
     def passing(edits: Edits) -> Edits:
         return replace(edits, tiles={at: "store" if kind == STORE_AGAIN else kind for at, kind in edits.tiles.items()})
 
     copies = {statement: tuple(map(passing, each)) for statement, each in plan.copies.items()}
-    return replace(plan, rings_outside=False, edits=passing(plan.edits), copies=copies)
+    return replace(plan, edits=passing(plan.edits), copies=copies)
 
 
 def same_file(path: str, function: JitFunction) -> bool:

@@ -30,8 +30,9 @@ class Kernel:
 
     `facts`: by launch; `turned`: launches made of the given ones, to see what those do not reach; `witnesses`: others
     made of them, to see what alignment does; `variants`: what was decided, None as long as the kernel stays Triton, and
-    then `kept` says why. `rings_outside`: rings may be made before loops around theirs; `crowded`: by launch, the bytes
-    of shared memory that were too many. `elsewhere`: the helpers of other files that keep it, by file and line, and
+    then `kept` says why. `rings_outside`: rings may be made before loops around theirs; `tiles_outside`: stores in
+    loops may go through tiles that are made before them; `crowded`: by launch, the bytes of shared memory that were too
+    many. `elsewhere`: the helpers of other files that keep it, by file and line, and
     `accessed_elsewhere`: those whose accesses would be by buffers in its own;
     `written_out`: helpers that it calls stand in its loops; `torn`: the helper whose callers want different layouts;
     `precision`: what names a precision that is several products; `guesses`: what is told of inferred launches, at the
@@ -57,6 +58,7 @@ class Kernel:
     compiled: dict[int, CompileResult] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     rings_outside: bool = True
+    tiles_outside: bool = True
     crowded: dict[int, int] = field(default_factory=dict)
 
     def helper_named(self, function: tuple[str, int]) -> str:

@@ -1,8 +1,9 @@
 """Ports that ask for more shared memory than there is: their rings are made smaller, in steps, until they fit.
 
 Triton's own kernel may fit where ours does not: its scratch memory overlaps other buffers, or its rings have a tile
-less. First, rings are made where they are used, so that their memory serves what follows the loop, too. Then loads run
-less far ahead under the launches that do not fit:
+less. First, rings are made where they are used, so that their memory serves what follows the loop, too. Then the tiles
+that loops store through are made by each store, which waits for itself. Then loads run less far ahead under the
+launches that do not fit:
 
     stages: gl.constexpr = 2 if NUM_STAGES > 2 and BLOCK_N >= 256 else NUM_STAGES
 """
@@ -33,6 +34,9 @@ def made_smaller(kernel: Kernel, results: Mapping[int, CompileResult], target: T
         return False
     if kernel.rings_outside and any(one.tiles_in_rings for one in kernel.variants.analyses):
         kernel.rings_outside = False
+        return True
+    if kernel.tiles_outside and any(one.stores_again for one in kernel.variants.analyses):
+        kernel.tiles_outside = False
         return True
     kernel.crowded = {**over, **kernel.crowded}
     parts = [(one, _indices(one, kernel, over)) for one in kernel.variants.analyses]

@@ -11,6 +11,7 @@ from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.staging import Refusal
+from tt2gl.plan import STORE_AGAIN
 from tt2gl.stages import Stages
 
 
@@ -43,6 +44,11 @@ class KernelAnalysis:
     def tiles_in_rings(self) -> bool:
         """Whether some ring is of tiles that a descriptor says."""
         return any(want.tile and want.name for made in self.decisions for _, want in made.staged.values())
+
+    @property
+    def stores_again(self) -> bool:
+        """Whether some stores go through a tile that outlasts them."""
+        return any(kind == STORE_AGAIN for made in self.decisions for kind in made.tiles.values())
 
     def body(self, key: FunctionKey) -> Body:
         """The text that these launches have of a function: one of their own, by its name in `bodies`, or everyone's."""
