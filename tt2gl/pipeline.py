@@ -22,6 +22,7 @@ from tt2gl.pipelining.fences import with_single_fences
 from tt2gl.pipelining.headers import with_own_variables
 from tt2gl.pipelining.lookups import with_plain_lookups
 from tt2gl.pipelining.loops import Fresh, FunctionWriter, names_of
+from tt2gl.pipelining.lowered_reads import with_lowered_reads
 from tt2gl.pipelining.partitions import partitioned
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.tcgen05 import with_tensor_memory
@@ -74,7 +75,8 @@ def _staged(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozens
         parted = {(asking[spec].path, *place) for spec in done for place in asking[spec].partitioned}
     specs = _specs(text, source, plan, plan.functions)
     try:
-        return mark + (pipelined(text, [*specs], ASYNC_LOAD) if specs else text), frozenset(parted)
+        made = pipelined(text, [*specs], ASYNC_LOAD) if specs else text
+        return mark + with_lowered_reads(made, {spec.function for spec in specs}), frozenset(parted)
     except NotPipelinedError:
         for spec, function in specs.items():
             try:
