@@ -76,3 +76,34 @@ def test_where_loads_stand_above_the_rest_both_load() -> None:
 
 def test_names_that_are_taken() -> None:
     assert "page_held_2 = ()" in written(f"page_held = 1\n{BOTH}", rings("STAGES", in_memory=False))
+
+
+def again(rows: str, others: str) -> str:
+    """A kernel's loop that loads rows for addresses, and others for what it computes."""
+    made = written(
+        "one = gl.arange(0, 8, layout=ONE)\ntwo = gl.arange(0, 8, layout=TWO)\nthree = gl.arange(0, 16, layout=TWO)\n"
+        f"for k in range(n):\n    rows = gl.load({rows})\n    others = gl.load({others})\n"
+        "    a = _tt2gl_ring_a(a_ptr + rows)\n    use(a, others)\n",
+        replace(rings("STAGES", in_memory=False), looks_ahead=False),
+    )
+    return made.split("for k in range(n):\n")[1]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param("c_ptr + k + two", id="another pointer"),
+        pytest.param("b_ptr + k + three", id="others"),
+        pytest.param("b_ptr + k - two", id="elsewhere"),
+        pytest.param("b_ptr + k + two, mask=two < 4", id="fewer"),
+    ],
+)
+def test_what_addresses_do_not_need_is_loaded_where_it_is_read(others: str) -> None:
+    assert f"    others = gl.load({others})\n" in again("b_ptr + k + one", others)
+
+
+def test_what_addresses_need_in_another_layout_is_loaded_with_that() -> None:
+    loop = again("b_ptr + k + one", "b_ptr + k + two")
+    assert "    others = others_held[0]\n" in loop
+    assert loop.index("    use(a, others)\n") < loop.index("    others_held = others_held[1:] + (others,)\n")
+    assert loop.count("gl.load(") == 2

@@ -640,6 +640,25 @@ def test_rows_looked_up_that_the_iteration_reads_in_a_layout_of_its_own_are_load
     assert "    rows_v = gl.convert_layout(gl.load(b_ptr + k), two)\n    use(a, rows_v)\n" in made
 
 
+def test_what_else_says_where_tiles_are_is_loaded_beside_what_is_copied_to_a_slot() -> None:
+    made = written(
+        """\
+        for k in range(n):
+            row = gl.load(r_ptr + k)
+            page = _tt2gl_ring_page(b_ptr + k)
+            use(_tt2gl_ring_a(a_ptr + page + row * 8))
+        """,
+        looked_up("1", scalar=True),
+    )
+    before, loop = made.split("for k in range(n):\n")
+    at_first = "row_next = gl.load(r_ptr + k, mask=k < n)\ncopy(page_buf.index(0), "
+    assert at_first in before.split("# where the next tiles are")[1]
+    assert loop.index("copy(a_buf.index(0), a_ptr + page + row_next * 8, mask=more)") < loop.index(
+        "    row_next = gl.load(r_ptr + after, mask=more_after)\n    copy(page_buf.index(0), "
+    )
+    assert loop.count("gl.load(") == 1
+
+
 def test_without_a_stage_for_them_lookups_are_loads() -> None:
     body = "for k in range(n):\n    page = _tt2gl_ring_page(b_ptr + k)\n    use(_tt2gl_ring_a(a_ptr + page), page)\n"
     made = written(body, replace(looked_up("1", scalar=True), looks_ahead=False))

@@ -102,11 +102,12 @@ class LookedUp:
 class Lookups:
     """The lookups of a loop.
 
-    `values`: statements with lookups, and the names that carry what is looked up. `given`: names that are such values
+    `values`: statements with lookups, and the names that carry what comes to registers, none of what is copied to
+    slots. `given`: names that are such values
     as they are, by which the copies have them. `found`: statements that lookups need; `used`: those of the copies.
     `renamed`: names of the lookups. `carried`: of those, what the lookups take from one iteration to the next, with
     the names that the copies have for it. `variable`: the loop's variable in the iteration that is looked up; `more`:
-    whether there is one. `slots`: where it is copied to, by the names of rings; empty where it comes to registers.
+    whether there is one. `slots`: where it is copied to, by the names of rings; without any, all comes to registers.
     """
 
     values: Mapping[ast.stmt, Sequence[str]]
@@ -132,13 +133,14 @@ class Lookups:
                 assert isinstance(line, cst.SimpleStatementLine)
                 if each in self.found:
                     own.append(bare(alone(line, edited(small, renamed))))
-                if each in self.values and self.slots:
-                    own += self.copies(edited(small, renamed), here.exists, told, copy, indent)
-                elif each in self.values:
+                names = self.values.get(each)
+                if names:
                     loads = Loads()
                     small.visit(loads)
-                    for name, load in zip(self.values[each], loads.found, strict=True):
+                    for name, load in zip(names, loads.found, strict=True):
                         own.append(statement(f"{name} = {code(edited(edited(load, renamed), Uncommented()))}"))
+                elif names is not None:
+                    own += self.copies(edited(small, renamed), here.exists, told, copy, indent)
             if own and here.comments and not any(each in self.used or each in here.kept for each, _ in members):
                 assert isinstance(line, cst.SimpleStatementLine)
                 own[0] = own[0].with_changes(trailing_whitespace=line.trailing_whitespace)
@@ -203,14 +205,16 @@ def lookups_of(
     renamed: Mapping[str, str],
     fresh: Callable[[str], str],
     slots: Mapping[str, LookedUp],
+    also: frozenset[ast.stmt],
 ) -> Lookups | None:
     """The lookups of a loop's `loads`, None where there are none that can be done earlier.
 
     They must stand in the loop's own block, as must all that they need. One that needs another has it beside it.
-    `slots`: where Triton has them copied to.
+    `slots`: where Triton has them copied to. `also`: what is done with the loads for their iteration to read.
     """
-    wanted = _markers if slots else _loads
-    places = {each: loads_here for each in loop.body if each in parts.taken and (loads_here := wanted(each))}
+    copied = {each: _markers(each) for each in loop.body} if slots else {}
+    ahead = [each for each in loop.body if each in parts.taken - also]
+    places = {each: here for each in ahead if (here := copied.get(each) or _loads(each))}
     found, top = _around(loop, places)
     places = {each: loads_here for each, loads_here in places.items() if each not in found}
     found, top = _around(loop, places)
@@ -218,15 +222,15 @@ def lookups_of(
     if not places or not all(each in loop.body and not list(blocks(each)) for each in found):
         return None
     own = frozenset(load for loads_here in places.values() for load in loads_here)
-    used, used_top = statements_for(loop, loads, own)
+    used, used_top = statements_for(loop, loads, own, also)
     used -= parts.constants
     both = NONE.union(*map(writes, used))
     names = {name: fresh(f"{name}_next") for name in sorted(both & NONE.union(*map(writes, found)))}
-    values = {each: [] if slots else [fresh(_named(each)) for _ in here] for each, here in places.items()}
+    values = {each: [] if copied.get(each) else [fresh(_named(each)) for _ in here] for each, here in places.items()}
     given = {
         name: values[each][0]
         for each in places
-        if not slots and (name := _given(each)) and _alone(name, used - {each}, used_top)
+        if values[each] and (name := _given(each)) and _alone(name, used - {each}, used_top)
     }
     return Lookups(
         values,

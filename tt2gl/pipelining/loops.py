@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
-from tt2gl.pipelining.carried import carried_values, value_of
+from tt2gl.pipelining.carried import carried_values, loaded_again, value_of
 from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.effects import Effects
@@ -199,9 +199,13 @@ class FunctionWriter:
         if back.names:
             live_after -= back.names
             parts = slice_loop(loop, wanted, live_after)
-        carried = {} if comes_early(rings) or self.spec.flattened else carried_values(loop, parts)
+        waits = not comes_early(rings) and not self.spec.flattened
+        again = loaded_again(self.function, loop, parts) if waits else frozenset()
+        if again:
+            parts = slice_loop(loop, wanted, live_after, also=again)
+        carried = carried_values(loop, parts) if waits else {}
         if carried:
-            parts = slice_loop(loop, wanted, live_after, frozenset(map(value_of, carried)))
+            parts = slice_loop(loop, wanted, live_after, frozenset(map(value_of, carried)), again)
         bindings: list[tuple[str, str]] = []
         bare = any(self._is_plain(each) and by_threads([self.spec.ring(_ring_name(each))]) for each in markers)
         count = self._count(header, node, assigned, bindings, bare=bare)
@@ -276,7 +280,7 @@ class FunctionWriter:
             ),
             arrivals,
             self.fresh("each") if arrivals else "",
-            lookups_of(loop, parts, wanted, renamed, self.fresh, looked_up) if self.spec.looks_ahead else None,
+            lookups_of(loop, parts, wanted, renamed, self.fresh, looked_up, again) if self.spec.looks_ahead else None,
             coming={ring.name: self.fresh(f"{ring.name}_next") for ring in rings if ring.registers},
             begun=self._begun(rings),
             drain=drain,

@@ -165,9 +165,9 @@ class Producer:
     def _known(self, each: ast.stmt, small: cst.BaseSmallStatement) -> cst.BaseSmallStatement:
         """A statement with what it looks up as it is known by then."""
         lookups = self.plan.lookups
-        if lookups is not None and lookups.slots:
-            return lookups.read(small) if each in lookups.values else small
-        return edited(small, Loaded(iter(self.values[each]))) if each in self.values else small
+        if self.values.get(each):
+            return edited(small, Loaded(iter(self.values[each])))
+        return lookups.read(small) if lookups is not None and each in lookups.values else small
 
     def _looked_up(self, small: cst.BaseSmallStatement, indent: int) -> Lines:
         """What a prologue waits for, which has not looked it up before."""

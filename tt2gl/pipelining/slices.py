@@ -35,12 +35,14 @@ def slice_loop(
     loads: Mapping[ast.Call, Sequence[ast.expr]],
     live_after: Names,
     given: frozenset[ast.expr] = frozenset(),
+    also: frozenset[ast.stmt] = frozenset(),
 ) -> Slice:
     """Take a loop apart. `loads`: what each load of it needs; `live_after`: names read after the loop.
 
-    `given`: values that what stays has from the producer, so that it needs nothing for them.
+    `given`: values that what stays has from the producer, so that it needs nothing for them. `also`: statements that
+    are the producer's, too.
     """
-    wanted, top = statements_for(loop, loads)
+    wanted, top = statements_for(loop, loads, also=also)
     constants = frozenset(each for each in wanted if is_constexpr(each))
     taken = wanted - constants
     consumer = _Consumer(frozenset(loads) | given, taken | constants)
@@ -56,13 +58,16 @@ def slice_loop(
 
 
 def statements_for(
-    loop: ast.For, loads: Mapping[ast.Call, Sequence[ast.expr]], skipped: frozenset[ast.AST] = frozenset()
+    loop: ast.For,
+    loads: Mapping[ast.Call, Sequence[ast.expr]],
+    skipped: frozenset[ast.AST] = frozenset(),
+    also: frozenset[ast.stmt] = frozenset(),
 ) -> tuple[frozenset[ast.stmt], Names]:
     """The statements that loads need, and the names that those take from before an iteration.
 
-    `skipped`: parts of statements that need nothing.
+    `skipped`: parts of statements that need nothing. `also`: statements that are wanted with those.
     """
-    producer = _Producer(loads, skipped)
+    producer = _Producer(loads, skipped, also)
     top = producer.around(loop)
     return frozenset(producer.taken), top
 
@@ -136,6 +141,7 @@ class _Producer(_Backwards):
 
     loads: Mapping[ast.Call, Sequence[ast.expr]]
     skipped: frozenset[ast.AST]
+    also: frozenset[ast.stmt] = frozenset()
     taken: set[ast.stmt] = field(default_factory=set)
 
     def through(self, statement: ast.stmt, live: Names) -> Names:
@@ -147,7 +153,7 @@ class _Producer(_Backwards):
                 return live
             self.taken.add(statement)
             return live | reads(statement, self.skipped)
-        if writes(statement) & live:
+        if writes(statement) & live or statement in self.also:
             self.taken.add(statement)
             live = (live - writes(statement)) | reads(statement, self.skipped)
         for node in ast.walk(statement):
