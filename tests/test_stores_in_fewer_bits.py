@@ -21,6 +21,10 @@ def raised(x, out, N: tl.constexpr):
 """
 
 
+MOVED = KERNEL.replace("tl.store(out + cols * N + rows, y)", "out += cols * N + rows\n    tl.store(out, y)")
+CAST = MOVED.replace("out += cols", "out = out.to(tl.pointer_type(tl.int8)) + cols")
+
+
 @pytest.mark.parametrize(
     ("types", "stored"),
     [
@@ -40,4 +44,20 @@ def test_under_every_launch(tmp_path: Path, types: list[tuple[str, str]], stored
         for x, out in types
     ]
     made = convert(path, target=target, launches=launches, root=tmp_path, compile=False)
+    assert stored in made.text
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        pytest.param(CAST, "gl.convert_layout(y, tile_layout)", id="another type by now"),
+        pytest.param(MOVED, "gl.convert_layout(y.to(out.dtype.element_ty), out_layout)", id="a tile of its pointers"),
+    ],
+)
+def test_a_pointer_that_is_moved_under_its_own_name(tmp_path: Path, text: str, stored: str) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(text)
+    given = Launch("kernels.py", "raised", {"x": "*fp32", "out": "*fp16", "N": "constexpr"}, {"N": 64}, ("x", "out"))
+    made = convert(path, target="sm90", launches=[given], root=tmp_path)
+    assert [each.status for each in made.kernels] == ["converted"]
     assert stored in made.text

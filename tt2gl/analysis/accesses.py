@@ -109,12 +109,13 @@ class AccessReader:
 
     def element(self, argument: ast.expr | None, frame: Frame) -> str:
         """The dtype of what an address is of, by a scalar pointer in it or at its base; empty where there is none."""
+        base = self.pointer(argument, frame) if not frame.chain else None
         for name, fact in self._named(argument, frame):
-            if not fact.shape:
+            # The kernel's own parameter says it, too, where it is moved to a tile: `x_ptr += rows[:, None]`.
+            if not fact.shape or name == base:
                 return f"{name}.dtype.element_ty"
-        base = self.pointer(argument, frame)
-        bound = frame.env.get(base) if base is not None and not frame.chain else None
-        # The kernel's own parameter, unless its name stands for something else by now.
+        bound = frame.env.get(base) if base is not None else None
+        # Unless its name stands for something else by now.
         return f"{base}.dtype.element_ty" if isinstance(bound, Static) and bound.pointer == base else ""
 
     def spelled_pointer(self, argument: ast.expr | None, frame: Frame) -> str:
