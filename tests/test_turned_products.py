@@ -43,3 +43,34 @@ def test_it_is_converted_once_at_most(turned: str, written: str, tmp_path: Path)
     made = convert(path, target="sm80", launches=[launch], root=tmp_path, compile=False)
     assert [report.status for report in made.kernels] == ["converted"]
     assert written in made.text
+
+
+LOOP = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(q_ptr, k_ptr, o_ptr, N, D: tl.constexpr, B: tl.constexpr):
+    rows, cols = tl.arange(0, B), tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + cols[None, :])
+    acc = tl.zeros((B, D), tl.float32)
+    for start in range(0, N, B):
+        k = tl.load(k_ptr + (start + rows)[:, None] * D + cols[None, :])
+        p = tl.exp(tl.dot(k, tl.trans(q))).to(q.dtype)
+        acc += tl.dot(tl.trans(p), k)
+    tl.store(o_ptr + rows[:, None] * D + cols[None, :], acc)
+"""
+
+
+def test_in_a_loop_it_is_turned_where_it_is_read_from_shared_memory(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(LOOP)
+    pointers = ("q_ptr", "k_ptr", "o_ptr")
+    kinds = {**dict.fromkeys(pointers, "*fp32"), "N": "i32", "D": "constexpr", "B": "constexpr"}
+    launch = Launch(path.name, "kernel", kinds, {"D": 64, "B": 32}, pointers, Options(4, 3))
+    made = convert(path, target="sm80", launches=[launch], root=tmp_path).text
+    loop = made[made.index("for start") :]
+    assert "p_operand = tl.trans(p)\n" in loop
+    assert "gl.allocate_shared_memory(p_operand.dtype, [B, B], acc_lhs_shared, p_operand)" in loop
+    assert "p_smem.load(acc_lhs_layout)" in loop
+    assert "convert_layout(tl.trans(p)" not in made

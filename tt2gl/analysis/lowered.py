@@ -254,6 +254,9 @@ def _reloaded(load: Operation, made: dict[int, Operation]) -> Attribute | None:
     if load.name != "ttg.local_load":
         return None
     allocation, layout = made.get(id(load.operands[0])), _layout(load.operands[0].type)
+    if allocation is not None and allocation.name == "ttg.memdesc_trans":
+        # A transposition is put there by its own elements, and turned where it is read.
+        allocation = made.get(id(allocation.operands[0]))
     if allocation is None or allocation.name != "ttg.local_alloc":
         return None
     # What a descriptor's tile is copied to is made without a value.
@@ -274,9 +277,10 @@ def _widened(cast: Operation, made: dict[int, Operation]) -> Attribute | None:
 def _rounds(load: Operation, made: dict[int, Operation]) -> int:
     """The rounds in which what is read for a dot would be converted to its registers, as far as they are known."""
     allocation = made.get(id(load.operands[0]))
-    if allocation is None or not allocation.operands or not isinstance(load.results[0].type, TensorType):
+    if allocation is None or allocation.name != "ttg.local_alloc" or not allocation.operands:
         return 1
     taken = load.results[0].type
+    assert isinstance(taken, TensorType)
     return rounds(_layout(allocation.operands[0].type), taken.encoding, taken.shape) or 1
 
 
