@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,43 @@ def test_sums_of_two_types_in_tensor_memory_have_a_text_each(tmp_path: Path) -> 
     assert [report.status for report in made.kernels] == ["converted"]
     assert made.text.count("allocate_tensor_memory(gl.float16, ") == 1
     assert made.text.count("allocate_tensor_memory(gl.float32, ") == 1
+
+
+LOOP = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(q_ptr, k_ptr, o_ptr, N, D: tl.constexpr, B: tl.constexpr):
+    rows, cols = tl.arange(0, B), tl.arange(0, D)
+    places = rows[:, None] * D + cols[None, :]
+    q = tl.load(q_ptr + places)
+    acc = tl.zeros((B, B), tl.float32)
+    for start in range(0, N, B):
+        k = tl.load(k_ptr + (start + rows)[None, :] * D + cols[:, None])
+        BODY
+    tl.store(o_ptr + rows[:, None] * B + rows[None, :], acc)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "added"),
+    [
+        ("acc += tl.exp(tl.dot(q, k))", "gl.zeros([B, B], gl.float32, mma_layout)"),
+        ("acc = acc * 2.0 + tl.dot(q, k)", "acc * 2.0"),
+        ("s = tl.zeros((B, B), tl.float32); s += tl.dot(q, k); acc += tl.exp(s)", "s"),
+        ("s = tl.zeros((B, B), tl.float32); s = s + tl.dot(q, k); acc += tl.exp(s)", "s"),
+        ("s = tl.zeros((B, B), tl.float32); s = tl.dot(q, k) + s; acc += tl.exp(s)", "s"),
+    ],
+)
+def test_a_product_starts_from_zeros_that_it_is_added_to(tmp_path: Path, body: str, added: str) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(LOOP.replace("BODY", body.replace("; ", "\n        ")))
+    kinds = {**dict.fromkeys(("q_ptr", "k_ptr"), "*fp16"), "o_ptr": "*fp32", "N": "i32"}
+    kinds |= {"D": "constexpr", "B": "constexpr"}
+    launch = Launch(path.name, "kernel", kinds, {"D": 64, "B": 32}, ("q_ptr", "k_ptr", "o_ptr"), Options(4, 2))
+    made = convert(path, target="sm80", launches=[launch], root=tmp_path, compile=False).text
+    calls = (node for node in ast.walk(ast.parse(made)) if isinstance(node, ast.Call))
+    assert [ast.unparse(each.args[2]) for each in calls if ast.unparse(each.func) == "mma_v2"] == [added]
+    assert "+= mma_v2" not in made
+    assert ") + s" not in made

@@ -93,7 +93,7 @@ class Builder:
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.evaluate(value, frame), frame, clonable=True)
             case ast.AugAssign(target=ast.Name() as target, op=ast.Add(), value=ast.Call() as value) if self.dots.fuses(
-                value, frame
+                value, target, frame
             ):
                 reading = self.read(target, frame)
                 self.assign(target, self.dots.read(value, frame, node, reading), frame, True)
@@ -219,9 +219,9 @@ class Builder:
                     return self.evaluate(body if decided.value else orelse, frame)
                 self.effect(self.evaluate(test, frame))
                 return self.elementwise(node, [self.evaluate(body, frame), self.evaluate(orelse, frame)], frame)
-            case ast.BinOp(left=left, op=ast.Add(), right=ast.Call() as right) if self.dots.fuses(right, frame):
+            case ast.BinOp(left=left, op=ast.Add(), right=ast.Call() as right) if self.dots.fuses(right, left, frame):
                 return self.dots.read(right, frame, node, self.evaluate(left, frame))
-            case ast.BinOp(left=ast.Call() as left, op=ast.Add(), right=right) if self.dots.fuses(left, frame):
+            case ast.BinOp(left=ast.Call() as left, op=ast.Add(), right=right) if self.dots.fuses(left, right, frame):
                 return self.dots.read(left, frame, node, self.evaluate(right, frame))
             case ast.BinOp(left=left, right=right):
                 return self.combined(node, self.evaluate(left, frame), self.evaluate(right, frame), frame)

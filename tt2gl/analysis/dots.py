@@ -9,7 +9,7 @@ from tt2gl.amd_matrix_layouts import chip_of
 from tt2gl.analysis.arguments import Arguments
 from tt2gl.analysis.facts import ConstFact, DotFact, FunctionFact, TensorFact
 from tt2gl.analysis.frames import Frame, SeveralProducts, Value, unsupported
-from tt2gl.analysis.graph import DotSite, Node
+from tt2gl.analysis.graph import DotSite, Node, Web
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.scaled_dots import read_scaled
 from tt2gl.analysis.statics import position_of
@@ -30,15 +30,15 @@ class DotReader:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
 
-    def fuses(self, node: ast.Call, frame: Frame) -> bool:
-        """Whether Triton's compiler adds into this call's product what the source adds to it afterwards."""
+    def fuses(self, node: ast.Call, other: ast.expr, frame: Frame) -> bool:
+        """Whether Triton's compiler adds into this call's product what the source adds to it, zeros too."""
         callee = frame.facts.expressions.get(position_of(node.func))
         if not isinstance(callee, FunctionFact) or callee.name != _DOT:
             return False
         chain = ((frame.key[0], node.lineno, node.col_offset), *frame.chain)
         # A product that this launch does not need is written as those have it that do.
         fact = self.builder.facts.lowered.dots.get(chain) or self.builder.products.get(chain)
-        adds = fact is not None and not fact.from_zero
+        adds = fact is not None and (not fact.from_zero or _is_zeros(other, frame))
         given = Arguments(node, None).get("acc", 2)
         return adds and (given is None or self.is_none(given, frame))
 
@@ -178,6 +178,13 @@ def _is_in_branch(node: ast.Call, function: ast.FunctionDef) -> bool:
     """Whether a call is made in one branch of a function alone."""
     branches = (each for each in ast.walk(function) if isinstance(each, ast.If | ast.IfExp))
     return any(part is node for branch in branches for part in ast.walk(branch))
+
+
+def _is_zeros(other: ast.expr, frame: Frame) -> bool:
+    """Whether a name has zeros that were made as often as it is read: no loop carries it."""
+    bound = frame.env.get(other.id) if isinstance(other, ast.Name) else None
+    made = bound.find().made_once() if isinstance(bound, Web) else None
+    return made is not None and made.depth == frame.depth and made.node.function == "zeros"
 
 
 def _is_tile(added: Value, product: TensorFact) -> bool:
