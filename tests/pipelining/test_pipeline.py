@@ -712,6 +712,28 @@ def test_an_address_of_an_address_is_loaded_with_it() -> None:
     assert loop.count("gl.load(") == 2
 
 
+def test_what_was_loaded_for_a_lookup_is_not_loaded_for_the_copies_again() -> None:
+    body = (
+        "for k in range(n):\n    block = gl.load(b_ptr + k)\n    at = block * m\n    page = LOOKUP(q + block)\n"
+        "    a = _tt2gl_ring_a(p + page, mask=at < n)\n"
+    )
+    for lookup, spec in (("gl.load", None), ("_tt2gl_ring_page", looked_up("2", scalar=True))):
+        made = written(body.replace("LOOKUP", lookup), spec)
+        loop = made[made.index("\nfor k in range(n)") :]
+        assert "    block = block_next\n    at = block * m\n" in loop
+        assert "    block_next = gl.load(b_ptr + after, mask=more_after)\n" in loop
+        assert loop.count("gl.load(b_ptr") == 1
+
+
+def test_what_a_lookup_changes_after_its_load_is_loaded_again() -> None:
+    made = written(
+        "for k in range(n):\n    block = gl.load(b_ptr + k)\n    at = block * m\n    block = block + 1\n"
+        "    page = gl.load(q + block)\n    a = _tt2gl_ring_a(p + page, mask=at < n)\n"
+    )
+    loop = made[made.index("\nfor k in range(n)") :]
+    assert loop.count("gl.load(b_ptr") == 2
+
+
 def test_one_copy_for_two_uses_of_a_tile() -> None:
     made = written("for k in range(n):\n    a = _tt2gl_ring_a(p + k)\n    a_2 = _tt2gl_ring_a(p + k).load(x)\n")
     assert made.count("copy(a_buf") == 2

@@ -16,6 +16,10 @@ to shared memory, too, it takes no registers, and is read from its slot when the
     after = p + 2
     copy(page_buf.index(0), page_ptr + after + gl.arange(0, 1, layout=page_layout), mask=more_after)
     async_copy.commit_group()
+
+What the copies need of what was loaded for a lookup, such as the number of a block, is not loaded for them again:
+
+    block = block_next
 """
 
 from __future__ import annotations
@@ -107,7 +111,8 @@ class Lookups:
     as they are, by which the copies have them. `found`: statements that lookups need; `used`: those of the copies.
     `renamed`: names of the lookups. `carried`: of those, what the lookups take from one iteration to the next, with
     the names that the copies have for it. `variable`: the loop's variable in the iteration that is looked up; `more`:
-    whether there is one. `slots`: where it is copied to, by the names of rings; without any, all comes to registers.
+    whether there is one. `again`: statements that load what both need, with the names that have it from the lookups.
+    `slots`: where it is copied to, by the names of rings; without any, all comes to registers.
     """
 
     values: Mapping[ast.stmt, Sequence[str]]
@@ -118,6 +123,7 @@ class Lookups:
     carried: Mapping[str, str]
     variable: str
     more: str
+    again: Mapping[ast.stmt, str]
     slots: Mapping[str, LookedUp] = field(default_factory=dict)
 
     def lines(
@@ -221,11 +227,12 @@ def lookups_of(
     found -= parts.constants
     if not places or not all(each in loop.body and not list(blocks(each)) for each in found):
         return None
-    own = frozenset(load for loads_here in places.values() for load in loads_here)
+    both = {each: here for each in found & parts.taken if (here := _loads(each)) and _bound_alone(each, found)}
+    own = frozenset(load for loads_here in [*places.values(), *both.values()] for load in loads_here)
     used, used_top = statements_for(loop, loads, own, also)
     used -= parts.constants
-    both = NONE.union(*map(writes, used))
-    names = {name: fresh(f"{name}_next") for name in sorted(both & NONE.union(*map(writes, found)))}
+    shared = NONE.union(*map(writes, used)) & NONE.union(*map(writes, found))
+    names = {name: fresh(f"{name}_next") for name in sorted(shared)}
     values = {each: [] if copied.get(each) else [fresh(_named(each)) for _ in here] for each, here in places.items()}
     given = {
         name: values[each][0]
@@ -241,6 +248,7 @@ def lookups_of(
         {names[name]: renamed.get(name, name) for name in sorted(names.keys() & top)},
         fresh("after"),
         fresh("more_after"),
+        {each: names[name] for each in both if each in used for name in writes(each)},
         slots,
     )
 
@@ -281,6 +289,13 @@ def _given(node: ast.stmt) -> str:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if called(call) in LOADS:
             return name
     return ""
+
+
+def _bound_alone(node: ast.stmt, others: frozenset[ast.stmt]) -> bool:
+    """Whether a statement alone gives one name its value, among others."""
+    bound = writes(node)
+    named = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and len(node.targets) == 1
+    return named and not any(bound & writes(each) for each in others - {node})
 
 
 def _alone(name: str, others: frozenset[ast.stmt], top: Names) -> bool:

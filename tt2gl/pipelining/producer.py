@@ -165,6 +165,8 @@ class Producer:
     def _known(self, each: ast.stmt, small: cst.BaseSmallStatement) -> cst.BaseSmallStatement:
         """A statement with what it looks up as it is known by then."""
         lookups = self.plan.lookups
+        if lookups is not None and self.place == "steady" and each in lookups.again:
+            return cst.ensure_type(small, cst.Assign).with_changes(value=cst.Name(lookups.again[each]))
         if self.values.get(each):
             return edited(small, Loaded(iter(self.values[each])))
         return lookups.read(small) if lookups is not None and each in lookups.values else small
