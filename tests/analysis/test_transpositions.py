@@ -15,7 +15,7 @@ import triton.language as tl
 
 
 @triton.jit
-def kernel(x_ptr, s_ptr, y_ptr, B: tl.constexpr, N: tl.constexpr):
+def kernel(x_ptr, b_ptr, s_ptr, y_ptr, B: tl.constexpr, N: tl.constexpr):
     rows, columns = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
     y = tl.zeros([B, B], tl.float32)
     for i in range(N):
@@ -25,26 +25,34 @@ def kernel(x_ptr, s_ptr, y_ptr, B: tl.constexpr, N: tl.constexpr):
 """
 
 
-def ported(body: str, tmp_path: Path, stages: int) -> str:
+def ported(body: str, tmp_path: Path, stages: int, target: str = "sm90") -> str:
     path, text = tmp_path / "kernel.py", KERNEL.replace("BODY", body)
     path.write_text(text)
     launch = Launch(
         file="kernel.py",
         kernel="kernel",
-        signature={"x_ptr": "*fp16", "s_ptr": "*fp32", "y_ptr": "*fp32", "B": "constexpr", "N": "constexpr"},
+        signature={
+            "x_ptr": "*fp16",
+            "b_ptr": "*i8",
+            "s_ptr": "*fp32",
+            "y_ptr": "*fp32",
+            "B": "constexpr",
+            "N": "constexpr",
+        },
         constexprs={"B": 64, "N": 3},
-        divisible_by_16=("x_ptr", "s_ptr", "y_ptr"),
+        divisible_by_16=("x_ptr", "b_ptr", "s_ptr", "y_ptr"),
         options=Options(4, stages),
         grid=(1,),
         args={
             "x_ptr": TensorArg("float16", (192, 64), (64, 1), None),
+            "b_ptr": TensorArg("int8", (64, 64), (64, 1), (-128, 127)),
             "s_ptr": TensorArg("float32", (64,), (1,), None),
             "y_ptr": TensorArg("float32", (64, 64), (64, 1), None),
         },
     )
-    made = convert(path, target="sm90", launches=[launch], root=path.parent)
+    made = convert(path, target=target, launches=[launch], root=path.parent)
     assert [each.code for report in made.kernels for each in report.diagnostics] == []
-    equal(path, text, made.text, launch, "sm90")
+    equal(path, text, made.text, launch, target)
     return made.text
 
 
@@ -70,3 +78,22 @@ def test_a_rings_tile_that_is_computed_on_is_stored_as_it_was_read(tmp_path: Pat
     text = ported(f"y = tl.dot(x, tl.trans(x * {scale}).to(x.dtype), y)", tmp_path, 3)
     assert "x_buf.index(" in text
     assert "convert_layout(tl.trans(" not in text
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        pytest.param("y = tl.dot(x, tl.trans(PACKED), y)", "b_smem.permute((1, 0)).load(rhs_layout)", id="inline"),
+        pytest.param(
+            "w = PACKED\n        y = tl.dot(x, w.T, y)", "w_smem.permute((1, 0)).load(rhs_layout)", id="named"
+        ),
+        pytest.param(
+            "w_t = tl.trans(PACKED)\n        y = tl.dot(x, w_t, y)", "w_t.load(rhs_layout)", id="named turned"
+        ),
+    ],
+)
+def test_what_is_computed_is_read_turned_from_shared_memory(body: str, read: str, tmp_path: Path) -> None:
+    packed = "((tl.load(b_ptr + rows * B + columns // 2) >> (columns % 2 * 4)) & 15).to(tl.float16)"
+    text = ported(body.replace("PACKED", packed), tmp_path, 3, "sm80")
+    assert f"mma_v2(x, {read}, y)" in text
+    assert "convert_layout(tl.trans" not in text

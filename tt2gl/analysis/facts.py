@@ -125,6 +125,7 @@ class DotOperandFact:
     in registers that is read anew for each product, from shared memory in this layout, where it was put once; `turned`:
     there by threads that turn what they have first (AMD). `rounds`: those of the conversion that would do it instead.
     `widened`: the same layout of memory, of a loaded tile with fewer bits that is read from there and cast.
+    `transposed`: that of the tile that it is the transposition of, which is read turned from there.
     """
 
     in_memory: bool
@@ -136,6 +137,7 @@ class DotOperandFact:
     turned: bool = False
     rounds: int = 1
     widened: DialectAttr | None = None
+    transposed: DialectAttr | None = None
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,7 @@ def _dot(
             reloaded = _reloaded(load, made)
             many = _rounds(load, made) if reloaded is not None else 1
             sides[place] = replace(sides[place], reloaded=reloaded, turned=_turned(load, made), rounds=many)
-            sides[place] = replace(sides[place], widened=_widened(load, made))
+            sides[place] = replace(sides[place], widened=_widened(load, made), transposed=_transposed(load, made))
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
     scales = tuple(map(_operand, operation.operands[3:])) if operation.name == "tt.dot_scaled" else ()
     return DotFact(kind, layout, sides[0], sides[1], zero, scales=scales, element=str(element))
@@ -272,6 +272,16 @@ def _widened(cast: Operation, made: dict[int, Operation]) -> Attribute | None:
     allocation = made[id(read.operands[0])]
     tile = made.get(id(allocation.operands[0])) if allocation.operands else None
     return layout if tile is not None and tile.name == "tt.load" else None
+
+
+def _transposed(load: Operation, made: dict[int, Operation]) -> Attribute | None:
+    """The shared layout that a computed tile was put in once, and is read turned from for a dot; None for others."""
+    view = made.get(id(load.operands[0])) if load.name == "ttg.local_load" else None
+    allocation = made.get(id(view.operands[0])) if view is not None and view.name == "ttg.memdesc_trans" else None
+    if view is None or allocation is None or allocation.name != "ttg.local_alloc" or not allocation.operands:
+        return None
+    tile = made.get(id(allocation.operands[0]))
+    return _layout(view.operands[0].type) if tile is not None and tile.name != "tt.load" else None
 
 
 def _rounds(load: Operation, made: dict[int, Operation]) -> int:

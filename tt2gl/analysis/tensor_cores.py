@@ -277,11 +277,13 @@ class TensorCores:
         """The shared layout of an operand that is put into memory for a dot; `turned`: before it is transposed."""
         use = self.dots[node.chain]
         taken = {index: self._operand(fact, operand) for index, fact in use.facts.items()}
-        layouts = {index: _turned(fact.layout) if turned else fact.layout for index, fact in taken.items()}
+        before = {index: fact.transposed or _turned(fact.layout) for index, fact in taken.items()}
+        layouts = before if turned else {index: fact.layout for index, fact in taken.items()}
         shapes = {index: fact.shape[::-1] if turned else fact.shape for index, fact in taken.items()}
         name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
         root = self.register(self.dims(value, shapes), shapes, layouts, f"{name}_shared")
-        return Stored(Root(root), self.spelled(value, graph, shapes))
+        in_place = all(fact.in_memory for fact in taken.values())
+        return Stored(Root(root), self.spelled(value, graph, shapes), in_place)
 
     def reloaded(self, node: Node, operand: int, value: Node, graph: Graph, at: int | None = None) -> Stored | None:
         """Where an operand is put that Triton loads from shared memory for a product; None for other operands.
@@ -316,6 +318,12 @@ class TensorCores:
         if not 0 < len(through) < len(taken) or not self.dots[node.chain].instruction.startswith(("mfma", "wmma")):
             return None
         return laid_out_as(through)
+
+    def transposed(self, node: Node, operand: int) -> bool:
+        """Whether Triton puts into shared memory what an operand is the transposition of, and reads it from there."""
+        facts = [self._operand(fact, operand) for fact in self.dots[node.chain].facts.values()]
+        plain = (fact.transposed is not None and fact.transposed.name == "ttg.swizzled_shared" for fact in facts)
+        return all(plain)
 
     def taken_otherwise(self, node: Node, operand: int) -> list[Scene]:
         """The launches under which Triton does not load a product's operand from shared memory that it put it in."""

@@ -208,5 +208,5 @@ class _Names(VariableReader):
 
 
 def first_name(node: cst.BaseExpression) -> str:
-    """A name to call a value by: the first that its expression mentions."""
-    return next(iter(names_in(node)), "operand")
+    """A name to call a value by: the first that its expression mentions, `x` for `x_ptr`."""
+    return next(iter(names_in(node)), "operand").removesuffix("_ptr") or "operand"
