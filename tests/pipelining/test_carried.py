@@ -20,10 +20,12 @@ COPIED = "    a = _tt2gl_ring_a(a_ptr + page)\n"
 
 
 def carried(body: str) -> list[str]:
-    loop = ast.parse(textwrap.dedent(body)).body[0]
+    function = ast.parse(f"def kernel(a_ptr, b_ptr, n):\n{textwrap.indent(textwrap.dedent(body), '    ')}").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    loop = function.body[-1]
     assert isinstance(loop, ast.For)
     wanted = {each: needs(each) for each in markers_of(loop)}
-    return [*carried_values(loop, slice_loop(loop, wanted, frozenset())).values()]
+    return [*carried_values(function, loop, slice_loop(loop, wanted, frozenset())).values()]
 
 
 @pytest.mark.parametrize(
@@ -107,3 +109,29 @@ def test_what_addresses_need_in_another_layout_is_loaded_with_that() -> None:
     assert "    others = others_held[0]\n" in loop
     assert loop.index("    use(a, others)\n") < loop.index("    others_held = others_held[1:] + (others,)\n")
     assert loop.count("gl.load(") == 2
+
+
+MASKED = """last = gl.cdiv(n, 2) * 8
+at = gl.arange(0, 8, layout=ONE)
+for k in range(0, last, 8):
+    some = {}
+    a = _tt2gl_ring_a(a_ptr + k, mask=some)
+    b = gl.load(b_ptr + k, mask={})
+    acc = {}(a, b, acc)
+"""
+
+
+@pytest.mark.parametrize(
+    ("some", "mask", "product"),
+    [
+        pytest.param("k + 8 < last", "some", "mma_v2", id="beside a product that is waited for"),
+        pytest.param("k + 8 < last", "k < 8", "warpgroup_mma", id="of one load alone"),
+        pytest.param("k + at < last", "some", "warpgroup_mma", id="of several elements"),
+    ],
+)
+def test_such_a_mask_is_worked_out_where_it_is_read(some: str, mask: str, product: str) -> None:
+    assert carried(MASKED.format(some, mask, product)) == []
+
+
+def test_a_mask_of_copies_and_of_loads_beside_an_asynchronous_product_is_carried() -> None:
+    assert carried(MASKED.format("k + 8 < last", "some", "warpgroup_mma")) == ["some"]

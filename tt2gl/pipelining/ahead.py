@@ -207,7 +207,7 @@ class _Question:
 
     def _check_lookups(self, loads: Sequence[ast.Call], parts: Slice) -> None:
         """Lookups stand in the loop's own block, as does all they need; loads that run ahead alone need rows."""
-        waiting = carried_values(self.loop, parts)
+        waiting = carried_values(self.function, self.loop, parts)
         for load in (load for load in loads if position(load) in self.lookups):
             own = next((each for each in self.loop.body if any(node is load for node in ast.walk(each))), None)
             around, _ = statements_for(self.loop, {load: needs(load)})

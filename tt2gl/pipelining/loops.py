@@ -203,7 +203,7 @@ class FunctionWriter:
         again = loaded_again(self.function, loop, parts) if waits else frozenset()
         if again:
             parts = slice_loop(loop, wanted, live_after, also=again)
-        carried = carried_values(loop, parts) if waits else {}
+        carried = carried_values(self.function, loop, parts) if waits else {}
         if carried:
             parts = slice_loop(loop, wanted, live_after, frozenset(map(value_of, carried)), again)
         bindings: list[tuple[str, str]] = []
