@@ -28,10 +28,7 @@ def kernel(q_ptr, k_ptr, o_ptr, D: tl.constexpr, B: tl.constexpr):
     ("turned", "written"),
     [
         ("p = tl.trans(tl.exp(s)).to(q.dtype)", "p = tl.trans(gl.exp(s)).to(q.dtype)"),
-        (
-            "p = tl.trans(tl.exp(s).to(q.dtype))",
-            "p = gl.convert_layout(tl.trans(gl.exp(s).to(q.dtype)), dot_lhs_layout)",
-        ),
+        ("p = tl.trans(tl.exp(s).to(q.dtype))", "p = s_smem.permute((1, 0))\n"),
     ],
 )
 def test_it_is_converted_once_at_most(turned: str, written: str, tmp_path: Path) -> None:
@@ -70,7 +67,6 @@ def test_in_a_loop_it_is_turned_where_it_is_read_from_shared_memory(tmp_path: Pa
     launch = Launch(path.name, "kernel", kinds, {"D": 64, "B": 32}, pointers, Options(4, 3))
     made = convert(path, target="sm80", launches=[launch], root=tmp_path).text
     loop = made[made.index("for start") :]
-    assert "p_operand = tl.trans(p)\n" in loop
-    assert "gl.allocate_shared_memory(p_operand.dtype, [B, B], acc_lhs_shared, p_operand)" in loop
-    assert "p_smem.load(acc_lhs_layout)" in loop
+    assert "gl.allocate_shared_memory(p.dtype, [B, B], p_shared, p)" in loop
+    assert "p_smem.permute((1, 0)).load(acc_lhs_layout)" in loop
     assert "convert_layout(tl.trans(p)" not in made

@@ -254,9 +254,6 @@ def _reloaded(load: Operation, made: dict[int, Operation]) -> Attribute | None:
     if load.name != "ttg.local_load":
         return None
     allocation, layout = made.get(id(load.operands[0])), _layout(load.operands[0].type)
-    if allocation is not None and allocation.name == "ttg.memdesc_trans":
-        # A transposition is put there by its own elements, and turned where it is read.
-        allocation = made.get(id(allocation.operands[0]))
     if allocation is None or allocation.name != "ttg.local_alloc":
         return None
     # What a descriptor's tile is copied to is made without a value.

@@ -222,9 +222,6 @@ class Products:
             self.decisions.views |= {Spot(cast.site, clone): cast.order for cast in idle}
         elif self._converts_quicker(dot, place, operand) or slot.turned and not self._is_blocked(operand):
             return False
-        elif _is_named_transposition(operand):
-            # By its name it would be converted, and then put into memory, too.
-            return False
         else:
             self.flow.settle(operand, clone)
             # It is stored as it comes: a transposition's result is not converted first.
@@ -369,12 +366,6 @@ def _transposed_name(operand: Node) -> Definition | None:
         return None
     source = made.node.operands[0]
     return None if in_ring(source) else made_once(source)
-
-
-def _is_named_transposition(operand: Node) -> bool:
-    """Whether a name is read that a transposition has."""
-    made = made_once(operand)
-    return made is not None and made.node.kind == "opaque" and made.node.order == (1, 0)
 
 
 def _named(source: Definition) -> Web | None:
