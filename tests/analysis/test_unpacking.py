@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,11 @@ def kernel(a_ptr, w_ptr, c_ptr, B: tl.constexpr, D: tl.constexpr):
     BODY
     tl.store(c_ptr + rows[:, None] * B + rows[None, :], acc)
 """
+ARGS = {
+    "a_ptr": TensorArg("float16", (32, 64), (64, 1), None),
+    "w_ptr": TensorArg("int8", (32, 32), (32, 1), None),
+    "c_ptr": TensorArg("float32", (32, 32), (32, 1), None),
+}
 LAUNCH = Launch(
     file="kernel.py",
     kernel="kernel",
@@ -35,11 +41,7 @@ LAUNCH = Launch(
     divisible_by_16=("a_ptr", "w_ptr", "c_ptr"),
     options=Options(4, 3),
     grid=(1,),
-    args={
-        "a_ptr": TensorArg("float16", (32, 64), (64, 1), None),
-        "w_ptr": TensorArg("int8", (32, 32), (32, 1), None),
-        "c_ptr": TensorArg("float32", (32, 32), (32, 1), None),
-    },
+    args=ARGS,
 )
 SECOND = "w = tl.join(low(packed), packed >> 4).reshape(B, D)\n    acc = tl.dot(a, w.to(a.dtype).trans(1, 0))"
 ONCE = "packed = gl.convert_layout(gl.load("
@@ -86,6 +88,35 @@ TURNED = "acc = tl.dot(tl.load(a_ptr + rows[:, None] * D + half[None, :]), tl.tr
 
 def test_of_a_tile_that_is_cast_and_turned_the_bytes_are_converted(tmp_path: Path) -> None:
     assert ONCE in ported(TURNED, tmp_path)
+
+
+LOOP = (
+    KERNEL[: KERNEL.index("@triton.jit\ndef kernel")]
+    + """@triton.jit
+def kernel(a_ptr, w_ptr, c_ptr, n, B: tl.constexpr, D: tl.constexpr):
+    rows, half, depth = tl.arange(0, B), tl.arange(0, D // 2), tl.arange(0, D)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(n):
+        a = tl.load(a_ptr + (k * B + rows)[:, None] * D + depth[None, :])
+        packed = tl.load(w_ptr + (k * B + rows)[:, None] * (D // 2) + half[None, :])
+        w = tl.join(low(packed), packed >> 4).reshape(B, D)
+        acc = tl.dot(a, w.to(a.dtype).trans(1, 0), acc)
+    tl.store(c_ptr + rows[:, None] * B + rows[None, :], acc)
+"""
+)
+
+
+def test_last_iterations_unpack_as_the_loop_does(tmp_path: Path) -> None:
+    """Triton's have products under conditions, and unpack in a layout for memory."""
+    path = tmp_path / "kernel.py"
+    path.write_text(LOOP)
+    tall = {"a_ptr": TensorArg("float16", (96, 64), (64, 1), None), "w_ptr": TensorArg("int8", (96, 32), (32, 1), None)}
+    signature, args = {**LAUNCH.signature, "n": "i32"}, {**ARGS, **tall, "n": 3}
+    launch = replace(LAUNCH, signature=signature, args=args, divisible_by_16=("a_ptr", "c_ptr"), options=Options(4, 2))
+    text = convert(path, target="gfx942", launches=[launch], root=path.parent).text
+    assert "in gl.static_range(NUM_STAGES - 1)" in text
+    assert text.count("packed = gl.convert_layout(") == 2
+    equal(path, LOOP, text, launch, "gfx942")
 
 
 def test_amd_converts_such_a_tile_as_it_is_cast(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ class _Reader:
         self.rings: dict[CallChain, RingFact] = {}
         self.descriptors: dict[CallChain, DescriptorFact] = {}
         self.inferred: dict[CallChain, bool] = {}
+        self.inferred_in_loops: set[CallChain] = set()
         self.stores: dict[CallChain, DialectAttr] = {}
         self.turned: dict[CallChain, DialectAttr] = {}
         self.loads: dict[CallChain, list[tuple[Operation, int | None]]] = {}
@@ -119,7 +120,12 @@ class _Reader:
         encoding = _layout(operation.results[0].type)
         # Where a loop has no turn, what it starts from is taken apart, which no layout serves better.
         if encoding is not None and not _is_constant(operation.operands[0], self.made):
-            chain = self._chain(operation)
+            chain, in_loop = self._chain(operation), id(operation) in self.loops
+            # The last iterations of a pipeline have products under conditions, which no layout is carried through.
+            if chain in self.inferred_in_loops and not in_loop:
+                return
+            if in_loop:
+                self.inferred_in_loops.add(chain)
             kept = encoding.name == "ttg.linear" or operation.name == "tt.reshape" and encoding.name == "ttg.dot_op"
             self.inferred[chain] = kept and self.inferred.get(chain, True)
 
