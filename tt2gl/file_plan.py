@@ -25,6 +25,7 @@ from tt2gl.amd_shared_layouts import (
 )
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
+from tt2gl.analysis.early_ranges import made_early
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.hoisting import hoisted
 from tt2gl.analysis.kernel import parsed
@@ -120,6 +121,8 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         functions = buffered(functions, converted, target, "buffer_guard" in rules)
     if "hoist" in rules:
         functions = [hoisted(plan, _definition(converted, plan)) for plan in functions]
+        if target.vendor == "AMD":
+            functions = [made_early(plan, _definition(converted, plan)) for plan in functions]
     for kernel in converted:
         own = [plan for plan in functions if _reaches(kernel, (plan.path, plan.line))]
         applied = {

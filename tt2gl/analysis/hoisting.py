@@ -19,26 +19,47 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from tt2gl.analysis.naming import unused
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Edits, FunctionPlan, Hoist, Position
 
 Loop = ast.For | ast.While
+Ranges = Mapping[Position, tuple[Loop, ast.Call, str]]
+"""Calls of `arange`, each with the loop that it goes before and the name that its statement defines."""
 
 
 def hoisted(plan: FunctionPlan, function: ast.FunctionDef) -> FunctionPlan:
     """The plan with the ranges of its loops made before them."""
     loops = _loops(function)
-    if not loops:
+    ranges = {
+        position_of(call): (first, call, label)
+        for loop, first in loops.items()
+        for label, call in ranges_in(loop)
+        if not (stored(loop) | stored(first)) & {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
+    }
+    return made_before(plan, function, ranges, loops)
+
+
+def made_before(
+    plan: FunctionPlan, function: ast.FunctionDef, ranges: Ranges, around: Iterable[ast.stmt]
+) -> FunctionPlan:
+    """The plan with these ranges, which stand in the statements `around`, made before their loops."""
+    if not ranges:
         return plan
-    work = _Hoisting(loops, {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}, plan.parameters)
+    work = _Hoisting(ranges, around, {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}, plan)
     edits = work.apply(plan.edits)
     copies = {statement: tuple(work.apply(copy) for copy in each) for statement, each in plan.copies.items()}
     made = {start: tuple(steps) for start, steps in work.made.items()}
     return replace(plan, edits=edits, copies=copies, hoists=made)
+
+
+def is_loop(node: ast.stmt) -> TypeGuard[Loop]:
+    """Whether the compiler sees a statement as a loop."""
+    return isinstance(node, ast.While) or isinstance(node, ast.For) and "static_range" not in ast.unparse(node.iter)
 
 
 def _loops(function: ast.FunctionDef) -> dict[Loop, Loop]:
@@ -48,11 +69,7 @@ def _loops(function: ast.FunctionDef) -> dict[Loop, Loop]:
     def visit(block: Sequence[ast.stmt]) -> None:
         first: Loop | None = None
         for node in block:
-            if (
-                isinstance(node, ast.While)
-                or isinstance(node, ast.For)
-                and "static_range" not in ast.unparse(node.iter)
-            ):
+            if is_loop(node):
                 first = first or node
                 found[node] = first
             else:
@@ -64,24 +81,19 @@ def _loops(function: ast.FunctionDef) -> dict[Loop, Loop]:
 
 
 class _Hoisting:
-    def __init__(self, loops: Mapping[Loop, Loop], taken: Collection[str], parameters: Collection[str]) -> None:
-        self.ranges = {
-            position_of(call): (first, call, label)
-            for loop, first in loops.items()
-            for label, call in _ranges(loop)
-            if not (_stored(loop) | _stored(first)) & {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
-        }
-        self.made: dict[tuple[int, int], list[Hoist]] = {}
-        self.taken = set(taken)
-        self.parameters = parameters
-        branches = [node for loop in loops for node in ast.walk(loop) if isinstance(node, ast.If)]
-        self.conditional = {position_of(call) for branch in branches for _, call in _ranges(branch)}
+    def __init__(self, ranges: Ranges, around: Iterable[ast.stmt], taken: Collection[str], plan: FunctionPlan) -> None:
+        self.ranges = ranges
+        self.made: dict[tuple[int, int], list[Hoist]] = {start: list(steps) for start, steps in plan.hoists.items()}
+        self.taken = {*taken, *(step.name for steps in plan.hoists.values() for step in steps)}
+        self.parameters = plan.parameters
+        branches = [node for statement in around for node in ast.walk(statement) if isinstance(node, ast.If)]
+        self.conditional = {position_of(call) for branch in branches for _, call in ranges_in(branch)}
 
     def apply(self, edits: Edits) -> Edits:
         """Replace the ranges that these edits give a layout."""
-        replaced: dict[Position, str] = {}
+        replaced = dict(edits.replaced)
         for position, layout in edits.creations.items():
-            if position in self.conditional and self._is_given(layout):
+            if position in replaced or position in self.conditional and self._is_given(layout):
                 continue
             if position in self.ranges and layout != "gl.AutoLayout()":
                 loop, call, label = self.ranges[position]
@@ -109,7 +121,7 @@ class _Hoisting:
         return name
 
 
-def _ranges(loop: ast.stmt) -> list[tuple[str, ast.Call]]:
+def ranges_in(loop: ast.stmt) -> list[tuple[str, ast.Call]]:
     """Calls of `arange` in a loop or branch, with the name that their statement defines."""
     found: list[tuple[str, ast.Call]] = []
     for statement in ast.walk(loop):
@@ -123,5 +135,6 @@ def _ranges(loop: ast.stmt) -> list[tuple[str, ast.Call]]:
     return found
 
 
-def _stored(loop: Loop) -> set[str]:
+def stored(loop: ast.stmt) -> set[str]:
+    """The names that a statement assigns."""
     return {node.id for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
