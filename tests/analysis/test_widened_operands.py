@@ -71,3 +71,15 @@ def test_a_tile_that_one_product_widens_and_another_has_in_memory(load: str, tmp
     text = ported(load, tmp_path, "sm90")
     assert "gl.allocate_shared_memory(x_ptr.dtype.element_ty, [B, B], x_narrow_shared, x.to(x_ptr.dtype." in text
     assert re.search(r"warpgroup_mma\(x_smem(_2)?\.load\(y_\w*lhs_layout\)\.to\(x\.dtype\), w_smem", text)
+
+
+@pytest.mark.parametrize("turned", ["tl.trans(x)", "x.trans()", "x.T"])
+def test_its_transposition_is_read_from_the_same_memory(
+    turned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = KERNEL.replace("z = tl.dot(y, x)", f"z = tl.dot(y, {turned})")
+    monkeypatch.setitem(globals(), "KERNEL", here)
+    text = ported("x = tl.load(x_ptr + rows * B + columns).to(tl.float32)", tmp_path, "sm80")
+    assert text.count("gl.allocate_shared_memory(x_ptr.dtype.element_ty, [B, B], x_narrow_shared") == 1
+    assert re.search(r"x_smem\.permute\(\(1, 0\)\)\.load\(\w*rhs_layout\)\.to\(x\.dtype\)", text)
+    assert re.search(r"x_smem\.load\(y_\w*lhs_layout\)\.to\(x\.dtype\)", text)

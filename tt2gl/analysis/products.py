@@ -14,7 +14,7 @@ from tt2gl.analysis.reshapes import is_idle
 from tt2gl.analysis.scale_registers import scale_registers
 from tt2gl.analysis.terms import IN_RING, BlockScale, Inferred, Operand, Root, Stored, Term, Widened, packed
 from tt2gl.analysis.unpacking import Unpacking, unpacking
-from tt2gl.analysis.widened_operands import narrow_slot
+from tt2gl.analysis.widened_operands import narrow_slot, turned_slot
 
 if TYPE_CHECKING:
     from tt2gl.analysis.propagation import Propagation
@@ -178,7 +178,8 @@ class Products:
 
     def _passed(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
         """Bring an operand to its registers through shared memory, as it is or as it was loaded, where Triton does."""
-        return self._reloaded(dot, place, operand, term, clone) or self._widened(dot, place, operand, term, clone)
+        ways = (self._reloaded, self._widened, self._widened_and_turned)
+        return any(way(dot, place, operand, term, clone) for way in ways)
 
     def _reloaded(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
         """Bring an operand into its registers through shared memory, where Triton does, and not by a conversion.
@@ -239,6 +240,18 @@ class Products:
             return False
         self.decisions.convert_after(made, web.name, web.natural, slot)
         self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
+        self.decisions.loads[Spot(operand.site, clone)] = term
+        return True
+
+    def _widened_and_turned(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
+        """Bring a tile's transposition from where another product has the tile, as it was loaded, and cast it there."""
+        slot = None if self._is_amd(dot) else turned_slot(self.cores, operand, self.graph)
+        made = made_once(operand.operands[0]) if slot is not None else None
+        if slot is None or made is None or (web := _named(made)) is None or web.natural is None:
+            return False
+        self.decisions.convert_after(made, web.name, web.natural, slot)
+        self.decisions.reads[Spot(operand.operands[0].site, clone)] = (web.name, slot)
+        self.decisions.views[Spot(operand.site, clone)] = (1, 0)
         self.decisions.loads[Spot(operand.site, clone)] = term
         return True
 

@@ -6,7 +6,9 @@
 
 Triton casts after the tile has passed shared memory to the operand's layout, which it does in half of the bytes and of
 the registers. (Its pass RemoveLayoutConversions brings the conversion of an operand above all that is computed element
-by element.) On sm90 the backward pass of a linear attention spills 6 registers a thread so, for 75.
+by element.) On sm90 the backward pass of a linear attention spills 6 registers a thread so, for 75. A product of the
+tile's transposition reads what another one of the tile has in shared memory. (Triton converts what was loaded for it,
+which takes it through shared memory a second time.)
 """
 
 from __future__ import annotations
@@ -28,6 +30,17 @@ def narrow_slot(cores: TensorCores, dot: Node, place: int, operand: Node, graph:
     root = Root(cores.register(dims, shapes, layouts, f"{operand.web.find().name}_narrow_shared"))
     element = graph.element_type(load)
     return Stored(root, cores.spelled(operand, graph, shapes), in_place=False, narrow=element)
+
+
+def turned_slot(cores: TensorCores, operand: Node, graph: Graph) -> Stored | None:
+    """Where another product has the tile, as it was loaded, whose transposition an operand is; None for others."""
+    made = made_once(operand.operands[0]) if operand.kind == "opaque" and operand.order == (1, 0) else None
+    if made is None:
+        return None
+    others = [(each, place) for each in graph.nodes if each.kind == "dot" for place in (0, 1)]
+    same = ((each, place) for each, place in others if made_once(each.operands[place]) is made)
+    slots = (narrow_slot(cores, each, place, each.operands[place], graph) for each, place in same)
+    return next((each for each in slots if each is not None), None)
 
 
 def _widened(operand: Node) -> Node | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import libcst as cst
 
 from tt2gl.plan import HELPED, RING_MARK, Dot, Edits, Position, Upcast
+from tt2gl.qualified_names import walk
 from tt2gl.rewrite.buffer_ops import by_buffer, in_ring, narrowed, on_base, one_side
 from tt2gl.rewrite.build import MARK, claimed, through
 from tt2gl.rewrite.conversions import as_operand, converted, shortened
@@ -172,8 +173,9 @@ class Expressions(Editor):
             node = transposed(node, edits.views[at]) if edits.views[at] else reshaped(node)
         if at in edits.loads and at not in edits.stores:
             node = loaded(node, edits.loads[at])
-            if at in edits.widened and isinstance(original, cst.Name):
-                node = widened(node, original.value)
+            variables = (each for each in walk(original) if isinstance(each, cst.Name) and edits.widened)
+            if variable := next((each for each in variables if self.locate(each) in edits.widened), None):
+                node = widened(node, variable.value)
         if at in edits.stores:
             name = claimed(f"{first_name(node)}_smem", self.taken)
             held = "" if isinstance(node, cst.Name) else claimed(f"{first_name(node)}_operand", self.taken)
