@@ -29,6 +29,7 @@ from tt2gl.pipelining.early_conversions import with_early_conversions
 from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
+from tt2gl.pipelining.steps_behind import with_steps_behind
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_instructions
@@ -159,7 +160,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             if "hoist" in rules:
                 names = {function.line: function.name for function in source.functions}
                 functions = {each.name or names[each.line] for each in plan.functions}
-                made = without_invariant_tiles(with_instructions(made), functions)
+                made = without_invariant_tiles(with_steps_behind(with_instructions(made), functions), functions)
                 made = without_invariants(with_early_conversions(made, functions), functions)
                 made = with_late_conversions(made, functions)
             text = fitted(with_instructions(made), source.text)
