@@ -160,7 +160,69 @@ def test_a_sum_runs_on_where_its_operand_comes_from_a_ring_under_a_test_of_the_c
     made = written(
         CHANGED.replace("a_buf.index(k)", "gl.load(a_ptr + k)").format(test="PLAIN", change="a = a_buf.index(k)")
     )
-    assert "    acc = warpgroup_mma_wait(num_outstanding=0 if not PLAIN else 1, deps=(acc,))\n" in made
+    assert "    acc = warpgroup_mma_wait(num_outstanding=1 if PLAIN else 0, deps=(acc,))\n" in made
+
+
+ARMS = """\
+for k in range(n):
+    if WIDE:
+        a = gl.load(a_ptr + k)
+    elif EVEN == 2:
+        a = a_buf.index(k)
+    else:
+        {a}
+    b = b_buf.index(k)
+    if not {test}:
+        acc += warpgroup_mma(a, b, zeros) * scale
+    elif KIND == 3:
+        acc = dot(a, b, acc)
+    else:
+        acc = warpgroup_mma(a, b, acc)  # sum
+    {last}
+use(acc)
+"""
+
+
+@pytest.mark.parametrize(
+    ("a", "test", "last"),
+    [
+        ("a = a_buf.index(k)", "n", ""),
+        ("a = a_buf.index(k)", "PLAIN", "use(acc)"),
+        ("a = gl.allocate_shared_memory(gl.float16, [64, 64], shared, x)", "PLAIN", "a_buf.index(k).store(acc)"),
+    ],
+)
+def test_products_of_branches_that_are_waited_for_at_once(a: str, test: str, last: str) -> None:
+    assert "is_async" not in written(ARMS.format(a=a, test=test, last=last or "pass"))
+
+
+@pytest.mark.parametrize(
+    ("a", "outstanding"),
+    [
+        ("a = a_buf.index(k)", "0 if WIDE else 1"),
+        ("a = gl.load(a_ptr + k, mask=m)", "1 if not WIDE and EVEN == 2 else 0"),
+    ],
+)
+def test_a_sum_runs_on_in_the_branch_that_the_compilation_takes(a: str, outstanding: str) -> None:
+    made = written(ARMS.format(a=a, test="PLAIN", last="pass"))
+    note = "# runs on, unless its registers are used again: the iteration before is done"
+    assert made == ARMS.format(a=a, test="PLAIN", last="pass").replace(
+        "        acc = warpgroup_mma(a, b, acc)  # sum\n",
+        "        acc = warpgroup_mma(a, b, acc, is_async=True)  # sum\n"
+        f"        {note}\n        acc = warpgroup_mma_wait(num_outstanding={outstanding}, deps=(acc,))\n",
+    ).replace("use(acc)", "acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))\nuse(acc)")
+
+
+def test_a_branch_that_has_no_tile_is_compiled_by_no_launch() -> None:
+    tile = "gl.allocate_shared_memory(gl.float16, [64, 64], shared, x)"
+    loop = (
+        f"for k in range(n):\n    if not ZERO:\n        b = {tile}\n    acc = warpgroup_mma(a_buf.index(k), b, acc)\n"
+    )
+    assert written(loop) == loop
+
+
+def test_tests_that_read_what_a_branch_binds_are_not_asked_again() -> None:
+    made = written(CHANGED.format(test="a.dtype == gl.float8e5", change="a = f(a)"))
+    assert "is_async" not in made
 
 
 def test_two_sums_run_on_together() -> None:

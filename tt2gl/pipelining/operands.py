@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tt2gl.pipelining.flow import writes
 from tt2gl.pipelining.static import called
@@ -24,49 +24,6 @@ def place(node: ast.expr, index: int, body: Sequence[ast.stmt]) -> str:
     if isinstance(node, ast.Name):
         return _place_of(node.id, index, body)
     return {"index": "ring", "allocate_shared_memory": "written here"}.get(called(node), "registers")
-
-
-def registers_where(node: ast.expr, index: int, body: Sequence[ast.stmt], static: Callable[[ast.expr], bool]) -> str:
-    """The test under which an operand lies in registers that is in a ring else; empty where that is not known.
-
-    `static`: whether a test is a constant of the compilation. So it is of `b` after
-
-        b = b_buf.index(slot)
-        if SCALED:
-            b = b * scale
-
-    and not of `b` where it is computed first, and taken from a ring under the test.
-    """
-    node = viewed(node)
-    if not isinstance(node, ast.Name):
-        return ""
-    for earlier in range(index - 1, -1, -1):
-        match body[earlier]:
-            case each if node.id not in writes(each):
-                continue
-            case ast.If(test=test, body=arm, orelse=[]) if static(test) and _in_registers(node.id, arm):
-                return ast.unparse(test) if place(node, earlier, body) == "ring" else ""
-            case ast.If(test=test, body=arm, orelse=[]) if static(test) and _place_of(node.id, len(arm), arm) == "ring":
-                computed = ast.unparse(ast.UnaryOp(ast.Not(), test))
-                return computed if place(node, earlier, body) == "registers" else ""
-            case ast.Assign(targets=[ast.Name()], value=value):
-                return registers_where(value, earlier, body, static)
-        return ""
-    return ""
-
-
-def _in_registers(name: str, arm: Sequence[ast.stmt]) -> bool:
-    """Whether all that the statements of a branch bind a name to is computed."""
-    for each in arm:
-        match each:
-            case ast.AugAssign(target=ast.Name(id=target)) if target == name:
-                continue
-            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
-                if isinstance(viewed(value), ast.Name) or place(value, 0, ()) != "registers":
-                    return False
-            case _ if name in writes(each):
-                return False
-    return True
 
 
 def memory(node: ast.expr, index: int, body: Sequence[ast.stmt]) -> str | None:

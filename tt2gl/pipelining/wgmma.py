@@ -18,6 +18,14 @@ of 128x128 spill 14 registers a thread so, for 46.
         dp = warpgroup_mma(v_smem, do_buf.index(slot).permute((1, 0)), zeros)
         dv = warpgroup_mma(p, do_buf.index(slot), dv, is_async=True)
     dv = warpgroup_mma_wait(num_outstanding=0, deps=(dv,))
+
+So it is for a product under tests of the compilation, of which one way has it and all others are not there:
+
+        if SCALED:
+            acc += warpgroup_mma(a, b, zeros) * scale
+        else:
+            acc = warpgroup_mma(a, b, acc, is_async=True)
+            acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
 """
 
 from __future__ import annotations
@@ -28,11 +36,14 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from tt2gl.pipelining.flow import Names, reads, writes
-from tt2gl.pipelining.operands import memory, place, registers_where
+from tt2gl.pipelining.flow import Names, inside, reads, writes
+from tt2gl.pipelining.operands import memory, place
 from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.pipelining.trees import indented, lines_of, mentions, statement
 from tt2gl.pipelining.walking import Lines, with_blocks
+from tt2gl.pipelining.ways import Way, in_arms, spelled, taken_so, through, told_by
+
+_ALL, _OTHERS = "all", "others"
 
 
 def launched_asynchronously(
@@ -85,7 +96,10 @@ class _Product:
 
 @dataclass
 class _Loop:
-    """One loop: which of its products run on (`running`), and which the loop waits for at once (`waited`)."""
+    """One loop: which of its products run on (`running`), and which the loop waits for at once (`waited`).
+
+    `arms`: products that run on in branches that the compilation decides, each with the loop as it is there.
+    """
 
     loop: ast.For
     node: cst.For
@@ -95,11 +109,15 @@ class _Loop:
     running: list[_Product] = field(default_factory=list)
     waited: list[_Product] = field(default_factory=list)
     threaded: list[str] = field(default_factory=list)
+    arms: dict[ast.stmt, _Loop] = field(default_factory=dict)
 
     def lines(self) -> Lines:
         """The loop, and the wait after it."""
         if not self.any_running():
             return [self.node]
+        if self.arms:
+            ends = dict.fromkeys(each.name for arm in self.arms.values() for each in arm.running)
+            return [self.node.with_changes(body=self._armed(self.loop.body, self.node.body)), _wait(0, [*ends])]
         body: Lines = []
         index = 0
         for line, members, _ in lines_of(self.loop.body, self.node.body):
@@ -120,7 +138,25 @@ class _Loop:
         """Tell apart the products that run on and those that are waited for; whether there are any of the former."""
         for product in self._products():
             (self.running if self._may_run_on(product) else self.waited).append(product)
-        return bool(self.running)
+        if not self.running and not self.waited:
+            self.arms = {
+                product: arm
+                for product, taken in in_arms(self.loop.body, self._decides, {})
+                if (arm := self._arm(taken))
+            }
+        return bool(self.running or self.arms)
+
+    def _arm(self, taken: Way) -> _Loop | None:
+        """The loop where tests of the compilation are `taken` so, if its one product runs on there."""
+        here = ast.For(self.loop.target, self.loop.iter, taken_so(self.loop.body, taken) or [ast.Pass()], [])
+        text = ast.unparse(ast.fix_missing_locations(here))
+        (loop,), node = ast.parse(text).body, cst.parse_statement(text)
+        assert isinstance(loop, ast.For)
+        assert isinstance(node, cst.For)
+        arm = _Loop(loop, node, self.synchronous, self.freed, self.static)
+        many = sum(called(each) == "warpgroup_mma" for each in ast.walk(loop) if isinstance(each, ast.Call))
+        arm.running = [each for each in arm._products() if many == 1 and arm._may_run_on(each)]
+        return arm if arm.running else None
 
     def _products(self) -> list[_Product]:
         found, alone = [], _alone(self.loop, self.node)
@@ -136,13 +172,8 @@ class _Loop:
     # --------------------------------------------------------------------------------------------------- conditions
 
     def _may_run_on(self, product: _Product) -> bool:
-        a, b, _ = product.call.args
         body = self.loop.body
-        if product.name in self.synchronous or place(b, product.index, body) not in ("ring", "outside"):
-            return False
-        if place(a, product.index, body) == "written here" and not self._registers_where(product):
-            return False
-        if any(self._is_freed(operand, product.index) for operand in (a, b)):
+        if product.name in self.synchronous or not self._outstanding(product, 1):
             return False
         later = body[product.index + 1 :]
         if any(product.name in reads(each) | writes(each) for each in later):
@@ -158,17 +189,58 @@ class _Loop:
         self.threaded.append(product.name)
         return True
 
-    def _registers_where(self, product: _Product) -> str:
-        """The test of the compilation under which the first operand of a loop's only product is in registers."""
-        if place(product.call.args[0], product.index, self.loop.body) == "ring" or len(self._products()) > 1:
-            return ""
-        return registers_where(product.call.args[0], product.index, self.loop.body, self.static)
+    def _outstanding(self, product: _Product, count: int) -> str:
+        """How many of `count` products may be under way after this one, as source; empty where it may not run on.
 
-    def _is_freed(self, operand: ast.expr, index: int) -> bool:
+        All of them, where its operands lie in rings or outlive the loop; all but itself, where the first one is in
+        registers, which the next iteration writes anew. By a test of the compilation that may be one or the other, for
+        a product alone.
+        """
+        ways = [(taken, runs) for taken in self._ways(product) if (runs := self._runs(product, taken)) is not None]
+        found = {runs for _, runs in ways}
+        if len(found) == 1:
+            return {_ALL: str(count), _OTHERS: str(count - 1)}.get(found.pop(), "")
+        if _ALL not in found or len(self._products()) > 1:
+            return ""
+        told = told_by([taken for taken, runs in ways if runs == _ALL], [taken for taken, runs in ways if runs != _ALL])
+        if not told or any(reads(ast.parse(test)) & writes(self.loop) for test in told):
+            return ""
+        if [*told.values()] == [False]:
+            return f"{count - 1} if {next(iter(told))} else {count}"
+        return f"{count} if {' and '.join(spelled(*each) for each in told.items())} else {count - 1}"
+
+    def _decides(self, test: ast.expr) -> bool:
+        """Whether the compilation decides a test alike wherever it stands in the loop."""
+        same = [each for each in inside(self.loop.body) if isinstance(each, ast.If) and _same(each.test, test)]
+        return self.static(test) and (len(same) == 1 or not reads(test) & writes(self.loop))
+
+    def _ways(self, product: _Product) -> Sequence[Way]:
+        """The ways through the tests of the compilation that the product's operands are bound under."""
+        names = reads(product.call.args[0]) | reads(product.call.args[1])
+        above = self.loop.body[: product.index]
+        tests = [each for each in inside(above) if isinstance(each, ast.If) and names & writes(each)]
+        return through([each.test for each in tests if self._decides(each.test)])
+
+    def _runs(self, product: _Product, taken: Way) -> str | None:
+        """What may be under way behind a product where tests are `taken` so; None where an operand is none."""
+        statement = self.loop.body[product.index]
+        body = taken_so(self.loop.body, taken)
+        operands = reads(product.call.args[0]) | reads(product.call.args[1])
+        if operands & writes(self.loop) - frozenset().union(writes(self.loop.target), *map(writes, body)):
+            return None
+        index = body.index(statement)
+        first, second = (place(each, index, body) for each in product.call.args[:2])
+        if second == "registers":
+            return None
+        held = {"registers": _OTHERS, "ring": _ALL, "outside": _ALL}.get(first, "")
+        freed = any(self._is_freed(each, index, body) for each in product.call.args[:2])
+        return held if second in ("ring", "outside") and not freed else ""
+
+    def _is_freed(self, operand: ast.expr, index: int, body: Sequence[ast.stmt]) -> bool:
         """Whether an operand may lie in memory that products must be done with in their own iteration."""
-        if not self.freed or place(operand, index, self.loop.body) != "ring":
+        if not self.freed or place(operand, index, body) != "ring":
             return False
-        name = memory(operand, index, self.loop.body)
+        name = memory(operand, index, body)
         return name is None or name in self.freed
 
     def _readers(self, product: _Product) -> list[int]:
@@ -190,6 +262,29 @@ class _Loop:
 
     # -------------------------------------------------------------------------------------------------------- writing
 
+    def _armed(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> cst.IndentedBlock:
+        """A block with the products that run on in its branches."""
+        made: Lines = []
+        for line, _, first in lines_of(statements, block):
+            if arm := self.arms.get(first):
+                made += arm._line(line, arm.running[0])
+            elif isinstance(line, cst.If) and isinstance(first, ast.If):
+                made.append(self._branches(first, line))
+            else:
+                made.append(line)
+        return indented(block).with_changes(body=made)
+
+    def _branches(self, first: ast.If, line: cst.If) -> cst.If:
+        if not any(each in self.arms for each in inside([first])):
+            return line
+        made = line.with_changes(body=self._armed(first.body, line.body))
+        if isinstance(line.orelse, cst.Else):
+            other = line.orelse.with_changes(body=self._armed(first.orelse, line.orelse.body))
+            return made.with_changes(orelse=other)
+        if isinstance(line.orelse, cst.If) and isinstance(first.orelse[0], ast.If):
+            return made.with_changes(orelse=self._branches(first.orelse[0], line.orelse))
+        return made
+
     def _line(self, line: cst.BaseStatement, product: _Product) -> Lines:
         if product in self.waited and not (self.threaded and product is self.waited[0]):
             return [line]
@@ -201,15 +296,20 @@ class _Loop:
         count, names = len(self.running), [each.name for each in self.running]
         if self.waited:
             return made
-        if test := self._registers_where(product):
-            note = "runs on, unless its registers are used again: the iteration before is done"
-            return [*made, _wait(f"{count - 1} if {test} else {count}", names, note)]
-        if place(product.call.args[0], product.index, self.loop.body) == "registers":
+        said = self._outstanding(product, count)
+        if said == str(count):
+            note = "runs on, while the iteration before is done: its tiles may be overwritten"
+            return [*made, _wait(count, names, note)] if last else made
+        if said == str(count - 1):
             # Its registers are written anew in the next iteration, so that it must be done by then.
             note = "done here: this product's last turn, whose registers are used again"
             return [*made, _wait(count - 1, names if last else [product.name], note)]
-        note = "runs on, while the iteration before is done: its tiles may be overwritten"
-        return [*made, _wait(count, names, note)] if last else made
+        note = "runs on, unless its registers are used again: the iteration before is done"
+        return [*made, _wait(said, names, note)]
+
+
+def _same(some: ast.expr, other: ast.expr) -> bool:
+    return ast.unparse(some) == ast.unparse(other)
 
 
 def _alone(loop: ast.For, node: cst.For) -> set[int]:
