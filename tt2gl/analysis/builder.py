@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tt2gl.analysis.accesses import AccessReader
 from tt2gl.analysis.calls import CallReader
+from tt2gl.analysis.coverage import creations
 from tt2gl.analysis.descriptors import DescriptorReader, asks_for_descriptor
 from tt2gl.analysis.dots import DotReader
 from tt2gl.analysis.facts import CallChain, ConstFact, DotFact, Fact, LaunchFacts, TensorFact
@@ -59,10 +60,12 @@ class Builder:
 
     def body(self, statements: Sequence[ast.stmt], frame: Frame) -> bool:
         """Walk statements; whether control never falls out of their end."""
-        for statement in statements:
+        for index, statement in enumerate(statements, 1):
             frame.statement = position_of(statement)
             self.mention(statement, frame)
             if self.statement(statement, frame):
+                if any(True for _ in creations(statements[index:])):
+                    self.graph.touched.add(frame.key)  # Gluon's frontend goes on there
                 return True
         return False
 

@@ -62,13 +62,19 @@ def unreached_creations(
     """Calls that make tensors in code that no launch reaches, by function."""
     found: dict[FunctionKey, list[Position]] = {}
     for key, function, seen in _functions(trees, facts):
-        for node in ast.walk(function):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-                continue
-            makes = node.func.attr in CREATE and not node.func.attr.endswith("_like")
-            if makes and position_of(node) not in seen:
+        for node in creations([function]):
+            if position_of(node) not in seen:
                 found.setdefault(key, []).append(position_of(node))
     return found
+
+
+def creations(statements: Sequence[ast.stmt]) -> Iterator[ast.Call]:
+    """Calls that make tensors of layouts that they have to be told."""
+    for node in (inner for each in statements for inner in ast.walk(each)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if name in CREATE and not name.endswith("_like"):
+                yield node
 
 
 def _functions(
