@@ -30,6 +30,9 @@ def moved(body: str) -> str:
         pytest.param("for k in range(0, K):\n    x += 1 / BLOCK", id="a constant of the compilation"),
         pytest.param("for k in range(0, K):\n    if FLAG:\n        x += b_ptr + rows[:, None] * m", id="a branch"),
         pytest.param("for k in range(0, K):\n    x += rows[:, None] // m", id="may divide by zero"),
+        pytest.param("for k in range(0, K):\n    x += gl.cdiv(n, m)", id="may divide by zero, rounded up"),
+        pytest.param("for k in range(0, K):\n    x += gl.cdiv(k, BLOCK)", id="the loop counts what is divided"),
+        pytest.param("for k in range(0, K):\n    x += 128 // BLOCK", id="a constant of the compilation, divided"),
         pytest.param("for k in range(0, K):\n    x += 1 / m if FLAG else 0", id="a branch of an expression"),
         pytest.param("x += rows[:, None] * m\nfor k in range(0, K):\n    x += rows[:, None] * m", id="computed before"),
         pytest.param("for k in gl.static_range(4):\n    x += rows[:, None] * m", id="unrolled"),
@@ -68,6 +71,12 @@ def test_the_parts_of_an_address_and_a_mask_move() -> None:
         """
         ).strip()
     )
+
+
+@pytest.mark.parametrize("division", ["gl.cdiv(n, BLOCK)", "n // BLOCK"])
+def test_whole_numbers_are_divided_by_constants_before(division: str) -> None:
+    made = moved(f"for k in range(0, K):\n    each = {division}\n    x += each * k")
+    assert made == f"n_quotient = {division}\nfor k in range(0, K):\n    each = n_quotient\n    x += each * k"
 
 
 def test_each_part_moves_as_far_as_it_can() -> None:

@@ -11,7 +11,8 @@
 Triton's LICM pass moves such tiles, and divisions, out of loops; Gluon runs none. LLVM moves most of them later, not
 all (no division), and leaves ptxas another schedule: rows of a batched product were addressed through uniform
 registers, which took a third more instructions a turn, and a division in the loop of a norm had half of the next
-loads wait for it. Scalars but for divisions are left to LLVM, and so is what stands before the loop in the same
+loads wait for it; a loop over splits that LLVM unrolls took 31 registers for Triton's 24 with a division by how many
+there are. Scalars but for divisions are left to LLVM, and so is what stands before the loop in the same
 words, as in a prologue: the compiler finds that by itself.
 """
 
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.edits import Edit, Places, in_functions
@@ -29,6 +30,8 @@ from tt2gl.pipelining.static import bound, called, constants, is_static
 
 _TOTAL = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor)
 """Operators that may be carried out where a loop has no turn at all."""
+_DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
+_CEILING = "cdiv"
 _MASKS = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
@@ -97,12 +100,16 @@ class _Function:
 
     def _is_worth_it(self, node: ast.expr) -> bool:
         """Whether an expression is arithmetic of tiles, or divides, and is no constant of the compilation."""
-        if not isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp) or not _is_arithmetic(node):
+        operates = isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp) or called(node) == _CEILING
+        if not operates or not _is_arithmetic(node, self._is_static):
             return False
-        inner = list(ast.walk(node))
-        costly = any(isinstance(each, ast.Subscript | ast.Div) for each in inner)
-        operations = [each for each in inner if isinstance(each, ast.BinOp | ast.Compare)]
-        return costly and any(not is_static(each, self.constexprs, self.variables) for each in operations)
+        inner = [each for each in ast.walk(node) if isinstance(each, ast.expr)]
+        costly = any(isinstance(each, ast.Subscript) or _divides(each) for each in inner)
+        operations = [each for each in inner if isinstance(each, ast.BinOp | ast.Compare) or _divides(each)]
+        return costly and any(not self._is_static(each) for each in operations)
+
+    def _is_static(self, node: ast.expr) -> bool:
+        return is_static(node, self.constexprs, self.variables)
 
     def _name(self, loop: ast.stmt, node: ast.expr) -> str:
         """The name of what is computed before a loop, one for each that differs."""
@@ -138,24 +145,40 @@ def _evaluated(node: ast.expr) -> Iterator[ast.expr]:
     yield from (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
 
 
-def _is_arithmetic(node: ast.expr) -> bool:
-    """Whether an expression only computes, and can do so where nobody needs the result."""
+def _is_arithmetic(node: ast.expr, fixed: Callable[[ast.expr], bool]) -> bool:
+    """Whether an expression only computes, and can do so where nobody needs the result.
+
+    `fixed`: whether one is a constant of the compilation, by which whole numbers may be divided there.
+    """
+
+    def computes(*parts: ast.expr) -> bool:
+        return all(_is_arithmetic(part, fixed) for part in parts)
+
     match node:
         case ast.Name() | ast.Constant(value=int() | float()):
             return True
         case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=inner):
-            return _is_arithmetic(inner)
+            return computes(inner)
         case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _TOTAL):
-            return _is_arithmetic(left) and _is_arithmetic(right)
+            return computes(left, right)
+        case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mod(), right=right):
+            return fixed(right) and computes(left, right)
+        case ast.Call(args=[left, right], keywords=[]) if called(node) == _CEILING:
+            return fixed(right) and computes(left, right)
         case ast.Compare(left=left, ops=[op], comparators=[right]) if not isinstance(
             op, ast.Is | ast.IsNot | ast.In | ast.NotIn
         ):
-            return _is_arithmetic(left) and _is_arithmetic(right)
+            return computes(left, right)
         case ast.Subscript(value=inner, slice=ast.Tuple(elts=places)) if all(map(_is_expansion, places)):
-            return _is_arithmetic(inner)
+            return computes(inner)
         case ast.Call(func=ast.Attribute(value=inner, attr="to"), args=[ast.Attribute(value=ast.Name())], keywords=[]):
-            return _is_arithmetic(inner)
+            return computes(inner)
     return False
+
+
+def _divides(node: ast.expr) -> bool:
+    """Whether an expression is a quotient, or what a division leaves."""
+    return called(node) == _CEILING or isinstance(node, ast.BinOp) and isinstance(node.op, _DIVISIONS)
 
 
 def _is_expansion(node: ast.expr) -> bool:
@@ -168,12 +191,15 @@ def _is_expansion(node: ast.expr) -> bool:
 
 def _label(node: ast.expr) -> str:
     """What an expression is called: after its first name, and what it is."""
-    first = min((each for each in ast.walk(node) if isinstance(each, ast.Name)), key=_position).id
+    named = node.args if called(node) == _CEILING and isinstance(node, ast.Call) else [node]
+    first = min((each for part in named for each in ast.walk(part) if isinstance(each, ast.Name)), key=_position).id
     if isinstance(node, ast.Compare) or isinstance(node, ast.BinOp) and isinstance(node.op, _MASKS):
         return f"{first}_mask"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         return f"{first.removesuffix('_ptr')}_base"
     tiles = any(isinstance(each, ast.Subscript) for each in ast.walk(node))
+    if not tiles and (called(node) == _CEILING or isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv)):
+        return f"{first}_quotient"
     return f"{first}_scaled" if tiles else f"{first}_factor"
 
 
