@@ -29,6 +29,7 @@ from tt2gl.pipelining.early_conversions import with_early_conversions
 from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
+from tt2gl.pipelining.masked_reads import with_masked_reads
 from tt2gl.pipelining.steps_behind import with_steps_behind
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
@@ -156,10 +157,10 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
         if not any(kernel.variants for kernel in kernels):
             return source.text
         try:
-            made, parted = staged(rewrite(source, plan), source, plan)
+            names = {function.line: function.name for function in source.functions}
+            functions = {each.name or names[each.line] for each in plan.functions}
+            made, parted = staged(with_masked_reads(rewrite(source, plan), functions), source, plan)
             if "hoist" in rules:
-                names = {function.line: function.name for function in source.functions}
-                functions = {each.name or names[each.line] for each in plan.functions}
                 made = without_invariant_tiles(with_steps_behind(with_instructions(made), functions), functions)
                 made = without_invariants(with_early_conversions(made, functions), functions)
                 made = with_late_conversions(made, functions)
