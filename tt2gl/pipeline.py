@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tt2gl.pipelining.ahead import Ahead, can_run_ahead
-from tt2gl.pipelining.fences import with_single_fences
+from tt2gl.pipelining.fences import with_reads_above_fences, with_single_fences
 from tt2gl.pipelining.headers import with_own_variables
 from tt2gl.pipelining.lookups import with_plain_lookups
 from tt2gl.pipelining.loops import Fresh, FunctionWriter, names_of
@@ -156,7 +156,7 @@ def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
                 writer = FunctionWriter(spec, copy, statement, fresh, helpers=helpers)
                 made = writer.written(line, indent)
                 running = launched_asynchronously(with_single_fences(made), spec.synchronous, writer.freed)
-                return [with_tensor_memory(running, fresh, writer.freed)]
+                return [with_tensor_memory(with_reads_above_fences(running, fresh), fresh, writer.freed)]
         if not any(
             (each.name, each.lineno) in wanted for each in ast.walk(statement) if isinstance(each, ast.FunctionDef)
         ):

@@ -7,7 +7,7 @@ import textwrap
 import libcst as cst
 import pytest
 
-from tt2gl.pipelining.fences import with_single_fences
+from tt2gl.pipelining.fences import with_reads_above_fences, with_single_fences
 
 
 def written(body: str) -> str:
@@ -77,3 +77,38 @@ def test_one_in_each_branch_is_enough() -> None:
 def test_in_loops() -> None:
     body = "for k in range(3):\n    {}x = gl.load(b)\n    fence_async_shared()\n    acc = warpgroup_mma(a, x, acc)\n"
     assert written(body.format("fence_async_shared()\n    ")) == body.format("")
+
+
+def above(body: str) -> str:
+    """A kernel's body with reads above its fences."""
+    function = cst.parse_module(f"def kernel():\n{textwrap.indent(textwrap.dedent(body), '    ')}").body[0]
+    assert isinstance(function, cst.FunctionDef)
+    made = cst.Module([with_reads_above_fences(function, "{}_1".format)]).code
+    return textwrap.dedent(made.partition("\n")[2])
+
+
+PRODUCT = "    qk = warpgroup_mma(q_smem.load(lhs), k, qk, is_async=True)  # scores\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"for i in range(n):\n{PRODUCT}    fence_async_shared()\n",
+        f"for i in range(n):\n    fence_async_shared()\n    acc = warpgroup_mma(p, v, acc)\n{PRODUCT}",
+        "for i in range(n):\n    fence_async_shared()\n    qk = warpgroup_mma(q, k, qk)\n",
+        f"for i in range(n):\n    fence_async_shared()\n    if a:\n    {PRODUCT}",
+    ],
+    ids=["no fence above", "another product first", "no read", "in a branch"],
+)
+def test_fences_that_stay(body: str) -> None:
+    assert above(body) == body
+
+
+def test_an_operand_in_registers_is_read_above_the_fence() -> None:
+    head = "for i in range(n):\n    async_copy.wait_group(1)\n"
+    tile = "    k = k_buf.index(slot)\n"
+    assert above(f"{head}    fence_async_shared()\n{tile}    # q times k\n{PRODUCT}    qk += 1\n") == (
+        f"{head}{tile}    # q times k\n    q_lhs_1 = q_smem.load(lhs)\n    fence_async_shared()\n"
+        + PRODUCT.replace("q_smem.load(lhs)", "q_lhs_1")
+        + "    qk += 1\n"
+    )
