@@ -15,6 +15,7 @@ from tt2gl.lowering.block_pointers import lowered
 from tt2gl.lowering.combiners import combiners
 from tt2gl.lowering.concatenations import concatenations
 from tt2gl.lowering.descriptors import lowered_descriptors
+from tt2gl.lowering.early_masks import early_masks
 from tt2gl.lowering.early_returns import early_returns
 from tt2gl.lowering.host_descriptors import parted_descriptors
 from tt2gl.lowering.imported_helpers import Place, with_helpers
@@ -140,6 +141,8 @@ def lowered_source(
         lowerings.append(turned_dots)
     several = partial(precise_dots, named=precisions, precisions=OF_BACKENDS[target.backend])
     lowerings += [several, later_sums, concatenations, reorderings, asked_types, named_zeros, combiners, early_returns]
+    if target.vendor == "AMD":
+        lowerings.append(early_masks)
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:
