@@ -27,6 +27,8 @@ from tt2gl.padded_layouts import direct_source
 from tt2gl.tensor_memory_layouts import Linear, read_linear
 
 ACCESSES = ("load", "store", "atomic")
+_MOST_WIDTH = 16
+"""Elements of a thread in the widest access, of bytes."""
 
 
 @dataclass(frozen=True)
@@ -195,9 +197,24 @@ class Classes:
             warps = [launch.options.num_warps for launch in launches]
             said = direct_source(list(direct.values()), tile, widths, warps)
             return self._register(candidate.dims, direct, said.source, pointers, said.exact)
+        if candidate.chain in self.staged and (rows := self._rows(candidate)):
+            layouts, source = rows
+            return self._register(candidate.dims, layouts, source, pointers)
         layouts = {index: self._layout(candidate.chain, index, access) for index, access in candidate.accesses.items()}
         source, exact = self._formula(candidate, layouts)
         return self._register(candidate.dims, layouts, source, pointers, exact)
+
+    def _rows(self, candidate: _Candidate) -> tuple[dict[int, Any], str] | None:
+        """The layouts of a row that is copied as one of many, where it is so under all launches, and their source."""
+        for text, bits in self._widths(candidate):
+            found = {
+                index: copied_row(self.scenes[index], candidate.chain, shape, bits(self.launches[index]))
+                for index, shape in candidate.shapes.items()
+            }
+            if found and None not in found.values():
+                dims = f"{_MOST_WIDTH * self.scenes[0].lanes} * gl.num_warps(), {candidate.dims[1]}"
+                return found, f"coalesced([{dims}], [1, 0], {text}, gl.num_warps())"
+        return None
 
     def _direct(self, candidate: _Candidate) -> dict[int, Linear]:
         """The layouts of tiles that waves copy directly to padded LDS, where all launches have such; else nothing."""
@@ -340,6 +357,20 @@ class Classes:
             if all(pointee_bits(launch, name) for launch in self.launches)
         ]
         return ways + [(str(bits), lambda _, bits=bits: bits) for bits in (32, 16, 64, 8, 128)]
+
+
+def copied_row(scene: Scene, chain: CallChain, shape: Sequence[int], bits: int) -> Blocked | None:
+    """The layout that a row of elements of `bits` is copied in where Triton copies it as a row of a large tile.
+
+    It has fewer elements than there are threads, which would have one each, too few for a copy. Its reader's layout is
+    that of the tile, in which few threads have all of it (Triton's pass RemoveLayoutConversions).
+    """
+    ring, warps = scene.facts.lowered.rings.get(chain), scene.launch.options.num_warps
+    copied = read_blocked(ring.copied) if ring is not None and not ring.registers and not ring.direct else None
+    if copied is None or len(shape) != 2 or shape[0] != 1 or shape[1] >= scene.threads or not bits:
+        return None
+    row = coalesced((_MOST_WIDTH * scene.threads, shape[1]), (1, 0), bits, warps, scene.lanes)
+    return row if row == copied else None
 
 
 def _coalesced_source(dims: Sequence[str], order: Sequence[int], bits: str) -> str:

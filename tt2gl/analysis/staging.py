@@ -24,7 +24,7 @@ from tt2gl.analysis.facts import (
     TupleFact,
 )
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
-from tt2gl.analysis.memory import Scene
+from tt2gl.analysis.memory import Scene, copied_row
 from tt2gl.analysis.operations import short_name
 from tt2gl.analysis.scalar_rings import ScalarLoad, scalar_loads
 from tt2gl.analysis.statics import position_of
@@ -87,6 +87,7 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     registers = {chain for scene in scenes for chain, ring in scene.facts.lowered.rings.items() if ring.registers}
     registers |= held
     narrow = {node.chain for scene in scenes for node in scene.graph.nodes if _is_narrow(scene, node)} - registers
+    narrow -= {chain for chain in narrow & chains if _are_rows(scenes, chain)}
     refused: list[Refusal] = []
     for node in nodes:
         if node.loop is None:
@@ -265,6 +266,12 @@ def _is_narrow(scene: Scene, node: Node) -> bool:
     """Whether a thread loads less than the 4 bytes that the smallest asynchronous copy moves."""
     access = scene.facts.accesses.get(node.chain) if node.kind == "load" else None
     return access is not None and access.size_per_thread[access.order[0]] * node.bits < COPY_BITS
+
+
+def _are_rows(scenes: Sequence[Scene], chain: CallChain) -> bool:
+    """Whether a load is of a row that is copied in wide pieces under every launch."""
+    nodes = [(scene, node) for scene in scenes for node in scene.graph.nodes if node.chain == chain]
+    return all(copied_row(scene, chain, node.shape, node.bits) for scene, node in nodes if node.kind == "load")
 
 
 def _addressing(graph: Graph, staged: set[CallChain]) -> Iterator[CallChain]:
