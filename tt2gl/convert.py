@@ -31,6 +31,7 @@ from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
 from tt2gl.pipelining.masked_reads import with_masked_reads
 from tt2gl.pipelining.steps_behind import with_steps_behind
+from tt2gl.pipelining.tiles_read_again import with_tiles_read_again
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_instructions
@@ -164,6 +165,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                 made = without_invariant_tiles(with_steps_behind(with_instructions(made), functions), functions)
                 made = without_invariants(with_early_conversions(made, functions), functions)
                 made = with_late_conversions(made, functions)
+            made = with_tiles_read_again(made, functions)
             text = fitted(with_instructions(made), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)
