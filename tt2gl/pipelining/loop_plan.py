@@ -15,7 +15,7 @@ from tt2gl.pipelining.rings import Amount, LoopRings
 from tt2gl.pipelining.scalars import value_of
 from tt2gl.pipelining.slices import Slice
 from tt2gl.pipelining.slots import Slots
-from tt2gl.pipelining.steps_back import StepsBack
+from tt2gl.pipelining.stops import Stops
 from tt2gl.pipelining.tma import Barriers
 from tt2gl.pipelining.turns import Turns
 from tt2gl.plan import Ring
@@ -57,7 +57,7 @@ class LoopPlan:
     `descriptors`: what rings of tiles are loaded through. `turns`: how loads run on from turn to turn of the loop
     around, where they do. `late`: the reads of tiles that stand where products take them. `layouts`: the names of those
     of scalars, by the names of their rings. `carried`: statements whose values wait for their iterations, with
-    the names that they wait under. `back`: what is stepped back after the loop.
+    the names that they wait under. `stops`: what goes ahead until the last iteration.
     """
 
     spec: LoopRings
@@ -88,7 +88,7 @@ class LoopPlan:
     late: Late = field(default_factory=Late)
     layouts: Mapping[str, str] = field(default_factory=dict)
     carried: Mapping[ast.stmt, str] = field(default_factory=dict)
-    back: StepsBack = field(default_factory=StepsBack)
+    stops: Stops = field(default_factory=Stops)
 
     @property
     def copied(self) -> bool:

@@ -22,7 +22,7 @@ from tt2gl.pipelining.rings import LoopRings, NotPipelinedError, by_threads
 from tt2gl.pipelining.slices import Slice, slice_loop
 from tt2gl.pipelining.slots import counted_twice, slots_of
 from tt2gl.pipelining.static import bound, constants, is_static, parameters
-from tt2gl.pipelining.steps_back import StepsBack, steps_back
+from tt2gl.pipelining.stops import Stops, stops_of
 from tt2gl.pipelining.surroundings import Surroundings, home_of
 from tt2gl.pipelining.texts import operand, whole
 from tt2gl.pipelining.tma import barriers, descriptors
@@ -195,9 +195,9 @@ class FunctionWriter:
         parts = slice_loop(loop, wanted, live_after)
         names = list(dict.fromkeys(map(_ring_name, wanted)))
         rings = tuple(self.spec.ring(name) for name in names)
-        back = self._steps_back(loop, wanted, parts, rings)
-        if back.names:
-            live_after -= back.names
+        stops = self._stops(loop, wanted, parts, rings)
+        if stops.names:
+            live_after -= stops.names
             parts = slice_loop(loop, wanted, live_after)
         waits = not comes_early(rings) and not self.spec.flattened
         again = loaded_again(self.function, loop, parts) if waits else frozenset()
@@ -291,24 +291,20 @@ class FunctionWriter:
             decided=frozenset(ast.unparse(test) for test in branches if is_static(test, *self._known)),
             layouts={ring.name: self.fresh(f"{ring.name}_layout") for ring in rings if ring.scalar},
             carried={each: self.fresh(f"{name}_held") for each, name in carried.items() if each in parts.kept},
-            back=back,
+            stops=stops,
         )
 
-    def _steps_back(
+    def _stops(
         self, loop: ast.For, wanted: Mapping[ast.Call, Sequence[ast.expr]], parts: Slice, rings: Sequence[Ring]
-    ) -> StepsBack:
-        """What goes ahead with the loads and is stepped back after the loop.
+    ) -> Stops:
+        """What goes ahead with the loads, and stops with the last iteration.
 
-        Nothing, where not every iteration takes the step that the loads do, or the first copies take none.
+        Nothing, where the last iterations are a loop of their own, or pointers step before the copies.
         """
         at_once = all(self.spec.depth(ring) == self.spec.ahead for ring in rings)
         if comes_early(rings) or self.spec.flattened or at_once:
-            return StepsBack()
-
-        def static(test: ast.expr) -> bool:
-            return is_static(test, *self._known)
-
-        return steps_back(loop, wanted, parts, self.liveness.after[loop], static, self.fresh)
+            return Stops()
+        return stops_of(loop, wanted, parts, self.liveness.after[loop], lambda test: is_static(test, *self._known))
 
     def _begun(self, rings: Sequence[Ring]) -> dict[str, str]:
         """What a prologue calls the tiles that come to registers, before it stores them: where there are several."""

@@ -151,7 +151,7 @@ class Producer:
                     if each in self.taken:
                         known = self._known(each, small)
                         made += self._looked_up(small, indent)
-                        made.append(self._statement(line, known, noted=not said))
+                        made.append(self._statement(line, each, known, noted=not said))
                         said = True
                     if each in self.plan.carried:
                         made.append(self._carried(each))
@@ -182,13 +182,20 @@ class Producer:
             return []
         return [*made, statement("async_copy.commit_group()"), statement("async_copy.wait_group(0)")]
 
+    def _stopping(self, each: ast.stmt, small: cst.BaseSmallStatement) -> cst.BaseSmallStatement:
+        """A step that is none where there is no such iteration, if it is to stop."""
+        if each not in self.plan.stops.steps:
+            return small
+        assert isinstance(small, cst.AugAssign)
+        return small.with_changes(value=cst.parse_expression(f"gl.where({self.exists}, {code(small.value)}, 0)"))
+
     def _statement(
-        self, line: cst.SimpleStatementLine, small: cst.BaseSmallStatement, *, noted: bool
+        self, line: cst.SimpleStatementLine, each: ast.stmt, small: cst.BaseSmallStatement, *, noted: bool
     ) -> cst.BaseStatement:
         if isinstance(small, cst.Assign) and is_name(small.value, "None"):
             # The mask gets the iterations' own beside it, and nothing is in the slice that is None but a mask.
             small = small.with_changes(value=cst.Name("True"))
-        made = alone(line, edited(small, Guarded(self.exists, self.names)))
+        made = alone(line, self._stopping(each, edited(small, Guarded(self.exists, self.names))))
         if noted and self.place == "steady":
             return under(made, comments(line.leading_lines))
         return bare(made)

@@ -71,7 +71,6 @@ class LoopWriter:
             made.append(self._unrolled(loop, node) if plan.last else self._drained(loop, node))
         if plan.copied and not plan.drain:
             made += self._landed()
-        made += plan.back.lines(plan.spec.ahead)
         return made if plan.outside else [*made, *self.ended()]
 
     def _counted(self, node: cst.For, here: Lines, ahead: Lines) -> tuple[cst.For, bool]:
