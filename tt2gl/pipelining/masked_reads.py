@@ -21,14 +21,16 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tt2gl.edits import Edit, Places, in_functions
+from tt2gl.edits import BYTE_ORDER_MARK, Edit, Places, in_functions
 from tt2gl.pipelining.flow import NONE, Names, blocks, inside, reads, writes
 from tt2gl.pipelining.static import called, constants, parameters
 
 
 def with_masked_reads(text: str, functions: Collection[str]) -> str:
     """The text with what is masked out in tiles of these functions put in as they are read."""
-    helpers = {called(node) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)}
+    helpers = {
+        called(node) for node in ast.walk(ast.parse(text.removeprefix(BYTE_ORDER_MARK))) if isinstance(node, ast.Call)
+    }
     return in_functions(text, functions, lambda places, function: _edits(places, function, helpers))
 
 
