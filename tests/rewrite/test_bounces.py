@@ -41,10 +41,32 @@ def test_another_layout_is_other_memory() -> None:
     assert written(body) == body
 
 
-def test_a_value_put_down_in_a_branch_is_not_there_after_it() -> None:
-    branch = f"if flag:\n    {X}    acc = mma_v2(x_smem.load(lhs), y, acc)\n"
-    body = f"{branch}{AGAIN}acc = mma_v2(x_smem_2.load(lhs), y, acc)\n"
+BRANCH = f"if flag:\n    {X}    acc = mma_v2(x_smem.load(lhs), y, acc)\n"
+AFTER = f"{AGAIN}acc = mma_v2(x_smem_2.load(lhs), y, acc)\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        BRANCH + "acc = mma_v2(y, y, acc)\n",
+        BRANCH + "x = x + 1\n" + AFTER,
+        BRANCH + "    x = x + 1\n" + AFTER,
+        BRANCH + AFTER.replace("x_shared", "other_shared"),
+        BRANCH.replace("mma_v2", "gl.dot_fma") + AFTER,
+        BRANCH + AFTER.replace("mma_v2", "gl.dot_fma"),
+        BRANCH.replace("if flag", "while acc") + AFTER,
+    ],
+    ids=["not below", "changed", "changed in it", "other memory", "its product", "the other product", "a loop"],
+)
+def test_a_value_put_down_in_a_branch_is_not_there_after_it(body: str) -> None:
     assert written(body) == body
+
+
+def test_a_value_that_a_branch_and_what_follows_put_down_is_put_down_above_both() -> None:
+    branch = "if flag:\n    acc = mma_v2(x_smem_2.load(lhs), y, acc)\n"
+    assert written(f"{BRANCH}# the sum\n{AFTER}") == f"{AGAIN}{branch}# the sum\n{AFTER.removeprefix(AGAIN)}"
+    other = "else:\n    acc = y\n"
+    assert written(BRANCH + other + AFTER) == AGAIN + branch + other + AFTER.removeprefix(AGAIN)
 
 
 @pytest.mark.parametrize(

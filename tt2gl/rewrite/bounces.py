@@ -5,7 +5,8 @@ with the value, as in Triton's `reorder-instructions` pass, where a tile of a ri
 no such read down over the barrier of that way, and holds its registers across. Two products of 128x128 tiles spill 60
 registers a thread for 284 on sm120. That pass is NVIDIA's, and so only what `mma_v2` reads moves. An operand that is
 converted in the product's call gets a line and a name of its own there, `x_lhs`. What is read into a variable, as its
-product has it from a ring on the other side of a branch, is read below all other ways of its block.
+product has it from a ring on the other side of a branch, is read below all other ways of its block. A way that a
+branch has, too, goes above the branch, and serves both.
 
     gate = gate_ring.load(rhs_layout)                                           # before
     x_smem = gl.allocate_shared_memory(x.dtype, [BLOCK_M, BLOCK_K], x_shared, x)
@@ -53,13 +54,15 @@ def settled(function: cst.FunctionDef) -> cst.FunctionDef:
 class _Blocks(Editor):
     """Joins and moves the bounces of each block; `renamed`: the names of those joined, each with the other's.
 
-    `taken`: the function's variables, which grow by those added.
+    `taken`: the function's variables, which grow by those added. `above`: the names of those that stand above a branch
+    that shares them.
     """
 
     def __init__(self, taken: set[str]) -> None:
         super().__init__()
         self.taken = taken
         self.renamed: dict[str, str] = {}
+        self.above: set[str] = set()
 
     def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
         body = list(updated_node.body)
@@ -69,6 +72,8 @@ class _Blocks(Editor):
         for at, line in enumerate(body):
             if comments:
                 line, comments = under(line, comments), ()
+            if isinstance(line, cst.If):
+                line = self._shared(line, made, body[at + 1 :], known)
             bounce = bounce_of(line)
             if bounce is None:
                 made.append(self._with_earlier_conversions(line, made, known))
@@ -77,8 +82,9 @@ class _Blocks(Editor):
                 continue
             name, source = bounce
             earlier = known.setdefault(source, name)
-            if earlier != name:
-                self.renamed[name], comments = earlier, comments_above(line)
+            if earlier != name or name in self.above:
+                self.renamed |= {name: earlier} if earlier != name else {}
+                comments = comments_above(line)
                 continue
             place = _earliest(made, source) if _for_registers(name, body[at + 1 :]) else len(made)
             if place < len(made):
@@ -86,6 +92,30 @@ class _Blocks(Editor):
                 line = line.with_changes(leading_lines=())
             made.insert(place, line)
         return updated_node.with_changes(body=_read_below(made))
+
+    def _shared(
+        self,
+        line: cst.If,
+        above: list[cst.BaseStatement],
+        below: Sequence[cst.BaseStatement],
+        known: dict[str, str],
+    ) -> cst.If:
+        """A branch without the ways that stand below it, too: those go `above` it, where both find them."""
+        ways = _Ways()
+        line.visit(ways)
+        changed = names_bound(line)
+        for at, each in enumerate(below):
+            name, source = bounce_of(each) or ("", "")
+            inner = ways.found.get(source, [])
+            if inner and source not in known and not changed & names_mentioned(source):
+                rest = cst.ensure_type(line.visit(_Without(frozenset(inner))), cst.If)
+                if _for_registers(name, below[at + 1 :]) and all(_for_registers(own, [rest]) for own in inner):
+                    line, known[source] = rest, name
+                    above.append(each.with_changes(leading_lines=()))
+                    self.above.add(name)
+                    self.renamed |= dict.fromkeys(inner, name)
+            changed |= names_bound(each)
+        return line
 
     def _with_earlier_conversions(
         self, line: cst.BaseStatement, above: list[cst.BaseStatement], known: dict[str, str]
@@ -107,6 +137,30 @@ class _Blocks(Editor):
                 above.insert(place, cst.SimpleStatementLine([assigned]))
             names[conversion] = cst.Name(known[source])
         return with_replaced(line, names) if names else line
+
+
+class _Ways(Reader):
+    """The names of the shared memory that blocks make of variables, by the source."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[str]] = {}
+
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
+        if (bounce := bounce_of(node)) is not None:
+            self.found.setdefault(bounce[1], []).append(bounce[0])
+
+
+class _Without(Editor):
+    """Blocks without what makes some shared memory."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__()
+        self.names = names
+
+    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
+        ways = [(each, bounce_of(each)) for each in updated_node.body]
+        kept = [each for each, bounce in ways if bounce is None or bounce[0] not in self.names]
+        return updated_node.with_changes(body=kept)
 
 
 class _Replaced(Editor):
