@@ -46,6 +46,19 @@ def test_a_loop_that_only_ends_another_is_left_out() -> None:
     assert len(mca.inner_loops(step + step.replace("BB0_4", "BB0_5"))) == 2
 
 
+def test_buffers_are_global_memory_to_the_analyser() -> None:
+    accesses = """	buffer_load_dwordx4 v[16:19], v0, s[8:11], 0 offen offset:16
+	buffer_store_b32 v3, v0, s[12:15], null offen
+"""
+    (loop,) = mca.inner_loops(
+        f".LBB0_5:                                ; =>This Inner Loop Header: Depth=1\n{accesses}"
+    )
+    assert [line.strip() for line in loop.splitlines()] == [
+        "global_load_dwordx4 v[16:19], v0, s[8:9]",
+        "global_store_b32 v0, v3, s[12:13]",
+    ]
+
+
 def test_no_loop_no_estimate() -> None:
     assert mca.step_cycles("\tv_add_u32_e32 v0, 1, v0\n", "gfx950") is None
 
@@ -59,10 +72,14 @@ def test_without_the_tool_there_is_no_estimate(monkeypatch: pytest.MonkeyPatch, 
         mca.analyser.cache_clear()
 
 
-@pytest.mark.skipif(mca.analyser("gfx950") is None, reason="no llvm-mca that knows gfx950")
+@pytest.mark.skipif(mca.analyser("gfx942") is None, reason="no llvm-mca that knows gfx942")
 def test_more_products_take_longer() -> None:
-    product = "\tv_mfma_f32_32x32x16_f16 v[0:15], v[16:19], v[20:23], v[0:15]\n"
-    one, two = (mca.step_cycles(NESTED.replace(product, product * times), "gfx950") for times in (1, 2))
+    product = "\tv_mfma_f32_32x32x8_f16 v[0:15], v[16:17], v[20:21], v[0:15]\n"
+    buffer = "\tbuffer_load_dwordx4 v[16:19], v0, s[8:11], 0 offen\n"
+    text = NESTED.replace(
+        "v_mfma_f32_32x32x16_f16 v[0:15], v[16:19], v[20:23], v[0:15]\n", product.strip() + "\n" + buffer
+    )
+    one, two = (mca.step_cycles(text.replace(product, product * times), "gfx942") for times in (1, 2))
     assert one is not None
     assert two is not None
     assert one < two

@@ -22,6 +22,9 @@ _CYCLES = re.compile(r"^Total Cycles:\s+(\d+)", re.MULTILINE)
 # Instructions that only make waves wait for each other or for memory, of which the analyser has no model: it takes
 # what they may at most last.
 _WAITS = re.compile(r"^\s+s_(?:wait|barrier|sleep|nop|delay_alu)")
+# LLVM 19's analyser breaks down over buffer operations: global ones, which its models give as long, stand for them.
+_BUFFER_LOAD = re.compile(r"\bbuffer_(load_\w+) (\S+), (v\d+), s\[(\d+):\d+\], .*")
+_BUFFER_STORE = re.compile(r"\bbuffer_(store_\w+) (\S+), (v\d+), s\[(\d+):\d+\], .*")
 # Distributions name a tool after its version, newest last; the plain name may be an old one.
 _NAMES = (*(f"llvm-mca-{version}" for version in range(30, 14, -1)), "llvm-mca")
 
@@ -54,8 +57,18 @@ def inner_loops(text: str) -> list[str]:
     loops: dict[str, list[str]] = {loop: [] for loop in assembly.parents if loop in steps}
     for line in assembly.lines:
         if line.loop in loops and _INSTRUCTION.match(line.text) and not _WAITS.match(line.text):
-            loops[line.loop].append(line.text)
+            loops[line.loop].append(_without_buffers(line.text))
     return ["\n".join(lines) + "\n" for lines in loops.values()]
+
+
+def _without_buffers(line: str) -> str:
+    """An instruction, or for one of a buffer that of global memory."""
+    line = _BUFFER_LOAD.sub(lambda at: f"global_{at[1]} {at[2]}, {at[3]}, {_base(at[4])}", line)
+    return _BUFFER_STORE.sub(lambda at: f"global_{at[1]} {at[3]}, {at[2]}, {_base(at[4])}", line)
+
+
+def _base(first: str) -> str:
+    return f"s[{first}:{int(first) + 1}]"
 
 
 @functools.cache
@@ -63,23 +76,24 @@ def analyser(arch: str) -> str | None:
     """The newest `llvm-mca` on this machine, where it knows a chip."""
     for name in _NAMES:
         if (tool := shutil.which(name)) is not None:
-            known = _run([tool, "-mtriple=amdgcn", "-mcpu=help"], "")
-            return tool if known is not None and re.search(rf"^\s*{re.escape(arch)}\b", known, re.MULTILINE) else None
+            # Some versions print the list and then fail, as they were given no instructions.
+            _, known = _run([tool, "-mtriple=amdgcn", "-mcpu=help"], "")
+            return tool if re.search(rf"^\s*{re.escape(arch)}\b", known, re.MULTILINE) else None
     return None
 
 
 def _cycles(tool: str, arch: str, loop: str) -> float | None:
     """Cycles of one turn of a loop, in the long run."""
     options = [f"-iterations={_ITERATIONS}", "-instruction-info=false", "-resource-pressure=false"]
-    printed = _run([tool, "-mtriple=amdgcn", f"-mcpu={arch}", *options], loop)
-    cycles = _CYCLES.search(printed or "")
+    works, printed = _run([tool, "-mtriple=amdgcn", f"-mcpu={arch}", *options], loop)
+    cycles = _CYCLES.search(printed) if works else None
     return None if cycles is None else int(cycles[1]) / _ITERATIONS
 
 
-def _run(command: list[str], given: str) -> str | None:
-    """What a command prints; None where it fails or says that it leaves something out."""
+def _run(command: list[str], given: str) -> tuple[bool, str]:
+    """Whether a command works, and what it prints."""
     try:
         done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout + done.stderr if done.returncode == 0 else None
+        return False, ""
+    return done.returncode == 0, done.stdout + done.stderr
