@@ -5,6 +5,7 @@ A guess serves to convert and compile a kernel nobody gave a launch for; every o
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -44,13 +45,10 @@ def infer_launches(
 
     `choices` are for parameters whose type is a guess, and for constexprs that are.
     """
-    evaluator, module = open_module(source.path, source.text, "sm90", None)
-    node = next((found for found in module.definitions(fn.name) if found.lineno == fn.line), None)
-    if node is None:
+    read = _read(source, fn)
+    if read is None:
         return Inferred()
-    kernel = Kernel(fn, node, evaluator, module)
-    usage = Usage(node, kernel.helper)
-    known = list(combine(list(calls(kernel, source)), list(configs(kernel)), generated(kernel)))
+    kernel, usage, known = read
     launches: list[Launch] = []
     notes: dict[str, None] = {}
     chosen: dict[str, Choice] = {}
@@ -78,6 +76,19 @@ def infer_launches(
         hint = "Give real ones with --launches (see docs/launches.md)."
         diagnostics = (Diagnostic("TTG210", Severity.NOTE, str(fn.path), fn.line, fn.column, message, hint),)
     return Inferred(tuple(launches), diagnostics, chosen)
+
+
+# Other choices are tried for one kernel, a dozen and more: what its file says of it stays.
+@functools.lru_cache(maxsize=8)
+def _read(source: SourceFile, fn: JitFunction) -> tuple[Kernel, Usage, tuple[Known, ...]] | None:
+    """A kernel, how it uses its parameters and what its file says of its launches; None where the file lacks it."""
+    evaluator, module = open_module(source.path, source.text, "sm90", None)
+    node = next((found for found in module.definitions(fn.name) if found.lineno == fn.line), None)
+    if node is None:
+        return None
+    kernel = Kernel(fn, node, evaluator, module)
+    known = combine(list(calls(kernel, source)), list(configs(kernel)), generated(kernel))
+    return kernel, Usage(node, kernel.helper), tuple(known)
 
 
 def _ways(known: Sequence[Known]) -> Iterator[tuple[Known, bool]]:
