@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -77,18 +78,29 @@ def _block(extents: Any) -> tuple[int, ...]:
 def _steps(kernel: Kernel, constexprs: Mapping[str, Any], name: str, rank: int) -> Sequence[int]:
     """The tile that the offset along each dimension is a multiple of, 0 where none is seen."""
     steps = [0] * rank
-    for node in ast.walk(kernel.node):
+    for offsets in _transfers(kernel.node).get(name, ()):
+        if len(offsets) == rank:
+            reader = _Offsets(kernel.node, constexprs)
+            found = [reader.step(offset, _DEPTH) for offset in offsets]
+            if not found[-1] and isinstance(offsets[-1], ast.Constant):
+                found[-1] = reader.whole_row()
+            steps = [step or other for step, other in zip(steps, found, strict=True)]
+    return steps
+
+
+# Asked for each parameter under every launch that is tried.
+@functools.lru_cache(maxsize=8)
+def _transfers(kernel: ast.FunctionDef) -> Mapping[str, Sequence[Sequence[ast.expr]]]:
+    """The offsets of what a kernel loads and stores by methods, by the name that has them."""
+    found: dict[str, list[Sequence[ast.expr]]] = {}
+    for node in ast.walk(kernel):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=owner), attr=method),
                 args=[ast.List(elts=offsets) | ast.Tuple(elts=offsets), *_],
-            ) if owner == name and method in _METHODS and len(offsets) == rank:
-                reader = _Offsets(kernel.node, constexprs)
-                found = [reader.step(offset, _DEPTH) for offset in offsets]
-                if not found[-1] and isinstance(offsets[-1], ast.Constant):
-                    found[-1] = reader.whole_row()
-                steps = [step or other for step, other in zip(steps, found, strict=True)]
-    return steps
+            ) if method in _METHODS:
+                found.setdefault(owner, []).append(offsets)
+    return found
 
 
 class _Offsets:
