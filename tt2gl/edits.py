@@ -36,6 +36,14 @@ class Places:
         """A line, counted from 1, with its end."""
         return self.raw[self.starts[number - 1] : (*self.starts, len(self.raw))[number]]
 
+    def lines(self, statement: ast.stmt, *, comments: bool = False) -> tuple[int, int]:
+        """The bytes of a statement's lines; `comments`: with those of the comments right above it."""
+        assert statement.end_lineno is not None
+        first = statement.lineno
+        while comments and self.line(first - 1).lstrip().startswith(b"#"):
+            first -= 1
+        return self.starts[first - 1], (*self.starts, len(self.raw))[statement.end_lineno]
+
 
 @dataclass(frozen=True)
 class LineMap:

@@ -290,10 +290,9 @@ def _transposed(load: Operation, made: dict[int, Operation]) -> Attribute | None
 def _rounds(load: Operation, made: dict[int, Operation]) -> int:
     """The rounds in which what is read for a dot would be converted to its registers, as far as they are known."""
     allocation = made.get(id(load.operands[0]))
-    if allocation is None or allocation.name != "ttg.local_alloc" or not allocation.operands:
+    if allocation is None or not allocation.operands or not isinstance(load.results[0].type, TensorType):
         return 1
     taken = load.results[0].type
-    assert isinstance(taken, TensorType)
     return rounds(_layout(allocation.operands[0].type), taken.encoding, taken.shape) or 1
 
 

@@ -81,11 +81,8 @@ def loads(statement: ast.stmt) -> bool:
 
 def _above(places: Places, statement: ast.stmt, said: str) -> Edit:
     """A statement above another one and its comments."""
-    at = statement.lineno
-    indent = places.line(at)[: statement.col_offset].decode()
-    while places.line(at - 1).lstrip().startswith(b"#"):
-        at -= 1
-    start = places.starts[at - 1]
+    indent = places.line(statement.lineno)[: statement.col_offset].decode()
+    start, _ = places.lines(statement, comments=True)
     return Edit(start, start, f"{indent}{said}\n")
 
 

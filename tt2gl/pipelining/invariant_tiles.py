@@ -27,11 +27,11 @@ import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tt2gl.edits import BYTE_ORDER_MARK, Edit, Places, apply
+from tt2gl.edits import BYTE_ORDER_MARK, Edit, Places, in_functions
 from tt2gl.pipelining.counting import entered, upwards
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import Liveness, Names, inside, reads, writes
-from tt2gl.pipelining.static import called, constants
+from tt2gl.pipelining.static import called, constants, is_unrolled
 
 _READERS = {"load", "permute", "reshape"}
 """What is done to shared memory that leaves it as it is, as methods."""
@@ -44,17 +44,17 @@ _WRITES = ("atomic", "to_global", "warp_specialize")
 
 def without_invariant_tiles(text: str, functions: Collection[str]) -> str:
     """The text with the invariant tiles of the loops of these functions before them."""
-    mark, bare = text[: len(text) - len(text.removeprefix(BYTE_ORDER_MARK))], text.removeprefix(BYTE_ORDER_MARK)
-    while True:
-        tree, places = ast.parse(bare), Places(bare)
-        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-        effects = Effects({node.name: node for node in nodes}, _own_names(tree))
-        made = next(
-            (edits for each in nodes if each.name in functions and (edits := _edits(each, effects, places))), []
-        )
-        if not made:
-            return mark + bare
-        bare = apply(bare, made)[0]
+    while (made := _with_one_loop_done(text, functions)) != text:
+        text = made
+    return text
+
+
+def _with_one_loop_done(text: str, functions: Collection[str]) -> str:
+    """The text with the tiles of one loop of each function before it."""
+    tree = ast.parse(text.removeprefix(BYTE_ORDER_MARK))
+    helpers = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    effects = Effects(helpers, _own_names(tree))
+    return in_functions(text, functions, lambda places, function: _edits(function, effects, places))
 
 
 def _own_names(tree: ast.Module) -> dict[str, str]:
@@ -72,16 +72,11 @@ def _edits(function: ast.FunctionDef, effects: Effects, places: Places) -> list[
     for loop in reversed(loops):
         turns = entered(loop, upwards(function), constants(function))
         question = _Loop(function, loop, turns, effects, live.after[loop])
-        if _is_unrolled(loop) or not (moved := question.moved()):
+        if is_unrolled(loop) or not (moved := question.moved()):
             continue
         gone = [question.lines(each, places) for each in question.gone(moved)]
         return [question.before(moved, places), *_without(gone, places)]
     return []
-
-
-def _is_unrolled(loop: ast.For | ast.While) -> bool:
-    """Whether the compiler writes a loop out."""
-    return isinstance(loop, ast.For) and called(loop.iter) == "static_range"
 
 
 @dataclass
@@ -178,14 +173,12 @@ class _Loop:
         """The statements, above the loop and its own comments."""
         indent = places.line(self.loop.lineno)[: self.loop.col_offset].decode()
         said = "".join(textwrap.indent(self._said(each, places), indent) for each in moved)
-        start = places.starts[_first_line(self.loop, places) - 1]
+        start, _ = places.lines(self.loop, comments=True)
         return Edit(start, start, said)
 
     def lines(self, statement: ast.stmt, places: Places) -> tuple[int, int]:
         """The bytes of a statement's lines, with its comments; those above a way to a product are the product's."""
-        assert statement.end_lineno is not None
-        first = statement.lineno if self._is_way(statement) else _first_line(statement, places)
-        return places.starts[first - 1], (*places.starts, len(places.raw))[statement.end_lineno]
+        return places.lines(statement, comments=not self._is_way(statement))
 
     def _is_way(self, statement: ast.stmt) -> bool:
         """Whether a statement puts an operand into shared memory, or names what is put there alone."""
@@ -258,14 +251,6 @@ def _read(statement: ast.stmt) -> Names:
 def _steps(statement: ast.stmt) -> bool:
     """Whether a statement does nothing but step a variable."""
     return isinstance(statement, ast.AugAssign) and not any(isinstance(each, ast.Call) for each in ast.walk(statement))
-
-
-def _first_line(statement: ast.stmt, places: Places) -> int:
-    """The line of a statement, or of the first of the comments right above it."""
-    at = statement.lineno
-    while places.line(at - 1).lstrip().startswith(b"#"):
-        at -= 1
-    return at
 
 
 def _without(gone: Sequence[tuple[int, int]], places: Places) -> Iterator[Edit]:

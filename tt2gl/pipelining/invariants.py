@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import reads, writes
 from tt2gl.pipelining.loops import Fresh, names_of
-from tt2gl.pipelining.static import bound, called, constants, is_static
+from tt2gl.pipelining.static import bound, called, constants, is_static, is_unrolled
 
 _TOTAL = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor)
 """Operators that may be carried out where a loop has no turn at all."""
@@ -72,7 +72,7 @@ class _Function:
         """Go through a block, before which the expressions of `known` are computed."""
         for statement in block:
             match statement:
-                case ast.For() | ast.While() if not _is_unrolled(statement):
+                case ast.For() | ast.While() if not is_unrolled(statement):
                     self._block(statement.body, (*around, _Around(statement, known)), known)
                     continue
                 case ast.If(body=body, orelse=orelse):
@@ -122,17 +122,10 @@ class _Function:
 
     def _before(self, loop: ast.stmt, steps: dict[str, str]) -> Edit:
         """The statements, above the loop and its own comments."""
-        at = loop.lineno
-        indent = self.places.line(at)[: loop.col_offset].decode()
-        while self.places.line(at - 1).lstrip().startswith(b"#"):
-            at -= 1
+        indent = self.places.line(loop.lineno)[: loop.col_offset].decode()
         said = "".join(f"{indent}{name} = {source}\n" for source, name in steps.items())
-        start = self.places.starts[at - 1]
+        start, _ = self.places.lines(loop, comments=True)
         return Edit(start, start, said)
-
-
-def _is_unrolled(loop: ast.For | ast.While) -> bool:
-    return isinstance(loop, ast.For) and called(loop.iter) == "static_range"
 
 
 def _evaluated(node: ast.expr) -> Iterator[ast.expr]:

@@ -76,10 +76,7 @@ def _last_load(conversion: ast.stmt, following: Sequence[ast.stmt]) -> ast.stmt 
 
 def _below(places: Places, statement: ast.stmt, load: ast.stmt) -> Iterator[Edit]:
     """A statement below another one."""
-    assert statement.end_lineno is not None
-    assert load.end_lineno is not None
-    lines = range(statement.lineno, statement.end_lineno + 1)
-    start, below = places.starts[statement.lineno - 1], (*places.starts, len(places.raw))[load.end_lineno]
-    said = b"".join(map(places.line, lines))
-    yield Edit(start, start + len(said), "")
-    yield Edit(below, below, said.decode())
+    start, end = places.lines(statement)
+    _, below = places.lines(load)
+    yield Edit(start, end, "")
+    yield Edit(below, below, places.raw[start:end].decode())

@@ -82,7 +82,7 @@ class _Lowered:
                 said.append(f"{' ' * branch.col_offset}if {places.raw[start:end].decode()}:\n")
                 said.append(_text(places, assignment))
                 yield _gone(places, assignment)
-        start = places.starts[_lines(places, self.taker)[0] - 1]
+        start, _ = places.lines(self.taker, comments=True)
         yield Edit(start, start, "".join(said))
 
 
@@ -198,19 +198,10 @@ def _is_late(block: Sequence[ast.stmt], found: _Lowered) -> bool:
     return computed and bool(firsts) and all(called(each) == "load" or reads(each) <= read for each in firsts)
 
 
-def _lines(places: Places, statement: ast.stmt) -> range:
-    """The lines of a statement, with those of comments above it."""
-    assert statement.end_lineno is not None
-    first = statement.lineno
-    while places.line(first - 1).lstrip().startswith(b"#"):
-        first -= 1
-    return range(first, statement.end_lineno + 1)
-
-
 def _text(places: Places, statement: ast.stmt) -> str:
-    return b"".join(map(places.line, _lines(places, statement))).decode()
+    start, end = places.lines(statement, comments=True)
+    return places.raw[start:end].decode()
 
 
 def _gone(places: Places, statement: ast.stmt) -> Edit:
-    start = places.starts[_lines(places, statement)[0] - 1]
-    return Edit(start, start + len(_text(places, statement).encode()), "")
+    return Edit(*places.lines(statement, comments=True), "")

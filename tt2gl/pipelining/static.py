@@ -22,9 +22,14 @@ def constants(function: ast.FunctionDef) -> Names:
     for statement in inside(function.body):
         if is_constexpr(statement):
             found |= writes(statement)
-        elif isinstance(statement, ast.For) and called(statement.iter) == "static_range":
+        elif isinstance(statement, ast.For) and is_unrolled(statement):
             found |= writes(statement.target)
     return frozenset(found)
+
+
+def is_unrolled(loop: ast.stmt) -> bool:
+    """Whether a statement is a loop that the compiler writes out."""
+    return isinstance(loop, ast.For) and called(loop.iter) == "static_range"
 
 
 def bound(function: ast.FunctionDef) -> Names:

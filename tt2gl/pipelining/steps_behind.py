@@ -85,14 +85,12 @@ class _Function:
 
     def _moved(self, step: ast.AugAssign, loop: ast.For, turns: str) -> Iterator[Edit]:
         """A step behind its loop, as often as that has turns."""
-        assert step.end_lineno is not None
-        assert loop.end_lineno is not None
-        starts = (*self.places.starts, len(self.places.raw))
-        yield Edit(starts[step.lineno - 1], starts[step.end_lineno], "")
+        yield Edit(*self.places.lines(step), "")
+        _, below = self.places.lines(loop)
         sign = "+" if isinstance(step.op, ast.Add) else "-"
         name = ast.unparse(step.target)
         said = f"{name} {sign}= ({turns} * {ast.unparse(step.value)}).to({name}.dtype)"
-        yield Edit(starts[loop.end_lineno], starts[loop.end_lineno], f"{' ' * loop.col_offset}{said}\n")
+        yield Edit(below, below, f"{' ' * loop.col_offset}{said}\n")
 
 
 def _bound(statement: ast.stmt) -> Names:

@@ -43,7 +43,7 @@ from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import Names, inside, reads, writes
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.slices import Around, Slice, slice_around
-from tt2gl.pipelining.static import called
+from tt2gl.pipelining.static import is_unrolled
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.trees import Renamed, alone, bare, comment, comments, edited, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Lines
@@ -129,8 +129,7 @@ def needed_around(
 
 def _is_loop(statement: ast.stmt) -> bool:
     """Whether a statement is a loop in the compiled kernel, too: not one that is unrolled."""
-    unrolled = isinstance(statement, ast.For) and called(statement.iter) == "static_range"
-    return isinstance(statement, ast.For | ast.While) and not unrolled
+    return isinstance(statement, ast.For | ast.While) and not is_unrolled(statement)
 
 
 _LEAVES = (ast.Break, ast.Continue, ast.Return)
