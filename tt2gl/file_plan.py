@@ -30,7 +30,6 @@ from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.hoisting import hoisted
 from tt2gl.analysis.kernel import parsed
 from tt2gl.analysis.memory import Scene
-from tt2gl.analysis.naming import unused
 from tt2gl.analysis.planner import Planner
 from tt2gl.buffers import buffered
 from tt2gl.diagnostics import Diagnostic, Severity, shown
@@ -45,6 +44,7 @@ from tt2gl.matrix_layouts import (
     WGMMA_SOURCE,
     fma_source,
 )
+from tt2gl.names import unused
 from tt2gl.padded_layouts import DIRECT_SOURCE, LINED_SOURCE, SPACED_SOURCE, STAGGERED_SOURCE
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.plan import (

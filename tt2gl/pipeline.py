@@ -21,8 +21,9 @@ from tt2gl.pipelining.ahead import Ahead, can_run_ahead
 from tt2gl.pipelining.fences import with_reads_above_fences, with_single_fences
 from tt2gl.pipelining.headers import with_own_variables
 from tt2gl.pipelining.lookups import with_plain_lookups
-from tt2gl.pipelining.loops import Fresh, FunctionWriter, names_of
+from tt2gl.pipelining.loops import FunctionWriter
 from tt2gl.pipelining.lowered_reads import with_lowered_reads
+from tt2gl.pipelining.naming import fresh_names
 from tt2gl.pipelining.partitions import partitioned
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.tcgen05 import with_tensor_memory
@@ -145,14 +146,13 @@ def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
     text = with_plain_lookups(text, {spec.function: spec.rings for spec in specs if not spec.looks_ahead})
     tree, module = ast.parse(text), cst.parse_module(text)
     wanted = {(spec.function, spec.line): spec for spec in specs}
-    names = names_of(tree)
     helpers = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
     def function(statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:
         if isinstance(statement, ast.FunctionDef) and isinstance(line, cst.FunctionDef):
             spec = wanted.get((statement.name, statement.lineno))
             if spec is not None:
-                fresh = Fresh(set(names))
+                fresh = fresh_names(tree, statement)
                 writer = FunctionWriter(spec, copy, statement, fresh, helpers=helpers)
                 made = writer.written(line, indent)
                 running = launched_asynchronously(with_single_fences(made), spec.synchronous, writer.freed)

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tt2gl.analysis.analysed import KernelAnalysis
-from tt2gl.analysis.naming import unused
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.kernel_state import Kernel
 from tt2gl.launches import Launch
+from tt2gl.names import unused
 from tt2gl.results import CompileResult
 from tt2gl.stages import Fewer, Stages
 from tt2gl.targets import Target

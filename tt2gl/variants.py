@@ -17,9 +17,9 @@ from tt2gl.analysis.facts import LaunchFacts, without_lookups, without_parts
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.groups import alike, fitting, grouped, labels, parted, traits
 from tt2gl.analysis.kernel import analyse
-from tt2gl.analysis.naming import unused
 from tt2gl.analysis.planner import Planner
 from tt2gl.launches import Launch
+from tt2gl.names import unused
 from tt2gl.plan import Dispatch
 from tt2gl.slicing.slices import Slice
 from tt2gl.stages import Stages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tt2gl.analysis.naming import listed, stem, suffixed, unused
+from tt2gl.analysis.naming import listed, stem, suffixed
 
 
 @pytest.mark.parametrize(
@@ -13,11 +13,6 @@ from tt2gl.analysis.naming import listed, stem, suffixed, unused
 )
 def test_a_pointer_without_its_ending(pointer: str, name: str) -> None:
     assert stem(pointer) == name
-
-
-@pytest.mark.parametrize(("taken", "name"), [(set(), "x"), ({"x"}, "x_2"), ({"x", "x_2"}, "x_3"), ({"x_2"}, "x")])
-def test_a_free_name(taken: set[str], name: str) -> None:
-    assert unused("x", taken) == name
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import libcst as cst
 import pytest
 
 from tt2gl.pipeline import LoopRings, pipelined
-from tt2gl.pipelining.loops import Fresh
+from tt2gl.pipelining.naming import Fresh
 from tt2gl.pipelining.tcgen05 import with_tensor_memory
 
 HEAD = "@gluon.jit\ndef kernel(a_buf, b_buf, x, n, N: gl.constexpr):\n"

@@ -9,9 +9,9 @@ from itertools import chain, combinations
 from typing import Any
 
 from tt2gl.analysis.facts import DotFact, LaunchFacts
-from tt2gl.analysis.naming import unused
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.launches import Launch
+from tt2gl.names import unused
 from tt2gl.plan import Choice
 from tt2gl.stages import STAGES
 

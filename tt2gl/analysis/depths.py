@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
 from tt2gl.analysis.graph import Graph
 from tt2gl.analysis.memory import Scene
-from tt2gl.analysis.naming import unused
 from tt2gl.analysis.uses import RingUse, stages_of
+from tt2gl.names import unused
 from tt2gl.stages import CHAINED, LOOKED_UP, STAGES, Schedule, Stages
 
 _DEFAULT_STAGES = 3

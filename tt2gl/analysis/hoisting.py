@@ -23,8 +23,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from tt2gl.analysis.naming import unused
 from tt2gl.analysis.statics import position_of
+from tt2gl.names import unused
 from tt2gl.plan import Edits, FunctionPlan, Hoist, Position
 
 Loop = ast.For | ast.While

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
+from tt2gl.names import unused
+
 if TYPE_CHECKING:
     from tt2gl.analysis.memory import Classes, LayoutClass
 
@@ -52,16 +54,6 @@ def suffixed(variable: str, layout: str, taken: Set[str]) -> str:
     if label == variable or label in taken:
         label = f"{label}_{'rows' if sliced.group(1) == '1' else 'cols'}" if sliced else f"{label}_tile"
     return unused(label, taken)
-
-
-def unused(name: str, taken: Set[str]) -> str:
-    """The name, numbered where it is taken."""
-    if name not in taken:
-        return name
-    number = 2
-    while f"{name}_{number}" in taken:
-        number += 1
-    return f"{name}_{number}"
 
 
 def listed(names: Sequence[str]) -> str:

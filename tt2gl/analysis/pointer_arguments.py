@@ -13,8 +13,8 @@ import ast
 from collections.abc import Iterator
 
 from tt2gl.analysis.addresses import address, pointer_kinds, scalar_parts
-from tt2gl.analysis.naming import unused
 from tt2gl.analysis.offset_ranges import Body
+from tt2gl.names import unused
 
 
 def could_be_pairs(body: Body) -> dict[str, str]:

@@ -14,10 +14,10 @@ from tt2gl.analysis.decisions import Decisions, RingWant, Spot
 from tt2gl.analysis.facts import CallChain, RingFact
 from tt2gl.analysis.graph import Definition, FunctionKey, Node, Site
 from tt2gl.analysis.memory import Classes, Scene
-from tt2gl.analysis.naming import unused
 from tt2gl.analysis.statics import position_of
 from tt2gl.analysis.terms import IN_RING, Root, Stored
 from tt2gl.analysis.uses import LOOKED_UP_SHARED
+from tt2gl.names import unused
 from tt2gl.pipelining.flow import blocks, inside, writes
 from tt2gl.pipelining.loads import other_of
 

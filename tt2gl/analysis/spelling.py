@@ -8,7 +8,7 @@ from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.choices import conditional
 from tt2gl.analysis.collected import Body, Conflict, Wanted
 from tt2gl.analysis.facts import Position
-from tt2gl.analysis.naming import reshaped_name, unused
+from tt2gl.analysis.naming import reshaped_name
 from tt2gl.analysis.passing import roots
 from tt2gl.analysis.terms import (
     IN_RING,
@@ -27,6 +27,7 @@ from tt2gl.analysis.terms import (
     rendered,
     root_of,
 )
+from tt2gl.names import unused
 from tt2gl.plan import ENTRY
 from tt2gl.stages import Declaration
 

@@ -18,12 +18,13 @@ from tt2gl.analysis.frames import Unsupported
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.analysis.idle_casts import forget_busy
 from tt2gl.analysis.memory import Classes, Scene
-from tt2gl.analysis.naming import stem, unused
+from tt2gl.analysis.naming import stem
 from tt2gl.analysis.passed_operands import laid_out_as
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.analysis.uses import LOOKED_UP_SHARED, DotUse, RingUse, either, fact_of, names_in, ring_of, stages_of
 from tt2gl.formulas import Written
 from tt2gl.ir.attributes import Attribute, DialectAttr
+from tt2gl.names import unused
 from tt2gl.stages import Stages
 from tt2gl.tensor_memory_layouts import packed_rows
 

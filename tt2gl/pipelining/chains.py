@@ -34,7 +34,7 @@ import libcst as cst
 from tt2gl.pipelining.accumulators import Product
 from tt2gl.pipelining.chained import Chain
 from tt2gl.pipelining.counting import without_option
-from tt2gl.pipelining.loops import Fresh
+from tt2gl.pipelining.naming import Fresh
 from tt2gl.pipelining.parts import (
     WORKER_REGISTERS,
     SlotBarriers,

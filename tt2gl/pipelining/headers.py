@@ -13,13 +13,14 @@ from __future__ import annotations
 import ast
 
 from tt2gl.pipelining.flow import writes
-from tt2gl.pipelining.loops import Fresh, markers_of, names_of
+from tt2gl.pipelining.loops import markers_of
+from tt2gl.pipelining.naming import Fresh, names_of
 
 
 def with_own_variables(text: str) -> str:
     """The text, in which no loop with markers assigns to its own variable."""
     tree = ast.parse(text)
-    fresh, lines = Fresh(names_of(tree)), text.splitlines(keepends=True)
+    fresh, lines = Fresh(names_of(ast.walk(tree))), text.splitlines(keepends=True)
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and markers_of(node)]
     for loop in sorted(loops, key=lambda loop: -loop.lineno):
         target, first = loop.target, loop.body[0]

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import reads, writes
-from tt2gl.pipelining.loops import Fresh, names_of
+from tt2gl.pipelining.naming import Fresh, names_of
 from tt2gl.pipelining.static import bound, called, constants, is_static, is_unrolled
 
 _TOTAL = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor)
@@ -37,9 +37,7 @@ _MASKS = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
 def without_invariants(text: str, functions: Collection[str]) -> str:
     """The text with the invariants of the loops of these functions before them."""
-    return in_functions(
-        text, functions, lambda places, function: _Function(places, function, Fresh(names_of(function))).edits()
-    )
+    return in_functions(text, functions, lambda places, function: _Function(places, function).edits())
 
 
 @dataclass(frozen=True)
@@ -56,11 +54,11 @@ class _Function:
 
     places: Places
     function: ast.FunctionDef
-    fresh: Fresh
     made: dict[ast.stmt, dict[str, str]] = field(default_factory=dict)
     uses: list[Edit] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.fresh = Fresh(names_of(ast.walk(self.function)))
         self.constexprs, self.variables = constants(self.function), bound(self.function)
 
     def edits(self) -> list[Edit]:

@@ -18,6 +18,7 @@ from tt2gl.pipelining.late_reads import Late, late_reads
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
 from tt2gl.pipelining.lookups import LookedUp, lookups_of
 from tt2gl.pipelining.loop_plan import Last, LoopPlan, comes_early
+from tt2gl.pipelining.naming import Fresh
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError, by_threads
 from tt2gl.pipelining.slices import Slice, slice_loop
 from tt2gl.pipelining.slots import counted_twice, slots_of
@@ -31,33 +32,6 @@ from tt2gl.pipelining.turns import Turns, entry_of, needed_around
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
 from tt2gl.plan import RING_MARK, Ring
-
-
-@dataclass
-class Fresh:
-    """Names that nobody has."""
-
-    taken: set[str]
-
-    def __call__(self, wanted: str) -> str:
-        """The name, or with a number."""
-        name, number = wanted, 1
-        while name in self.taken:
-            number += 1
-            name = f"{wanted}_{number}"
-        self.taken.add(name)
-        return name
-
-
-def names_of(tree: ast.AST) -> set[str]:
-    """Every name that a file uses, whatever for."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        for name in ("id", "arg", "name", "asname"):
-            value = getattr(node, name, None)
-            if isinstance(value, str):
-                found.add(value)
-    return found
 
 
 def markers_of(loop: ast.For) -> list[ast.Call]:

@@ -35,7 +35,7 @@ from tt2gl.pipelining.apart import Apart, apart_of
 from tt2gl.pipelining.chained import chain_of
 from tt2gl.pipelining.chains import ChainWriter
 from tt2gl.pipelining.counting import without_option
-from tt2gl.pipelining.loops import Fresh, names_of
+from tt2gl.pipelining.naming import Fresh, fresh_names
 from tt2gl.pipelining.parts import (
     WORKER_REGISTERS,
     SlotBarriers,
@@ -74,14 +74,13 @@ def partitioned(text: str, specs: Sequence[LoopRings]) -> tuple[str, frozenset[L
     """The text with loops that ask for it taken apart, and of which functions; no loop asks any more."""
     tree, module = ast.parse(text), cst.parse_module(text)
     wanted = {(spec.function, spec.line): spec for spec in specs}
-    names = names_of(tree)
     helpers = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
     made: Lines = []
     parted = set[LoopRings]()
     for line, _, first in lines_of(tree.body, cst.IndentedBlock(module.body)):
         if isinstance(first, ast.FunctionDef) and isinstance(line, cst.FunctionDef):
             spec = wanted.get((first.name, first.lineno))
-            written = _taken_apart(first, line, spec, helpers, Fresh(set(names))) if spec is not None else None
+            written = _taken_apart(first, line, spec, helpers, fresh_names(tree, first)) if spec is not None else None
             if spec is not None and written is not None:
                 made += written
                 parted.add(spec)

@@ -42,8 +42,8 @@ from tt2gl.pipelining.accumulators import (
 )
 from tt2gl.pipelining.counting import entered, upwards
 from tt2gl.pipelining.late import with_late_loads
-from tt2gl.pipelining.loops import Fresh
 from tt2gl.pipelining.meanwhile import with_loads_meanwhile
+from tt2gl.pipelining.naming import Fresh
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.static import called, constants
 from tt2gl.pipelining.sums import with_plain_sums

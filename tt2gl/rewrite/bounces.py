@@ -28,9 +28,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from tt2gl.names import claimed
 from tt2gl.plan import RING_MARK
 from tt2gl.qualified_names import walk
-from tt2gl.rewrite.build import MARK, claimed
+from tt2gl.rewrite.build import MARK
 from tt2gl.rewrite.dots import names_in
 from tt2gl.visitors import Editor, Reader
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
 
 import libcst as cst
 
@@ -31,21 +30,6 @@ ADDED = (
 """Every module-level name that a conversion can add."""
 
 _ADDED = re.compile(rf"(?<![\w.])({'|'.join(ADDED)})(?=[.(,])")
-
-
-def unused(name: str, taken: Container[str]) -> str:
-    """The name, numbered where it is taken."""
-    number, chosen = 2, name
-    while chosen in taken:
-        chosen, number = f"{name}_{number}", number + 1
-    return chosen
-
-
-def claimed(name: str, taken: set[str]) -> str:
-    """The name, numbered where it is taken; it is, from now on."""
-    chosen = unused(name, taken)
-    taken.add(chosen)
-    return chosen
 
 
 def marked(source: str) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import libcst as cst
 
+from tt2gl.names import claimed
 from tt2gl.plan import HELPED, RING_MARK, Dot, Edits, Position, Upcast
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.buffer_ops import by_buffer, in_ring, narrowed, on_base, one_side
-from tt2gl.rewrite.build import MARK, claimed, through
+from tt2gl.rewrite.build import MARK, through
 from tt2gl.rewrite.conversions import as_operand, converted, shortened
 from tt2gl.rewrite.converted_masks import after_address
 from tt2gl.rewrite.creations import with_keywords, with_layout

@@ -27,9 +27,10 @@ from types import MappingProxyType
 
 import libcst as cst
 
+from tt2gl.names import unused
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.bounces import RingRead, is_product, ring_read, with_replaced
-from tt2gl.rewrite.build import MARK, unused
+from tt2gl.rewrite.build import MARK
 from tt2gl.rewrite.dots import names_in
 from tt2gl.visitors import Editor
 

@@ -18,10 +18,11 @@ from itertools import takewhile
 
 import libcst as cst
 
+from tt2gl.names import claimed
 from tt2gl.pipelining.conditions import guarded
 from tt2gl.plan import STORE_AGAIN, STORES_DONE
 from tt2gl.qualified_names import walk
-from tt2gl.rewrite.build import MARK, claimed, statement
+from tt2gl.rewrite.build import MARK, statement
 from tt2gl.rewrite.creations import with_keywords
 from tt2gl.rewrite.dots import names_in
 from tt2gl.syntax import is_name
