@@ -263,6 +263,25 @@ def test_a_sum_that_is_scaled_runs_on_until_the_next_wait() -> None:
     )
 
 
+def test_the_first_wait_is_spelled_out_beside_what_runs_on() -> None:
+    """The slots that are filled again were read by the sum of the iteration before: that it is done then is said."""
+    made = written(
+        """\
+        for k in range(n):
+            s = warpgroup_mma(q, b_buf.index(k), zeros)
+            t = warpgroup_mma(q, c_buf.index(k), zeros)
+            acc = warpgroup_mma(convert(s * t), b_buf.index(k), acc)
+        """
+    )
+    assert made.startswith("acc = warpgroup_mma_init(acc)\n")
+    assert (
+        "    s = warpgroup_mma(q, b_buf.index(k), zeros, is_async=True)\n"
+        "    # done here: this product, and what ran on from the iteration before\n"
+        "    s = warpgroup_mma_wait(num_outstanding=0, deps=(s,))\n"
+        "    t = warpgroup_mma(q, c_buf.index(k), zeros)\n"
+    ) in made
+
+
 def test_a_sum_that_is_scaled_before_the_wait_does_not() -> None:
     loop = textwrap.dedent(
         """\

@@ -9,13 +9,15 @@ for k in range(0, steps):                                                       
 acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
 
 Triton's own conditions: the tiles lie in rings or outlive the loop, and the sum is read by nothing but the next product
-until a product that the loop waits for at once. That wait then takes the running sums along, and no other does: they
-come into the loop as what is under way. A wait at its end, for none of them, ties all their registers there. Two sums
-of 128x128 spill 14 registers a thread so, for 46.
+until a product that the loop waits for at once. The first such wait is for what runs on, too, and so it is spelled out;
+it takes those sums along that something else reads then, and no other wait does. All come into the loop as what is
+under way. A wait at its end, for none of them, ties all their registers there. Two sums of 128x128 spill 14 registers
+a thread so, for 46.
 
     dv = warpgroup_mma_init(dv)                                                    # beside `dp`, which is waited for
     for k in range(0, steps):
-        dp = warpgroup_mma(v_smem, do_buf.index(slot).permute((1, 0)), zeros)
+        dp = warpgroup_mma(v_smem, do_buf.index(slot).permute((1, 0)), zeros, is_async=True)
+        dp = warpgroup_mma_wait(num_outstanding=0, deps=(dp,))
         dv = warpgroup_mma(p, do_buf.index(slot), dv, is_async=True)
     dv = warpgroup_mma_wait(num_outstanding=0, deps=(dv,))
 
@@ -286,7 +288,7 @@ class _Loop:
         return made
 
     def _line(self, line: cst.BaseStatement, product: _Product) -> Lines:
-        if product in self.waited and not (self.threaded and product is self.waited[0]):
+        if product in self.waited and not (self.running and product is self.waited[0]):
             return [line]
         made: Lines = [_asynchronous(line)]
         if product in self.waited:
