@@ -30,6 +30,7 @@ from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
 from tt2gl.pipelining.masked_reads import with_masked_reads
+from tt2gl.pipelining.shared_operands import with_shared_operands
 from tt2gl.pipelining.steps_behind import with_steps_behind
 from tt2gl.pipelining.tiles_read_again import with_tiles_read_again
 from tt2gl.results import Conversion
@@ -160,7 +161,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
         try:
             names = {function.line: function.name for function in source.functions}
             functions = {each.name or names[each.line] for each in plan.functions}
-            made, parted = staged(with_masked_reads(rewrite(source, plan), functions), source, plan)
+            made = with_shared_operands(with_masked_reads(rewrite(source, plan), functions), functions)
+            made, parted = staged(made, source, plan)
             if "hoist" in rules:
                 made = without_invariant_tiles(with_steps_behind(with_instructions(made), functions), functions)
                 made = without_invariants(with_early_conversions(made, functions), functions)

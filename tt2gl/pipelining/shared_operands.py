@@ -1,0 +1,171 @@
+"""What several products by `wgmma` read from shared memory is put there once.
+
+    dv_operand = dv.to(w.dtype)                                                               # before
+    dv_smem = gl.allocate_shared_memory(dv_operand.dtype, [BLOCK_K, BLOCK_N], dv_shared, dv_operand)
+    fence_async_shared()
+    x = warpgroup_mma(w, dv_smem, zeros)
+    if K > 64:
+        w = w_2_buf.index(slot)
+        dv_operand_2 = dv.to(w.dtype)
+        dv_smem_2 = gl.allocate_shared_memory(dv_operand_2.dtype, [BLOCK_K, BLOCK_N], dv_shared, dv_operand_2)
+        fence_async_shared()
+        y = warpgroup_mma(w, dv_smem_2, zeros)
+
+    dv_operand = dv.to(w.dtype)                                                               # after
+    dv_smem = gl.allocate_shared_memory(dv_operand.dtype, [BLOCK_K, BLOCK_N], dv_shared, dv_operand)
+    fence_async_shared()
+    x = warpgroup_mma(w, dv_smem, zeros)
+    if K > 64:
+        w = w_2_buf.index(slot)
+        gl.static_assert(dv_smem.dtype == w.dtype, "both products are taken to read the same tile")
+        fence_async_shared()
+        y = warpgroup_mma(w, dv_smem, zeros)
+
+As Triton's CSE has it. Gluon's memory can be written to, so that no pass makes one of two; each costs its stores, and a
+barrier besides. A cast to the type of a name that has changed since is the same where both types are: that is asserted.
+
+Not here: tiles made in a loop or branch that the second one is not in, but for branches of the compilation that both
+are in; those that are read into registers, which would keep their memory for longer; and tensor memory's products.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from tt2gl.edits import Edit, Places, in_functions
+from tt2gl.pipelining.flow import Names, reads, writes
+from tt2gl.pipelining.static import bound, called, constants, is_static
+
+_MESSAGE = "both products are taken to read the same tile"
+
+_Branches = frozenset[tuple[str, bool]]
+"""Conditions of the compilation, as source, and whether they hold."""
+
+
+def with_shared_operands(text: str, functions: Collection[str]) -> str:
+    """The text with the operands of several products of these functions put into shared memory once."""
+    return in_functions(text, functions, lambda places, function: _Tiles(places, function).edits())
+
+
+@dataclass
+class _Tile:
+    """A value in shared memory: its name there, what is put there, in which layout, and under which branches.
+
+    `value`: the source, but for the `kind` that it is cast to; `inputs`: the names that it is made of.
+    `changed`: the kind has another type now, maybe.
+    """
+
+    name: str
+    value: str
+    kind: str
+    form: tuple[str, str]
+    inputs: Names
+    branches: _Branches
+    lines: Sequence[ast.stmt]
+    changed: bool = False
+
+    def is_like(self, other: _Tile) -> bool:
+        """Whether both have the same elements."""
+        return (self.value, self.kind, self.form) == (other.value, other.kind, other.form)
+
+
+class _Tiles:
+    def __init__(self, places: Places, function: ast.FunctionDef) -> None:
+        self.places, self.function = places, function
+        self.fixed, self.variables = constants(function), bound(function)
+        names = [each for each in ast.walk(function) if isinstance(each, ast.Name)]
+        self.bindings = [each.id for each in names if isinstance(each.ctx, ast.Store)]
+        self.uses = {each.id: [use for use in names if use.id == each.id] for each in names}
+
+    def edits(self) -> Iterator[Edit]:
+        """The edits of the function."""
+        yield from self._block(self.function.body, [], frozenset())
+
+    def _block(self, block: Sequence[ast.stmt], known: list[_Tile], branches: _Branches) -> Iterator[Edit]:
+        """The edits of a block, as tiles are known before it; those after it are left in `known`."""
+        for at, statement in enumerate(block):
+            match statement:
+                case ast.If(test=test) if is_static(test, self.fixed, self.variables):
+                    for body, holds in ((statement.body, True), (statement.orelse, False)):
+                        yield from self._block(body, known, branches | {(ast.unparse(test), holds)})
+                case ast.If():
+                    before = [*known]
+                    for body in (statement.body, statement.orelse):
+                        yield from self._block(body, [*before], branches)
+                    _forget(known, writes(statement))
+                case ast.For() | ast.While():
+                    yield from self._block(statement.body, [], branches)
+                    _forget(known, writes(statement))
+                case _:
+                    _forget(known, writes(statement))
+                    tile = self._tile(block[:at], statement, branches)
+                    if tile is None:
+                        continue
+                    first = next((each for each in known if each.is_like(tile) and each.branches <= branches), None)
+                    if first is None:
+                        known.append(tile)
+                    else:
+                        yield from self._shared(first, tile)
+
+    def _tile(self, before: Sequence[ast.stmt], statement: ast.stmt, branches: _Branches) -> _Tile | None:
+        """The tile that a statement makes for products, with the statement before it that computes it alone."""
+        match statement:
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call(args=[_, dims, layout, ast.Name() as given]) as call
+            ) if called(call) == "allocate_shared_memory" and self._is_operand(name):
+                lines: list[ast.stmt] = [statement]
+                value: ast.expr = given
+                match before[-1] if before else None:
+                    case ast.Assign(targets=[ast.Name(id=made)], value=computed) as line if (
+                        made == given.id and self.bindings.count(made) == 1 and len(self.uses[made]) == 3
+                    ):
+                        lines, value = [line, *lines], computed
+                source, kind = _cast(value)
+                if source is None:
+                    return None
+                form = ast.unparse(dims), ast.unparse(layout)
+                return _Tile(name, source.id, kind, form, reads(source), branches, lines)
+        return None
+
+    def _is_operand(self, name: str) -> bool:
+        """Whether shared memory of that name is read by products alone, as it lies."""
+        calls = (each for each in ast.walk(self.function) if isinstance(each, ast.Call))
+        operands = [_memory(each) for call in calls if called(call) == "warpgroup_mma" for each in call.args[:2]]
+        return self.bindings.count(name) == 1 and len(self.uses[name]) - 1 == operands.count(name)
+
+    def _shared(self, first: _Tile, other: _Tile) -> Iterator[Edit]:
+        """The edits by which products that read the other tile read the first."""
+        start, end = self.places.lines(other.lines[0])[0], self.places.lines(other.lines[-1])[1]
+        indent = self.places.line(other.lines[0].lineno)[: other.lines[0].col_offset].decode()
+        said = f'{indent}gl.static_assert({first.name}.dtype == {other.kind}, "{_MESSAGE}")\n'
+        yield Edit(start, end, said if first.changed else "")
+        for use in self.uses[other.name]:
+            if isinstance(use.ctx, ast.Load):
+                yield Edit(*self.places.of(use), first.name)
+
+
+def _memory(operand: ast.expr) -> str:
+    """The name of the memory that a product reads an operand from; empty where it comes otherwise."""
+    match operand:
+        case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="permute")):
+            return name
+    return ""
+
+
+def _cast(value: ast.expr) -> tuple[ast.Name | None, str]:
+    """The name whose value is cast, and the type that it is cast to, as source: empty where there is no cast."""
+    match value:
+        case ast.Name():
+            return value, ""
+        case ast.Call(func=ast.Attribute(value=ast.Name() as cast, attr="to"), args=[kind], keywords=[]):
+            return cast, ast.unparse(kind)
+    return None, ""
+
+
+def _forget(known: list[_Tile], changed: Names) -> None:
+    """Forget the tiles whose elements a statement changes."""
+    known[:] = [each for each in known if each.inputs.isdisjoint(changed)]
+    for each in known:
+        each.changed = each.changed or any(f"{name}." in each.kind for name in changed)
