@@ -14,6 +14,7 @@ from tt2gl.host import facts
 from tt2gl.host.builtins import call_builtin, call_method
 from tt2gl.host.expressions import Expressions
 from tt2gl.host.externals import call_external
+from tt2gl.host.lazy_modules import lazy_module
 from tt2gl.host.operations import unknown
 from tt2gl.host.scopes import Module, Scope, World, all_arguments
 from tt2gl.host.triton_names import decorator_kind
@@ -103,16 +104,18 @@ class Evaluator(Expressions):
             case Method(owner, name):
                 return call_method(self, owner, name, args, kwargs)
             case Class():
-                return self._call_class(callee, args)
+                return self._call_class(callee, args, kwargs)
         raise Undecided(Cause("", 0, 0, "what is called is not known"))
 
-    def _call_class(self, callee: Class, args: list[Any]) -> Any:
-        """`Mode(0)`: the member of an Enum with that value."""
+    def _call_class(self, callee: Class, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """`Mode(0)`: the member of an Enum with that value; `Lazy("triton")`: the module that it imports."""
         scope = Scope(callee.frame.scope.module, callee.node.body, callee.frame.scope, callee.node)
         for name in scope.bindings:
             member = self.class_attribute(callee, name) if not name.startswith("_") else None
             if isinstance(member, IntMember | Member) and args and member.value == args[0]:
                 return member
+        if (module := lazy_module(callee.node, [*args, *kwargs.values()])) is not None:
+            return module
         raise Undecided(Cause("", 0, 0, f"an object of the class {callee.node.name} is not known"))
 
     def _call_external(self, dotted: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
