@@ -227,6 +227,7 @@ ALONE = {
     "module": ("from absent_package import language as tle\n", "tle.exp(x)"),
     "relative_module": ("from .absent import language as tle\n", "tle.exp(x)"),
     "libdevice": ("from absent_package.ops import libdevice\n", "libdevice.exp(x)"),
+    "libdevice_in_its_place": ("from absent_package import language as tle\n", "tle.extra.cuda.libdevice.exp(x)"),
 }
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from tt2gl.host import facts
 
-_MODULES = ("math", "libdevice")
+_MODULES = ("math", "libdevice", "extra")
 _PLACES = ("triton.language", "triton.language.extra.libdevice")
 
 
 def stand_in(dotted: str) -> str | None:
-    """Triton's function (or `math`, `libdevice`) of the same last name; None if it has none or the package is here."""
+    """Triton's function, or a module such as `libdevice`, of that last name; None if none, or the package is here."""
     package, _, name = dotted.rpartition(".")
     if package and facts.top_level_origin(package.partition(".")[0]) is not None:
         return None
