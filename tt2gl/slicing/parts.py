@@ -34,11 +34,12 @@ class Kept:
 
 @dataclass
 class Part:
-    """The slice of one file while it grows."""
+    """The slice of one file while it grows. `read`: what is read of each name whose module is not at hand."""
 
     module: Module
     name: str
     kept: dict[ast.AST, Kept] = field(default_factory=dict)
+    read: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
     found: dict[str, str] = field(default_factory=dict)
     early: dict[str, str] = field(default_factory=dict)
     late: dict[str, str] = field(default_factory=dict)

@@ -191,7 +191,7 @@ class _Slicer:
         chains: set[tuple[str, ...]],
         context: Context,
     ) -> None:
-        """Write the binding of a name to its value into a part."""
+        """Write the binding of a name to its value into a part; `chains`: what one definition reads of it."""
         match value:
             case Builtin():
                 return
@@ -208,6 +208,7 @@ class _Slicer:
             case External(dotted) if value.within("triton") or dotted.partition(".")[0] in PURE_MODULES:
                 part.found.setdefault(name, dotted)
             case External(dotted, is_module):
+                chains = part.read[name] = part.read.get(name, set()) | chains
                 if context == "body" and self._stand_in(part, name, dotted, chains):
                     return
                 maker = "stub" if is_module else "inert"
@@ -261,7 +262,7 @@ class _Slicer:
         text = f"What `{name}` is cannot be read, as its module is not at hand; it is taken for {found}."
         hint = "Convert the file inside its package, or say with --root where its packages are."
         diagnostic = Diagnostic("TTG110", Severity.WARNING, str(part.module.path), line, column, text, hint)
-        self.diagnostics.setdefault((name, diagnostic.message), diagnostic)
+        self.diagnostics[name, part.module.path] = diagnostic
 
     def _need(self, part: Part, chain: tuple[str, ...], context: Context) -> None:
         """Bind `chain` in the part of the module that it is read from."""
