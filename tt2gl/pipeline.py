@@ -20,7 +20,7 @@ import libcst as cst
 from tt2gl.pipelining.ahead import Ahead, can_run_ahead
 from tt2gl.pipelining.fences import with_reads_above_fences, with_single_fences
 from tt2gl.pipelining.headers import with_own_variables
-from tt2gl.pipelining.lookups import with_plain_lookups
+from tt2gl.pipelining.lookups import needed_by_lookups, with_plain_lookups
 from tt2gl.pipelining.loops import FunctionWriter
 from tt2gl.pipelining.lowered_reads import with_lowered_reads
 from tt2gl.pipelining.naming import fresh_names
@@ -137,13 +137,23 @@ def _spec(function: FunctionPlan, name: str, line: int, slots_apart: bool) -> Lo
     )
 
 
+def _plain(text: str, specs: Sequence[LoopRings]) -> dict[str, Sequence[Ring]]:
+    """The rings, by functions, whose lookups are loads."""
+    found: dict[str, Sequence[Ring]] = {spec.function: spec.rings for spec in specs if not spec.looks_ahead}
+    asked = {spec.function: spec.rings for spec in specs if sum(ring.looked_up for ring in spec.rings) > 1}
+    for node in ast.walk(ast.parse(text)) if asked.keys() - found.keys() else ():
+        if isinstance(node, ast.FunctionDef) and node.name in asked.keys() - found.keys():
+            found[node.name] = needed_by_lookups(node, asked[node.name])
+    return found
+
+
 def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
     """The text with every loop that has markers pipelined, and products of several warps left running where they may.
 
     The functions are those of `specs`; `copy` is what copies to shared memory are called. Raises NotPipelinedError for
     a loop that cannot be.
     """
-    text = with_plain_lookups(text, {spec.function: spec.rings for spec in specs if not spec.looks_ahead})
+    text = with_plain_lookups(text, _plain(text, specs))
     tree, module = ast.parse(text), cst.parse_module(text)
     wanted = {(spec.function, spec.line): spec for spec in specs}
     helpers = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}

@@ -7,9 +7,12 @@ import re
 import textwrap
 from dataclasses import replace
 
+import libcst as cst
 import pytest
 
 from tt2gl.pipeline import LoopRings, NotPipelinedError, Ring, pipelined
+from tt2gl.pipelining.guards import masked
+from tt2gl.pipelining.trees import code
 
 pytestmark = pytest.mark.once
 
@@ -593,6 +596,30 @@ def test_a_scalar_that_says_where_tiles_are_is_copied_an_iteration_before_them()
         async_copy.wait_group(0)
         """
     )
+
+
+def test_a_lookup_that_another_one_needs_is_loaded_beside_that() -> None:
+    spec = looked_up("1", scalar=True)
+    chained = replace(spec, rings=(*spec.rings, replace(spec.rings[1], name="entry")))
+    made = written(
+        """\
+        for k in range(n):
+            entry = _tt2gl_ring_entry(c_ptr + k)
+            page = _tt2gl_ring_page(b_ptr + entry)
+            use(_tt2gl_ring_a(a_ptr + page))
+        """,
+        chained,
+    )
+    loop = made.split("for k in range(n):\n")[1]
+    assert "_tt2gl_ring" not in made
+    assert "entry_buf" not in made
+    assert "entry = gl.load(c_ptr + after, mask=more_after)\n" in loop
+    assert "copy(page_buf.index(0), b_ptr + entry + gl.arange(0, 1, layout=page_layout), mask=more_after)" in loop
+
+
+def test_a_mask_stands_before_the_bracket_of_a_call_of_several_lines() -> None:
+    load = cst.ensure_type(cst.parse_expression("gl.load(a_ptr + k\n        )"), cst.Call)
+    assert code(masked(load, "more")) == "gl.load(a_ptr + k, mask=more\n        )"
 
 
 @pytest.mark.parametrize(

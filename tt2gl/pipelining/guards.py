@@ -47,8 +47,10 @@ def masked(access: cst.Call, condition: str) -> cst.Call:
     if old is not None:
         arguments[places[0]] = old.with_changes(value=made.args[0].value)
         return access.with_changes(args=arguments)
-    arguments[-1] = arguments[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-    return access.with_changes(args=[*arguments, made.args[0]])
+    last = arguments.pop()
+    comma, none = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")), cst.SimpleWhitespace("")
+    mask = made.args[0].with_changes(whitespace_after_arg=last.whitespace_after_arg)
+    return access.with_changes(args=[*arguments, last.with_changes(comma=comma, whitespace_after_arg=none), mask])
 
 
 class Guarded(Renamed):

@@ -204,6 +204,19 @@ def with_plain_lookups(text: str, rings: Mapping[str, Sequence[Ring]]) -> str:
     return edited(cst.parse_module(text), _Within(rings)).code
 
 
+def needed_by_lookups(function: ast.FunctionDef, rings: Sequence[Ring]) -> list[Ring]:
+    """The lookups of a function that others of the same loop need: those have them beside them, as loads."""
+    marked = {f"{RING_MARK}{ring.name}": ring for ring in rings if ring.looked_up}
+    needed: list[Ring] = []
+    for loop in (each for each in ast.walk(function) if isinstance(each, ast.For) and len(marked) > 1):
+        found = {each: [load for load in _markers(each) if called(load) in marked] for each in loop.body}
+        places = {each: loads for each, loads in found.items() if loads}
+        for place, loads in places.items():
+            taken, _ = _around(loop, {place: loads})
+            needed += [marked[called(load)] for each in taken - {place} for load in places.get(each, ())]
+    return needed
+
+
 def lookups_of(
     loop: ast.For,
     parts: Slice,
