@@ -370,6 +370,7 @@ def test_a_table_of_pointers_is_wide() -> None:
 
 def test_reinterpreted_values_have_the_size() -> None:
     assert guess("x", "v = tl.load(x).to(tl.int16, bitcast=True); tl.store(x, 0.0)").signature == {"x": "*bf16"}
+    assert guess("x", "v = tl.load(x).to(tl.float8e4nv, bitcast=True); tl.store(x, 0)").signature == {"x": "*u8"}
 
 
 def test_a_dtype_by_its_name() -> None:

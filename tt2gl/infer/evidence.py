@@ -43,9 +43,9 @@ class Facts:
     narrow: bool = False
     """Of one of integers."""
     element: str = ""
-    """The dtype that a scaled product asks of loaded values."""
+    """The dtype that a scaled product, or being reinterpreted as floats, asks of loaded values."""
     bits: int = 0
-    """Bits of a loaded value that is reinterpreted, 0 where none is."""
+    """Bits of a loaded value that is reinterpreted as an integer, 0 where none is."""
     items: int = 0
     """How many elements are taken of it, at least, where it is a tuple; 0 where none is."""
     rank: int = 0

@@ -32,6 +32,8 @@ _SHAPED = {"zeros": 0, "full": 0, "ones": 0, "reshape": 1, "view": 1, "broadcast
 _WORDS = {"eviction_policy": "", "cache_modifier": "", "sem": "relaxed", "scope": "gpu", "input_precision": "ieee"}
 _BLOCK_PARTS = ("base", "shape", "strides", "offsets", "block_shape", "order")
 _SCALED_PARTS = ("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format")
+# What is loaded and then reinterpreted as a float of so many bits.
+_OF_BITS: Mapping[int, str] = {8: "u8", 16: "i16", 32: "i32", 64: "i64"}
 _FORMATS = {"e2m1": "u8", "e4m3": "fp8e4nv", "e5m2": "fp8e5", "fp16": "fp16", "bf16": "bf16"}
 _RANGES = {"range", "static_range"}
 _THROUGH = {
@@ -232,7 +234,10 @@ class Usage(Body):
             size = re.search(r"\d+", target.attr)
             if size and any(word.arg == "bitcast" and _is_true(word.value) for word in node.keywords):
                 for name in value.loaded if not value.kind else ():
-                    self.facts[name].bits = int(size.group())
+                    if "float" in target.attr:
+                        self.facts[name].element = self.facts[name].element or _OF_BITS.get(int(size.group()), "")
+                    else:
+                        self.facts[name].bits = int(size.group())
                 return Value(kind="int" if "int" in target.attr else "float", made=made)
             if target.attr.startswith(("int", "uint")):
                 kind = "int"
