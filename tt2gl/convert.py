@@ -26,6 +26,7 @@ from tt2gl.observation import (
 )
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.pipelining.early_conversions import with_early_conversions
+from tt2gl.pipelining.early_operands import with_early_operands
 from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
@@ -166,7 +167,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             if "hoist" in rules:
                 made = without_invariant_tiles(with_steps_behind(with_instructions(made), functions), functions)
                 made = without_invariants(with_early_conversions(made, functions), functions)
-                made = with_late_conversions(made, functions)
+                made = with_early_operands(with_late_conversions(made, functions), functions)
             made = with_tiles_read_again(made, functions)
             text = fitted(with_instructions(made), source.text)
         except NotPipelinedError as error:
