@@ -22,6 +22,7 @@ from tt2gl.observation import (
     look_at_alignment,
     observed,
     promoting_elsewhere,
+    running_ahead_elsewhere,
     without_loops_of_one_turn,
 )
 from tt2gl.pipeline import NotPipelinedError, staged
@@ -85,6 +86,8 @@ def convert(
         made, known = _converted(known, kernels, asked, rules, compile, calls)
         in_vain = {kernel.function.name for kernel in kernels if kernel.written_out_in_vain}
         accessed = {place for kernel in kernels for place in kernel.accessed_elsewhere} | promoting_elsewhere(kernels)
+        if "pipeline" in rules:
+            accessed |= running_ahead_elsewhere(known, kernels)
         score = sum(kernel.variants is not None for kernel in kernels), -len(in_vain), -len(accessed)
         if best is None or score > best[1]:
             best = made, score, known, kernels

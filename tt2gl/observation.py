@@ -10,7 +10,7 @@ from tt2gl.analysis.alternatives import LessAligned, less_aligned, with_aligning
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.groups import alike, grouped, misaligned, traits
-from tt2gl.analysis.helper_loads import calls_in_between, calls_of, calls_of_products
+from tt2gl.analysis.helper_loads import calls_in_between, calls_of, calls_of_products, helpers_elsewhere
 from tt2gl.analysis.kernel import observe_accesses_job, observe_job, parsed
 from tt2gl.analysis.single_turns import single_turns
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
@@ -80,6 +80,17 @@ def promoting_elsewhere(kernels: Sequence[Kernel]) -> frozenset[tuple[str, int]]
         if not same_file(function.path, kernel.function)
     }
     return made_for_types(seen)
+
+
+def running_ahead_elsewhere(known: LoweredSource, kernels: Sequence[Kernel]) -> set[tuple[str, int]]:
+    """The helpers in other files that would be written out in this one, by file and line."""
+    found: set[tuple[str, int]] = set()
+    for kernel in kernels:
+        if kernel.slice is not None:
+            facts, trees, path = list(kernel.facts.values()), parsed(kernel.slice), known.work.path
+            places = calls_in_between(facts, trees, path) | calls_of_products(facts, trees, path)
+            found |= helpers_elsewhere(facts, places, path)
+    return found
 
 
 def without_loops_of_one_turn(

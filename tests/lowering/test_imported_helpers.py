@@ -287,3 +287,42 @@ def guarded(ptrs, mask):
     )
     assert "return gl.amd.cdna3.buffer_load(ptr, offsets, mask=mask)" in made
     assert "from .tiles import guarded" in other
+
+
+def test_one_whose_loads_run_ahead_of_a_loop_comes_and_is_written_out(bring: Bring, tmp_path: Path) -> None:
+    tiles = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def guarded(ptrs, mask, masked: tl.constexpr):
+    if masked:
+        return tl.load(ptrs, mask=mask, other=0.0)
+    else:
+        return tl.load(ptrs)
+"""
+    kernel = """
+
+@triton.jit
+def kernel(x, y, z, n, B: tl.constexpr, EVEN: tl.constexpr):
+    i = tl.arange(0, B)
+    square = i[:, None] * B + i[None, :]
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(n):
+        a = guarded(x + k * B * B + square, i[None, :] < n, not EVEN)
+        b = guarded(y + k * B * B + square, i[:, None] < n, not EVEN)
+        acc = tl.dot(a, b, acc)
+    tl.store(z + square, acc)
+"""
+    launch = Launch(
+        file="package/kernel.py",
+        kernel="kernel",
+        signature={"x": "*fp16", "y": "*fp16", "z": "*fp32", "n": "i32", "B": "constexpr", "EVEN": "constexpr"},
+        constexprs={"B": 64, "EVEN": True},
+        divisible_by_16=("x", "y", "z"),
+    )
+    bring(f"{IMPORTS}from .tiles import *\n{kernel}", tiles=tiles)
+    made = convert(tmp_path / "package" / "kernel.py", target="sm90", launches=[launch], root=tmp_path)
+    assert "TTG331" not in {diagnostic.code for diagnostic in made.kernels[0].diagnostics}
+    assert "# guarded, written out: its loads run ahead of this loop" in made.text
+    assert "async_copy.wait_group(" in made.text

@@ -1,5 +1,5 @@
 """Calls of helpers that are better written out: those between a loop and loads that Triton copies ahead of it, or
-products that it has there beside such loads, and those that want different layouts of one helper.
+products that it has there beside such loads, and those that want different layouts of one helper; and whose those are.
 """
 
 from __future__ import annotations
@@ -40,6 +40,20 @@ def calls_of_products(
             if place is not None and known.loop(chain)[1] in ahead:
                 found.add(place)
     return found
+
+
+def helpers_elsewhere(
+    facts: Collection[LaunchFacts], places: Collection[tuple[int, int]], path: Path
+) -> set[tuple[str, int]]:
+    """The helpers of other files that a file calls at these places, by file and line."""
+    own = str(path.absolute())
+    return {
+        (callee.path, callee.line)
+        for seen in facts
+        for function in seen.functions.values()
+        for position, name in function.callees.items()
+        if function.path == own and position[:2] in places and (callee := seen.functions[name]).path != own
+    }
 
 
 class _Loops:
