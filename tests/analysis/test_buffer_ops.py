@@ -237,6 +237,28 @@ x = tl.load(ptrs)
         ),
         pytest.param(
             """
+if BLOCK > 4096:
+    ptrs = x_ptr + cols * n
+else:
+    ptrs = x_ptr + cols
+for k in range(n):
+    tl.store(ptrs, cols * 1.0)
+    if BLOCK > 4096:
+        ptrs += stride.to(tl.int64) * n
+    else:
+        ptrs += stride
+x = cols * 1.0
+""",
+            [
+                "offsets = gl.cast(cols * n, gl.int32)",
+                "offsets = cols",
+                "offsets += gl.cast(stride.to(gl.int64) * n, gl.int32)",
+                "offsets += stride",
+            ],
+            id="stepped where no launch comes",
+        ),
+        pytest.param(
+            """
 ptrs = x_ptr + row * stride + cols
 x = tl.load(ptrs)
 if BLOCK > 4096:

@@ -45,6 +45,7 @@ from tt2gl.analysis.pointer_arguments import passed_pairs, scalar_of
 from tt2gl.analysis.pointer_variables import (
     Variables,
     dtypes_asked,
+    is_step,
     pointer_variables,
     reads_of,
     unreached_sum,
@@ -370,7 +371,7 @@ class BufferOps:
             found.paired[name] = base
         for definition in body.definitions.get(name, ()):
             match definition.statement:
-                case ast.AugAssign(target=target, value=value) as summed if makes_tensor(body, summed):
+                case ast.AugAssign(target=target, value=value) as summed if is_step(body, summed):
                     self._narrow([Term(value)])
                     if begins_tensor(body, summed):
                         found.begun[position_of(summed)] = author

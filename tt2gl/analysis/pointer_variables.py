@@ -64,7 +64,7 @@ def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[a
             case statement if not makes_tensor(body, statement):
                 if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign) or _is_unpacked(statement):
                     return None
-                if not is_other(body, statement):
+                if not is_other(body, statement) and not is_step(body, statement):
                     # Else it is the scalar pointer that it is made of, for all that is known.
                     made = unreached_sum(body, statement)
                     starts.add(made.base.id if made is not None else name)
@@ -121,6 +121,19 @@ def unreached_sums(body: Body, names: Iterable[str]) -> list[UnreachedSum]:
     """Those of several variables."""
     statements = [each.statement for name in names for each in body.definitions.get(name, ())]
     return [made for each in statements if (made := unreached_sum(body, each)) is not None]
+
+
+def is_step(body: Body, statement: ast.AST) -> bool:
+    """Whether a statement adds to a tensor of pointers in place.
+
+    Where no launch comes it does to what is no argument, if other statements make tensors of that.
+    """
+    match statement:
+        case ast.AugAssign(target=ast.Name(id=name) as target, op=ast.Add() | ast.Sub()) if not body.said(target):
+            return name not in body.arguments
+        case ast.AugAssign():
+            return makes_tensor(body, statement)
+    return False
 
 
 def _is_unpacked(statement: ast.stmt) -> bool:
@@ -193,6 +206,7 @@ __all__ = [
     "UnreachedSum",
     "Variables",
     "dtypes_asked",
+    "is_step",
     "pointer_variables",
     "reads_of",
     "unreached_sum",
