@@ -91,6 +91,26 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             "`tl.load(i_ptr + cols)` may be negative",
             id="an index, from what may have moved",
         ),
+        pytest.param(
+            "if BLOCK > 512:\n    x = tl.load(x_ptr + cols * n)\n    x_ptr += tl.load(i_ptr)\n"
+            "    x += tl.load(x_ptr + cols * n)",
+            4096,
+            "`x_ptr` may be negative",
+            id="a pointer that a flag moves, read before",
+        ),
+        pytest.param(
+            "x = tl.load(x_ptr + cols * n)\nx_ptr += tl.load(i_ptr)\nx += tl.load(x_ptr + cols * n)",
+            4096,
+            "`x_ptr` may be negative",
+            id="a pointer that moves, read before",
+        ),
+        pytest.param(
+            "x = cols * 1.0\nif n > 3:\n    x_ptr += tl.load(i_ptr)\n    x += tl.load(x_ptr + cols - n)\n"
+            "x += tl.load(x_ptr + cols - n)",
+            4096,
+            "`n` may be positive",
+            id="moved in a branch, and read behind it",
+        ),
         pytest.param("x = tl.load(x_ptr + cols, volatile=True)", 4096, "it is volatile", id="volatile"),
         pytest.param(
             "p = tl.load(i_ptr).to(tl.pointer_type(tl.float16))\nx = tl.load(p + cols * n)",
@@ -109,13 +129,6 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             4096,
             "`ptrs` is not an offset from one scalar pointer throughout",
             id="another pointer where no launch comes",
-        ),
-        pytest.param(
-            "if BLOCK > 512:\n    x = tl.load(x_ptr + cols * n)\n    x_ptr += tl.load(i_ptr)\n"
-            "    x += tl.load(x_ptr + cols * n)",
-            4096,
-            "`x_ptr` may be negative",
-            id="a pointer that a flag moves, read before",
         ),
         pytest.param(
             "if BLOCK > 512:\n    x_ptr += tl.load(i_ptr)\nx = tl.load(x_ptr + cols * n)",
@@ -368,6 +381,15 @@ x = cols * 1.0
             "ptrs = x_ptr + cols - n\nx = tl.load(ptrs)",
             ["x_offsets = gl.cast(gl.load(i_ptr) * n, gl.int32)", "x_offsets = row", "offsets = x_offsets + cols - n"],
             id="moved in either branch",
+        ),
+        pytest.param(
+            "x = cols * 1.0\nif BLOCK > 4096:\n    x *= n\nelse:\n    if n > 3:\n"
+            "        x_ptr += tl.load(i_ptr) * n\n        x += tl.load(x_ptr + cols - n)",
+            [
+                "x_offsets = gl.cast(gl.load(i_ptr) * n, gl.int32)",
+                "x += gl.amd.cdna3.buffer_load(x_ptr, x_offsets + cols - n)",
+            ],
+            id="moved and read on the side of a branch",
         ),
         pytest.param(
             "x_ptr += tl.load(i_ptr) * n\nx_ptr = x_ptr + (cols - n)\nx = tl.load(x_ptr)",

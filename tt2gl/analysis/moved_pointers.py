@@ -74,6 +74,7 @@ def moved_pointer(body: Body, name: str) -> Moved | None:
                 return None
     if name in body.arguments:
         is_moved = begun and bases <= {name} and all(each in statements for each in begun)
+        is_moved = is_moved and not _makes_tensors(body, name, min(each.lineno for each in begun))
         return Moved(name, name, tuple(begun), tuple(statements)) if is_moved else None
     base = bases.pop() if len(bases) == 1 else ""
     if base not in body.arguments or base in body.definitions:
@@ -125,9 +126,9 @@ def _made_of(node: ast.AST, name: str) -> ast.expr | None:
 def _begun(body: Body, name: str) -> list[ast.stmt]:
     """The statements that move a parameter first: one that is always reached, or one in either branch of such.
 
-    Or one under a flag that all reads are under.
+    Or one under a flag that all reads are under, or on the side of a branch that nothing but names it.
     """
-    for statement in body.tree.body:
+    for statement in _naming(body.tree.body, name):
         if name not in writes(statement):
             continue
         blocks = [[statement]]
@@ -139,6 +140,25 @@ def _begun(body: Body, name: str) -> list[ast.stmt]:
         early = [node for node in _named(body, name) if statement.lineno <= node.lineno <= (statement.end_lineno or 0)]
         return [*found] if len(found) == len(blocks) and all(id(node) in late for node in early) else []
     return []
+
+
+def _makes_tensors(body: Body, name: str, line: int) -> bool:
+    """Whether tensors of pointers are made of a scalar pointer above a line."""
+    above = (each for each in ast.walk(body.tree) if isinstance(each, ast.BinOp) and each.lineno < line)
+    return any("tensor" in pointer_kinds(body, each) and _names(each, name) for each in above)
+
+
+def _naming(block: Sequence[ast.stmt], name: str) -> Sequence[ast.stmt]:
+    """The statements of a block, or of the side of a branch in it, and so on, that nothing but names a variable."""
+    match [each for each in block if _names(each, name)]:
+        case [ast.If(test=test, body=body, orelse=other)] if not _names(test, name):
+            sides = [side for side in (body, other) if any(_names(each, name) for each in side)]
+            return _naming(sides[0], name) if len(sides) == 1 else block
+    return block
+
+
+def _names(tree: ast.AST, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
 
 
 def _since(block: Sequence[ast.stmt], first: ast.stmt | None) -> Iterator[ast.AST]:
