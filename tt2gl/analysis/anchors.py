@@ -207,8 +207,7 @@ class Anchors:
 
     @cached_property
     def _transposed(self) -> set[int]:
-        on_amd = any(use.instruction.startswith(("mfma", "wmma")) for use in self.cores.dots.values())
-        return set() if on_amd else transposed_for_products(self.graph)
+        return transposed_for_products(self.graph)
 
     def is_kept(self, node: Node) -> bool:
         """Whether Triton leaves a value in the layout that follows from a product's, under every launch.
