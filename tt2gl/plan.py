@@ -208,6 +208,7 @@ class Conversion:
     """`target = convert_layout(source, layout)`, right after a statement; with `dims`, into shared memory.
 
     `in_place`: a dot reads it there. `counts`: it is a range from zero, which is made anew. `narrow`: as of `Store`.
+    `loads`: it is read from shared memory.
     """
 
     target: str
@@ -217,6 +218,7 @@ class Conversion:
     in_place: bool = True
     counts: bool = False
     narrow: str = ""
+    loads: bool = False
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ class Planner:
                 dims, in_place = (target.dims, target.in_place) if isinstance(target, Stored) else (None, True)
                 narrow = target.narrow if isinstance(target, Stored) else ""
                 counts = statement == ENTRY and joined.keys() <= function.ranges.get(variable, set())
-                step = Conversion(into, labels.label(variable, context, source), layout, dims, in_place, counts, narrow)
+                made_of, loads = labels.label(variable, context, source), isinstance(source, Stored)
+                step = Conversion(into, made_of, layout, dims, in_place, counts, narrow, loads)
                 if step not in made:
                     made.append(step)
         everywhere, copies = self._edits(key, function, labels)

@@ -184,7 +184,8 @@ class Products:
     def _reloaded(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
         """Bring an operand into its registers through shared memory, where Triton does, and not by a conversion.
 
-        One from outside the loop is put there once, and loaded for each product, without casts to the type that it has;
+        One from outside the loop is put there once, and loaded for each product, without casts to the type that it has
+        (on AMD it is loaded once, too: Triton's HoistLayoutConversions, by which its memory serves others in the loop);
         a tile that is loaded to registers as soon as it is in them, which are free by that. (On an H200 its conversion
         is up to a tenth quicker, but takes up to 1.4 times Triton's registers, or spills.) What is computed in a
         blocked layout is converted for `mma_v2`, which takes it through less memory (22% quicker there, in four
@@ -217,6 +218,11 @@ class Products:
             if made is None and at_once and not self._is_amd(dot):
                 made = web.made_once()
         if web is not None and web.natural is not None and made is not None:
+            if self._is_amd(dot) and made.entry is None:
+                self.decisions.convert_after(made, web.name, web.natural, slot)
+                self.decisions.convert_after(made, web.name, slot, term)
+                self.decisions.reads[Spot(value.site, clone)] = (web.name, term)
+                return True
             if not self._given(web, made, lambda value: self.cores.reloaded(dot, place, value, self.graph)):
                 self.decisions.convert_after(made, web.name, web.natural, slot)
             self.decisions.reads[Spot(value.site, clone)] = (web.name, slot)

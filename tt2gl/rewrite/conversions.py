@@ -38,6 +38,8 @@ def conversion_lines(step: Conversion) -> list[cst.SimpleStatementLine]:
         lines += [fence()] if step.in_place else []
         return [cst.SimpleStatementLine([line]) for line in lines]
     value: cst.BaseExpression = call("gl.convert_layout", cst.Name(step.source), expression(step.layout))
+    if step.loads:
+        value = expression(f"{step.source}.load({step.layout})")
     if step.counts:
         value = expression(f"gl.arange(0, {step.source}.shape[0], layout={step.layout})")
     return [cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(step.target))], value)])]
