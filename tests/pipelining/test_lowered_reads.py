@@ -12,6 +12,7 @@ pytestmark = pytest.mark.once
 
 READ = "v = v_buf.index(slot).load(v_layout)\n"
 CAST = "if FP8:\n    v = v.to(gl.float16)\n"
+BRANCH = "if WIDE:\n    u = v_buf.index(slot)\n    v = v_buf.index(slot).load(v_layout)\n"
 PRODUCT = "acc = mma_v2(p_smem.load(p_layout), v, acc)\n"
 
 
@@ -44,6 +45,14 @@ def written(body: str) -> str:
             READ + "if FP8:\n    v = v.to(gl.float16)\n    x = f(v)\np = f(q)\n" + PRODUCT, id="read in the branch"
         ),
         pytest.param("v = f(q)\n" + CAST + "p = f(q)\n" + PRODUCT, id="no tile"),
+        pytest.param(BRANCH + "acc = mma_v2(p_smem.load(p_layout), v, acc)\n", id="a branch's, nothing between"),
+        pytest.param(BRANCH + "p = f(v)\n" + PRODUCT, id="a branch's, taken twice"),
+        pytest.param(BRANCH + "p = f(q)\nacc = mma_v2(p, v, acc)\n", id="a branch's, beside an operand in registers"),
+        pytest.param(BRANCH + "slot = f(q)\n" + PRODUCT, id="a branch's, of another slot by then"),
+        pytest.param(BRANCH + "copy(v_buf.index(slot), q)\n" + PRODUCT, id="a branch's, of another tile by then"),
+        pytest.param(
+            "if WIDE:\n    v = v_buf.index(slot).load(v_layout)\np = f(q)\n" + PRODUCT, id="all that a branch does"
+        ),
     ],
 )
 def test_a_read_stays(body: str) -> None:
@@ -74,3 +83,9 @@ def test_a_read_stays(body: str) -> None:
 )
 def test_a_read_is_lowered(before: str, after: str) -> None:
     assert written(before) == after
+
+
+def test_a_tile_that_a_branch_alone_reads_is_read_in_the_product() -> None:
+    product = PRODUCT.replace(", v,", ", v_buf.index(slot).load(v_layout),")
+    kept = "if WIDE:\n    u = v_buf.index(slot)\n"
+    assert written(BRANCH + "p = f(u)\n" + PRODUCT) == f"{kept}p = f(u)\n{product}"

@@ -17,6 +17,19 @@
 As in `late_reads`, which has the reason, of second operands whose product takes its first one from shared memory, where
 that is read later: a read there stands in the product itself. Here it is moved with all that changes the tile, to the
 first statement that takes it otherwise (decoding over pages took 162 registers for Triton's 124, and takes 128 so).
+
+A tile that one branch alone reads, so that the compilation decides that branch, is read in the product as well:
+
+    if not MASKED:
+        k = k_buf.index(slot)
+        k_rhs = k_buf.index(slot).load(rhs_layout)
+    ds = p * dp
+    dq = mma_v2(ds_smem.load(lhs_layout), k_rhs, dq)
+
+    if not MASKED:                                                                                      # becomes
+        k = k_buf.index(slot)
+    ds = p * dp
+    dq = mma_v2(ds_smem.load(lhs_layout), k_buf.index(slot).load(rhs_layout), dq)
 """
 
 from __future__ import annotations
@@ -42,6 +55,10 @@ def _edits(places: Places, function: ast.FunctionDef) -> Iterator[Edit]:
         if isinstance(loop, ast.For):
             for found in _found(loop.body):
                 yield from found.edits(places)
+            for read, operand in _read_in_branches(function, loop.body):
+                yield _gone(places, read)
+                start, end = places.of(read.value)
+                yield Edit(*places.of(operand), places.raw[start:end].decode())
 
 
 @dataclass(frozen=True)
@@ -95,6 +112,46 @@ def _found(block: Sequence[ast.stmt]) -> Iterator[_Lowered]:
             if found is not None and _stays_right(block, found) and _is_late(block, found):
                 done.update(found.reads)
                 yield found
+
+
+def _read_in_branches(function: ast.FunctionDef, block: Sequence[ast.stmt]) -> Iterator[tuple[ast.Assign, ast.Name]]:
+    """The reads in branches of a loop's block that one product alone takes, each with its operand there."""
+    names = [node.id for node in ast.walk(function) if isinstance(node, ast.Name)]
+    for index, branch in enumerate(block):
+        bodies = [body for each in inside([branch]) if isinstance(each, ast.If) for body in blocks(each)]
+        for read in (each for body in bodies if len(body) > 1 for each in body if _is_apart(each, body)):
+            name = next(iter(writes(read)), "")
+            if not isinstance(read, ast.Assign) or not _is_read(read) or names.count(name) != 2:
+                continue
+            taker = next((each for each in block[index + 1 :] if name in reads(each)), None)
+            operand = _second_operand(taker, name) if taker is not None else None
+            between = [*inside([branch]), *inside(block[index + 1 : block.index(taker)])] if taker is not None else []
+            if operand is not None and _reads_the_same(between[between.index(read) + 1 :], read):
+                yield read, operand
+
+
+def _second_operand(taker: ast.stmt, name: str) -> ast.Name | None:
+    """The operand that a product has of a name, its second one, where its first is read from shared memory there."""
+    for node in ast.walk(taker) if not list(blocks(taker)) else ():
+        match node:
+            case ast.Call(args=[first, ast.Name(id=taken) as second, *_]) if called(node) == _PRODUCT:
+                if taken == name and called(first) == "load":
+                    return second
+    return None
+
+
+def _reads_the_same(between: Sequence[ast.stmt], read: ast.Assign) -> bool:
+    """Whether a tile is the same behind these statements, of which some compute."""
+    memory = {_ring_of(node) for node in ast.walk(read) if isinstance(node, ast.expr)} - {""}
+    plain = [each for each in between if not list(blocks(each)) and not _is_read(each) and not _is_view(each)]
+    bound = NONE.union(*map(writes, between))
+    changed = memory & NONE.union(*map(reads, plain)) | reads(read) & bound
+    return bool(plain) and not changed and not any(isinstance(each, ast.Expr) for each in plain)
+
+
+def _is_view(statement: ast.stmt) -> bool:
+    """Whether all that a statement does is to name a slot."""
+    return isinstance(statement, ast.Assign) and called(statement.value) == "index"
 
 
 def _lowered(block: Sequence[ast.stmt], first: ast.stmt) -> _Lowered | None:
