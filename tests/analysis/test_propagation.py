@@ -809,3 +809,18 @@ tl.store(ptrs, tl.trans(x))
     def test_by_a_name_for_the_address(self, tiles: Port) -> None:
         made = tiles(self.STORE, "x_ptr=*fp32 y_ptr=*fp16 M=i32 N=i32")
         assert ".to(y_ptr.dtype.element_ty), " in made
+
+    def test_in_a_helper_by_its_own_name_for_the_kernels_pointer(self, port: Port, launch: MakeLaunch) -> None:
+        text = """
+@triton.jit
+def kept(x_ptr, out, BM: tl.constexpr, BN: tl.constexpr):
+    rows, cols = tl.arange(0, BM), tl.arange(0, BN)
+    ptrs = out + rows[:, None] * BN + cols[None, :]
+    tl.store(ptrs, tl.trans(tl.load(x_ptr + cols[:, None] * BM + rows[None, :])))
+
+@triton.jit
+def kernel(x_ptr, y_ptr, BM: tl.constexpr, BN: tl.constexpr):
+    kept(x_ptr, y_ptr, BM, BN)
+"""
+        made = port(text, launch("x_ptr=*fp32 y_ptr=*fp16", BM=64, BN=32))
+        assert ".to(out.dtype.element_ty), " in made

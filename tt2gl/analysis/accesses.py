@@ -109,14 +109,16 @@ class AccessReader:
 
     def element(self, argument: ast.expr | None, frame: Frame) -> str:
         """The dtype of what an address is of, by a scalar pointer in it or at its base; empty where there is none."""
-        base = self.pointer(argument, frame) if not frame.chain else None
+        base = self.pointer(argument, frame)
         for name, fact in self._named(argument, frame):
             # The kernel's own parameter says it, too, where it is moved to a tile: `x_ptr += rows[:, None]`.
-            if not fact.shape or name == base:
+            if not fact.shape or name == base and not frame.chain:
                 return f"{name}.dtype.element_ty"
-        bound = frame.env.get(base) if base is not None else None
-        # Unless its name stands for something else by now.
-        return f"{base}.dtype.element_ty" if isinstance(bound, Static) and bound.pointer == base else ""
+        # In a helper its parameter has a name of its own, and what is so called may stand for something else by now.
+        names = frame.env if frame.chain else [base]
+        bound = ((name, frame.env.get(name)) for name in names if base is not None and name is not None)
+        scalars = (name for name, value in bound if isinstance(value, Static) and value.pointer == base)
+        return next((f"{name}.dtype.element_ty" for name in scalars), "")
 
     def spelled_pointer(self, argument: ast.expr | None, frame: Frame) -> str:
         """A name in the author's address that has its dtype; empty where there is none."""
