@@ -132,6 +132,41 @@ def test_tiles_of_one_name_in_two_loops_share_a_ring_where_their_elements_are_of
     assert len(set(re.findall(r"\bz\w*_buf(?= = )", text))) == rings
 
 
+SIDES = """
+    @triton.jit
+    def kernel(a, b, c, n, R: tl.constexpr, W: tl.constexpr, WIDE_LAST: tl.constexpr):
+        k = tl.arange(0, 64)
+        r = tl.arange(0, R)
+        w = tl.arange(0, W)
+        if WIDE_LAST:
+            s = tl.zeros([R, W], tl.float32)
+        else:
+            s = tl.zeros([W, R], tl.float32)
+        for j in range(0, n):
+            if WIDE_LAST:
+                x = tl.load(a + (j * 64 + k)[:, None] * R + r[None, :])
+                y = tl.load(b + (j * 64 + k)[:, None] * W + w[None, :])
+                s += tl.dot(tl.trans(x), y)
+            else:
+                x = tl.load(b + (j * 64 + k)[:, None] * W + w[None, :])
+                y = tl.load(a + (j * 64 + k)[:, None] * R + r[None, :])
+                s += tl.dot(tl.trans(x), y)
+        if WIDE_LAST:
+            tl.store(c + r[:, None] * W + w[None, :], s)
+        else:
+            tl.store(c + w[:, None] * R + r[None, :], s)
+"""
+
+
+def test_tiles_of_one_name_that_no_launch_has_both_of_share_no_ring_where_they_are_of_other_extents(
+    port: Port, launch: MakeLaunch
+) -> None:
+    launches = [launch("a=*fp16 b=*fp16 c=*fp32 n=i32", R=64, W=128, WIDE_LAST=last) for last in (True, False)]
+    text = port(SIDES, *launches)
+    shapes = re.findall(r"\b(\w+)_buf = gl.allocate_shared_memory\([^\[]*\[\w+, (\w+), (\w+)\]", text)
+    assert sorted(shapes) == [("x", "64", "R"), ("x_2", "64", "W"), ("y", "64", "W"), ("y_2", "64", "R")]
+
+
 CALLED = """
     @triton.jit
     def add(s, x, b, o, start, M: tl.constexpr, SHIFT: tl.constexpr):

@@ -79,7 +79,7 @@ class TensorCores:
             and use.node.site.position != node.site.position
             and (
                 use.node.site.statement == node.site.statement
-                or use.shapes.get(index, node.shape) != node.shape
+                or not _are_alike(use, node, index)
                 or any(pointee(each, use.node.pointer) != pointee(each, node.pointer) for each in self.classes.launches)
                 or (index in use.facts and use.node.loop is node.loop and not either(use.node, node))
             )
@@ -372,6 +372,13 @@ class TensorCores:
         """The class of these layouts; called `label` where it is new. `pointer`: to elements of such a tile."""
         said = self.formulas.written(dims, shapes, layouts, pointer)
         return self.classes.named(dims, layouts, said.source, said.exact, label)
+
+
+def _are_alike(use: RingUse, node: Node, index: int) -> bool:
+    """Whether a ring's tiles are of as many elements as another under a launch: in words, where that has no such."""
+    if index in use.shapes:
+        return use.shapes[index] == node.shape
+    return use.node.dims_known == node.dims_known
 
 
 def _turned(layout: DialectAttr) -> DialectAttr:
