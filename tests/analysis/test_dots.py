@@ -167,6 +167,30 @@ def test_tiles_of_one_name_that_no_launch_has_both_of_share_no_ring_where_they_a
     assert sorted(shapes) == [("x", "64", "R"), ("x_2", "64", "W"), ("y", "64", "W"), ("y_2", "64", "R")]
 
 
+OPTIONAL = """
+    @triton.jit
+    def kernel(a, b, c, n, M: tl.constexpr, BOTH: tl.constexpr):
+        i = tl.arange(0, M)
+        o = i[:, None] * M + i[None, :]
+        s = tl.zeros([M, M], tl.float32)
+        e = tl.zeros([M, M], tl.float32) if BOTH else None
+        for j in range(0, n):
+            x = tl.load(a + j * M * M + o)
+            y = tl.load(b + j * M * M + o)
+            s = tl.dot(x, y, s)
+            if BOTH:
+                e = tl.dot(y, x, e)
+        tl.store(c + o, s)
+        if BOTH:
+            tl.store(c + M * M + o, e)
+"""
+
+
+def test_a_sum_that_a_flag_leaves_out_compiles_with_and_without_it(port: Port, launch: MakeLaunch) -> None:
+    launches = [launch("a=*fp16 b=*fp16 c=*fp32 n=i32", M=64, BOTH=both) for both in (True, False)]
+    assert "    if BOTH:\n        e_tmem = " in port(OPTIONAL, *launches, target="sm100")
+
+
 CALLED = """
     @triton.jit
     def add(s, x, b, o, start, M: tl.constexpr, SHIFT: tl.constexpr):

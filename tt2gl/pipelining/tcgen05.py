@@ -40,12 +40,14 @@ from tt2gl.pipelining.accumulators import (
     products_in,
     starts_from_zeros,
 )
+from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.counting import entered, upwards
 from tt2gl.pipelining.late import with_late_loads
 from tt2gl.pipelining.meanwhile import with_loads_meanwhile
 from tt2gl.pipelining.naming import Fresh
+from tt2gl.pipelining.optional_sums import may_be_absent, tests_of
 from tt2gl.pipelining.rings import NotPipelinedError
-from tt2gl.pipelining.static import called, constants
+from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.pipelining.sums import with_plain_sums
 from tt2gl.pipelining.trees import alone, indented, leading, lines_of, mentions, statement, together, under
 from tt2gl.pipelining.walking import Lines
@@ -63,7 +65,7 @@ def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh, freed: Collectio
     tree = ast.parse(cst.Module([function]).code).body[0]
     assert isinstance(tree, ast.FunctionDef)
     block = indented(function.body)
-    writer = _Function(fresh, freed, upwards(tree), constants(tree))
+    writer = _Function(fresh, tree, freed, upwards(tree), constants(tree))
     lines = writer.lines(tree.body, block)
     body = with_loads_meanwhile(with_late_loads(lines, frozenset(writer.memories.values())))
     return function.with_changes(body=block.with_changes(body=body))
@@ -74,6 +76,7 @@ class _Function:
     """One function: its mbarrier, its tensor memory by what it is for, and what is still to be allocated."""
 
     fresh: Fresh
+    tree: ast.FunctionDef
     freed: Collection[str] = ()
     upwards: Collection[str] = ()
     constexprs: Collection[str] = ()
@@ -110,15 +113,19 @@ class _Function:
             statement(f"{self.phase} = 0"),
         ]
 
-    def _memory(self, product: Product) -> str:
-        """The tensor memory of a sum: one for all sums of a name and kind."""
+    def _memory(self, product: Product, tests: Sequence[str] = ()) -> str:
+        """The tensor memory of a sum: one for all sums of a name and kind, under `tests` where all of them are."""
         key = product.name, product.tile
         if key not in self.memories:
             self.memories[key] = self.fresh(f"{product.name}_tmem")
             dims, dtype, layout = product.tile
             source = f"{self.memories[key]} = allocate_tensor_memory({dtype}, {dims}, {layout})"
-            self.pending.append(statement(source))
+            common = tests_of(product.name, self.tree.body, self._is_settled) if tests else ()
+            self.pending.append(guarded(statement(source), [test for test in tests if test in common]))
         return self.memories[key]
+
+    def _is_settled(self, test: ast.expr) -> bool:
+        return is_static(test, frozenset(self.constexprs), bound(self.tree))
 
     # --------------------------------------------------------------------------------------------------------- walking
 
@@ -143,7 +150,7 @@ class _Function:
             if isinstance(line, cst.SimpleStatementLine):
                 made += self._line(_stored(line, members, decision), members, staying, decision, done)
             elif products_in([first]):
-                made += self._compound(first, line, staying)
+                made += self._compound(first, line, staying, done)
             else:
                 made.append(line)
             done += [one for one, _ in members] or [first]
@@ -169,11 +176,13 @@ class _Function:
         made[-1] = spoken.with_changes(trailing_whitespace=line.trailing_whitespace)
         return made
 
-    def _compound(self, first: ast.stmt, line: cst.BaseStatement, staying: Collection[str]) -> Lines:
+    def _compound(
+        self, first: ast.stmt, line: cst.BaseStatement, staying: Collection[str], done: Sequence[ast.stmt]
+    ) -> Lines:
         if isinstance(first, ast.If) and isinstance(line, cst.If):
             return [self._branches(first, line, staying)]
         if isinstance(first, ast.For | ast.While) and isinstance(line, cst.For | cst.While):
-            return self._loop(first, line, staying)
+            return self._loop(first, line, staying, done)
         raise NotPipelinedError(f"line {first.lineno} cannot hold a product")
 
     def _branches(self, first: ast.If, line: cst.If, staying: Collection[str]) -> cst.If:
@@ -187,20 +196,29 @@ class _Function:
         body = self._block(first.body, line.body, staying, None)
         return line.with_changes(body=indented(line.body).with_changes(body=body), orelse=orelse)
 
-    def _loop(self, first: ast.For | ast.While, line: cst.For | cst.While, staying: Collection[str]) -> Lines:
+    def _loop(
+        self,
+        first: ast.For | ast.While,
+        line: cst.For | cst.While,
+        staying: Collection[str],
+        done: Sequence[ast.stmt],
+    ) -> Lines:
         decision = decided(first, staying, self.freed)
         made: Lines = []
         self._operands(decision, made)
         made += [statement(computed.made) for computed in decision.computed.values()]
+        optional = [name for name in decision.staying if may_be_absent(name, done)]
+        tests = {name: tests_of(name, first.body, self._is_settled) for name in optional}
         for name, product in decision.staying.items():
-            made.append(statement(f"{self._memory(product)}.store({name})"))
+            under_tests = tests.get(name, ())
+            made.append(guarded(statement(f"{self._memory(product, under_tests)}.store({name})"), under_tests))
         body = self._block(first.body, line.body, {*staying, *decision.staying}, decision)
         made = together(made, [line.with_changes(body=indented(line.body).with_changes(body=body))])
         if decision.last is not None:
             made.append(self._behind(first))
         elif decision.open_ended:
             made += self._done("what still runs on is done here")
-        return [*made, *(self._load(product) for product in decision.staying.values())]
+        return [*made, *(guarded(self._load(each), tests.get(name, ())) for name, each in decision.staying.items())]
 
     def _behind(self, loop: ast.For | ast.While) -> cst.BaseStatement:
         """The wait for what a loop left running."""
