@@ -210,6 +210,7 @@ CONSTANTS = {
     "version_of_another_package": "from absent_package import Version\nC = tl.constexpr(3.5 if Version(triton.__version__) >= Version('3.0.0') else 1.0)\n",
     "template": "T = '{a}00000.5'\nC = tl.constexpr(float(T.format(a=3)) - 300000.5 + 3.5)\n",
     "compare_version": "import importlib, operator\nfrom packaging.version import Version\ndef compare_version(package, op, target):\n    try:\n        pkg = importlib.import_module(package)\n    except ImportError:\n        return False\n    return op(Version(pkg.__version__), Version(target))\nC = tl.constexpr(3.5 if compare_version('triton', operator.ge, '3.0.0') else 1.0)\n",
+    "logger_of_another_kind": "from absent_package import logger\ntry:\n    C = tl.constexpr(3.5)\n    logger.debug('is')\nexcept RuntimeError:\n    C = tl.constexpr(1.0)\n",
     "lazy_module": "import importlib\nclass Lazy:\n    def __init__(self, name, hint=''):\n        self.name = name\n    def __getattr__(self, name):\n        return getattr(importlib.import_module(self.name), name)\nC = Lazy('triton.language', hint='pip install triton').constexpr(3.5)\n",
 }  # fmt: skip
 

@@ -179,6 +179,15 @@ _EXTERNAL: Mapping[str, Callable[..., Any]] = {
 }
 
 
+# Packages have loggers of other kinds than Python's own, such as loguru's.
+_LOGGERS = ("log", "logger", "_logger")
+_LEVELS = ("trace", "debug", "info", "success", "warning", "warn", "error", "critical", "exception")
+
+
+def _is_logging(owner: str, name: str) -> bool:
+    return owner.rpartition(".")[2].lower() in _LOGGERS and name in _LEVELS
+
+
 # Packages re-export the class under its own name.
 _VERSIONS = ("Version", "LooseVersion", "StrictVersion", "TorchVersion", "parse_version")
 
@@ -211,6 +220,6 @@ def call_external(evaluator: Evaluator, dotted: str, args: list[Any], kwargs: di
             return guarded(lambda: function(*plain), dotted)
     if name in _VERSIONS and len(args) == 1 and isinstance(args[0], str):
         return guarded(lambda: facts.Version(args[0]), dotted)
-    if module.startswith("logging") or name in ("getLogger",):
+    if module.startswith("logging") or name == "getLogger" or _is_logging(module, name):
         return None
     raise unknown(f"{dotted}() cannot be read")
