@@ -1,13 +1,15 @@
-"""A loop with loads ahead in one branch, and the same names in the other: last iterations have names of their own."""
+"""A loop with loads ahead, and its names in another branch or one below: last iterations have names of their own."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.compared import compared
 from tt2gl.launches import Launch, Options, TensorArg
 
-KERNEL = """import triton
+HEAD = """import triton
 import triton.language as tl
 
 
@@ -15,7 +17,9 @@ import triton.language as tl
 def kernel(a_ptr, b_ptr, c_ptr, K, tail, B: tl.constexpr):
     rows, cols = tl.arange(0, B), tl.arange(0, B)
     acc = tl.zeros((B, B), tl.float32)
-    if tail == 0:
+"""
+
+OTHER_BRANCH = """    if tail == 0:
         for k in range(0, K, B):
             a = tl.load(a_ptr + rows[:, None] * K + k + cols[None, :])
             b = tl.load(b_ptr + (k + rows[:, None]) * B + cols[None, :])
@@ -24,13 +28,26 @@ def kernel(a_ptr, b_ptr, c_ptr, K, tail, B: tl.constexpr):
         a = tl.load(a_ptr + rows[:, None] * K + cols[None, :], mask=cols[None, :] < tail)
         b = tl.load(b_ptr + rows[:, None] * B + cols[None, :], mask=rows[:, None] < tail)
         acc += tl.dot(a, b)
-    tl.store(c_ptr + rows[:, None] * B + cols[None, :], acc)
+"""
+
+BELOW = """    for k in range(0, K, B):
+        a = tl.load(a_ptr + rows[:, None] * K + k + cols[None, :])
+        b = tl.load(b_ptr + (k + rows[:, None]) * B + cols[None, :])
+        acc += tl.dot(a, b)
+    if tail != 0:
+        a = tl.load(a_ptr + rows[:, None] * K + cols[None, :], mask=cols[None, :] < tail)
+        b = tl.load(b_ptr + rows[:, None] * B + cols[None, :], mask=rows[:, None] < tail)
+        acc += tl.dot(a, b)
+"""
+
+STORE = """    tl.store(c_ptr + rows[:, None] * B + cols[None, :], acc)
 """
 
 
-def test_tiles_of_the_last_iterations_meet_none_of_the_other_branch(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("loop", "tail"), [(OTHER_BRANCH, 0), (BELOW, 16)], ids=["the other branch", "a branch below"])
+def test_tiles_of_the_last_iterations_meet_none_of(tmp_path: Path, loop: str, tail: int) -> None:
     path = tmp_path / "kernels.py"
-    path.write_text(KERNEL)
+    path.write_text(HEAD + loop + STORE)
     args = {
         "a_ptr": TensorArg("float16", (32, 128), (128, 1)),
         "b_ptr": TensorArg("float16", (128, 32), (32, 1)),
@@ -45,6 +62,6 @@ def test_tiles_of_the_last_iterations_meet_none_of_the_other_branch(tmp_path: Pa
         (*args, "K"),
         Options(4, 2),
         (1, 1, 1),
-        {**args, "K": 128, "tail": 0},
+        {**args, "K": 128, "tail": tail},
     )
     compared(path, launch, "gfx942")

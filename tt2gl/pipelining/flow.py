@@ -78,15 +78,18 @@ def strays(block: Sequence[ast.stmt], loop: ast.stmt) -> Names:
 
 
 def rivals(block: Sequence[ast.stmt], loop: ast.stmt, decided: Callable[[ast.expr], bool]) -> Names:
-    """The names that other branches write of conditions around a loop, those aside that the compilation decides.
+    """The names that other branches write of conditions around a loop, or branches below it.
 
-    What both branches of a condition bind has one type.
+    Those aside that the compilation decides. What both branches of a condition bind has one type, and what a branch
+    binds the one that it had before.
     """
-    around = next((each for each in block if each is not loop and any(inner is loop for inner in inside([each]))), None)
-    if around is None:
+    place = next((place for place, each in enumerate(block) if any(inner is loop for inner in inside([each]))), None)
+    if place is None:
         return NONE
-    found = NONE
-    for inner in blocks(around):
+    below = (each for each in block[place + 1 :] if isinstance(each, ast.If) and not decided(each.test))
+    found = NONE.union(*map(writes, below))
+    around = block[place]
+    for inner in blocks(around) if around is not loop else ():
         if any(each is loop for each in inside(inner)):
             found |= rivals(inner, loop, decided)
         elif isinstance(around, ast.If) and not decided(around.test):
