@@ -43,7 +43,12 @@ def test_a_sum_that_a_flag_leaves_out_has_memory_under_it(made: str) -> None:
     text = written(f"{made}{UNDER}if N:\n    use(acc)\n")
     before, behind = text.split(f"for k in range(n):\n    if N:\n        {MULTIPLY}\n")
     assert before.endswith(f"if N:\n    {ALLOCATE}if N:\n    acc_tmem.store(acc)\n")
-    assert behind.endswith(f"if N:\n    {LOAD}{END}if N:\n    use(acc)\n")
+    assert behind.endswith(f"{END}if N:\n    {LOAD}    use(acc)\n")
+
+
+def test_it_is_taken_out_where_it_is_read_first() -> None:
+    text = written(f"acc = {ZEROS} if N else None\n{UNDER}store(x)\nuse(acc if N else x)\n")
+    assert text.endswith(f"store(x)\nif N:\n    {LOAD}use(acc if N else x)\n")
 
 
 def test_memory_that_other_products_take_too_is_under_no_flag() -> None:

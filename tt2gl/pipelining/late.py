@@ -45,8 +45,10 @@ def with_late_loads(lines: Sequence[cst.BaseStatement], memories: Collection[str
 
 
 def _loaded(line: cst.BaseStatement, memories: Collection[str]) -> tuple[str, str] | None:
-    """The name and the memory of a line that is `name = memory.load(layout)`; None for other lines."""
+    """The name and the memory of a line that is `name = memory.load(layout)`, maybe under a test; None for others."""
     match line:
+        case cst.If(body=cst.IndentedBlock(body=[only]), orelse=None) if isinstance(only, cst.SimpleStatementLine):
+            return _loaded(only, memories)
         case cst.SimpleStatementLine(
             body=[
                 cst.Assign(
@@ -123,6 +125,8 @@ def _placed(
     for index, line in enumerate(below):
         if not mentions(line, *found) and not _leaves(line):
             continue
+        if isinstance(load, cst.If):
+            return [*below[:index], *_under_its_test(load, line), *below[index + 1 :]]
         if isinstance(line, cst.If) and (branches := _in_branches(load, found, line, memories)) is not None:
             return [*below[:index], branches, *below[index + 1 :]]
         if (moved := _moving(found, below[index:])) is not None:
@@ -132,6 +136,14 @@ def _placed(
             return [*below[:index], *crossed, *together([load], below[index:][:changing]), *after]
         return _inserted(load, below, index, memories)
     return [*below, load] if last else [load, *below]
+
+
+def _under_its_test(load: cst.If, line: cst.BaseStatement) -> Lines:
+    """A load under a test above the line that reads the sum first, or in it, where that is under the same one."""
+    if not isinstance(line, cst.If) or code(line.test) != code(load.test):
+        return together([load], [line])
+    body = [*_statements(load.body), *_statements(line.body)]
+    return [line.with_changes(body=indented(line.body).with_changes(body=body))]
 
 
 def _inserted(load: cst.BaseStatement, below: Lines, index: int, memories: Collection[str]) -> Lines:
