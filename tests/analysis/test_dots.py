@@ -272,3 +272,17 @@ def test_ordinary_instructions_read_both_operands_once_both_are_in_memory(port: 
     put, made = text[: text.index("gl.dot_fma(")], text[text.index("gl.dot_fma(") :]
     assert put.count("gl.allocate_shared_memory(") == 2
     assert re.match(r"gl\.dot_fma\(\s*\w+_smem\.load\(\w+\),\s*\w+_smem\.load\(\w+\)", made)
+
+
+def test_so_is_one_that_several_products_read_and_turned(
+    port: Callable[..., str], launch: Callable[..., Launch]
+) -> None:
+    loop = "s = tl.dot(x, tl.load(b + j * M * M + o).to(x.dtype), s)"
+    twice = loop.replace("(x, ", "(tl.trans(x), ")
+    called = CALLED.format("x", "x", "x").replace(loop, f"{loop}\n            {twice}")
+    assert twice in called
+    text = " ".join(port(called, launch(POINTERS, M=64)).split())
+    assert text.count("x_smem, b, ") == 2
+    assert text.count("gl.allocate_shared_memory(x.dtype") == 1
+    assert "warpgroup_mma(x, " in text
+    assert "warpgroup_mma(x.permute((1, 0)), " in text

@@ -1,5 +1,7 @@
 """Arguments of helpers that only products read: their caller puts them into shared memory, once for all its calls.
 
+Several products may read one, turned too, where all take it from one tile as it lies.
+
 acc = attend(acc, q, k_ptrs, 0, full)           # before: each call puts `q` into shared memory on its entry
 acc = attend(acc, q, k_ptrs, full, end)
 
@@ -13,7 +15,12 @@ through the first one's loop: 28 of them spill on sm80, in an attention of two p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tt2gl.analysis.graph import Definition, Graph, Node, Web
+
+Use = tuple[Node, int, bool]
+"""A product that takes a value as its operand of a number, and whether turned."""
 
 Given = tuple[Node, Web, Definition]
 """What a parameter is given, what that is called in the caller, and where it is made."""
@@ -23,7 +30,7 @@ def caller_value(graph: Graph, web: Web, made: Definition) -> Given | None:
     """What a parameter is given, where its callers can put it into shared memory.
 
     All must, as the helper has one text: each gives it a name that is made in one place, and the helper reads the
-    parameter nowhere but as one product's operand.
+    parameter nowhere but as products' operands.
     """
     alike = [
         each for each in graph.webs if each.merged is None and (each.name, each.function) == (web.name, web.function)
@@ -39,8 +46,20 @@ def _given(graph: Graph, web: Web, made: Definition) -> Given | None:
     given = value.web.find()
     if given.natural is None or len(given.definitions) != 1 or given.definitions[0].entry is not None:
         return None
-    reads = [node for node in graph.nodes if node.kind == "read" and node.web is not None and node.web.find() is web]
-    operands = [operand for node in graph.nodes if node.kind == "dot" for operand in node.operands[:2]]
-    if len(web.definitions) != 1 or len(reads) != 1 or not any(operand is reads[0] for operand in operands):
+    if len(web.definitions) != 1 or len(list(uses(graph, web))) != len(_reads(graph, web)):
         return None
     return value, given, given.definitions[0]
+
+
+def uses(graph: Graph, web: Web) -> Iterator[Use]:
+    """The products that take a name, as it is or turned."""
+    reads = {id(node) for node in _reads(graph, web)}
+    turned = {id(node): id(node.operands[0]) for node in graph.nodes if node.kind == "opaque" and node.order}
+    for dot in (node for node in graph.nodes if node.kind == "dot"):
+        for place, operand in enumerate(dot.operands[:2]):
+            if id(operand) in reads or turned.get(id(operand)) in reads:
+                yield dot, place, id(operand) not in reads
+
+
+def _reads(graph: Graph, web: Web) -> list[Node]:
+    return [node for node in graph.nodes if node.kind == "read" and node.web is not None and node.web.find() is web]

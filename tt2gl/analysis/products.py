@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tt2gl.analysis.cheap import in_ring
 from tt2gl.analysis.decisions import Clone, DotWant, Spot
 from tt2gl.analysis.graph import Definition, Node, Web, made_once, uncast
-from tt2gl.analysis.memory_arguments import caller_value
+from tt2gl.analysis.memory_arguments import Use, caller_value, uses
 from tt2gl.analysis.reshapes import is_idle
 from tt2gl.analysis.scale_registers import scale_registers
 from tt2gl.analysis.terms import IN_RING, BlockScale, Inferred, Operand, Root, Stored, Term, Widened, packed
@@ -223,7 +223,7 @@ class Products:
                 self.decisions.convert_after(made, web.name, slot, term)
                 self.decisions.reads[Spot(value.site, clone)] = (web.name, term)
                 return True
-            if not self._given(web, made, lambda value: self.cores.reloaded(dot, place, value, self.graph)):
+            if not self._given(web, made, lambda value, use: self.cores.reloaded(*use[:2], value, self.graph)):
                 self.decisions.convert_after(made, web.name, web.natural, slot)
             self.decisions.reads[Spot(value.site, clone)] = (web.name, slot)
             self.decisions.views |= {Spot(cast.site, clone): cast.order for cast in idle}
@@ -302,7 +302,7 @@ class Products:
         web = operand.web.find() if operand.web is not None else None
         if web is not None and (made := web.made_once()) is not None:
             natural = web.natural if web.natural is not None else self.flow.settle(operand, clone)
-            if not self._given(web, made, lambda value: self.cores.stored(dot, place, value, self.graph, turned)):
+            if not self._given(web, made, lambda value, use: self.cores.stored(*use[:2], value, self.graph, use[2])):
                 self.decisions.convert_after(made, web.name, natural, slot)
             self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
             return
@@ -327,14 +327,16 @@ class Products:
         self.decisions.views[spot] = (1, 0)
         return True
 
-    def _given(self, web: Web, made: Definition, stored: Callable[[Node], Stored | None]) -> bool:
+    def _given(self, web: Web, made: Definition, stored: Callable[[Node, Use], Stored | None]) -> bool:
         """Have a helper's argument in shared memory in its caller, where it can be; whether it is."""
         found = caller_value(self.graph, web, made)
         if found is None:
             return False
         value, given, defined = found
-        spot, slot = Spot(value.site, None), stored(value)
+        spot, (slot, *others) = Spot(value.site, None), [stored(value, use) for use in uses(self.graph, web)]
         if spot in self.decisions.converts or given.natural is None or slot is None:
+            return False
+        if others and not (slot.in_place and all(other == slot for other in others)):
             return False
         self.decisions.convert_after(defined, given.name, given.natural, slot)
         self.decisions.reads[spot] = (given.name, slot)
