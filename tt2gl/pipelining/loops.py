@@ -224,9 +224,9 @@ class FunctionWriter:
                 last = Last(self.fresh("s"), self.fresh(f"{count.variable}_last"), tiles, slots)
                 if asking and products:
                     asked = [(self.fresh("product"), self.fresh("lhs"), self.fresh("rhs")) for _ in range(products)]
-                    befores = {
-                        name: self.fresh(f"{name}_before") for name in sorted(parts.lasting - only_added_to(kept))
-                    }
+                    # What branches alone bind, under flags, lasts from no turn to the next.
+                    lasting = parts.lasting - self._first_in_branches(loop) - only_added_to(kept)
+                    befores = {name: self.fresh(f"{name}_before") for name in sorted(lasting)}
                     met = rivals(self.function.body, loop, lambda test: is_static(test, *self._known))
                     bound = NONE.union(*map(writes, kept)) - parts.lasting
                     others = {name: self.fresh(f"{name}_at_last") for name in sorted(bound & met)}
