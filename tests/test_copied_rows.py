@@ -56,3 +56,11 @@ def test_a_short_row_is_copied_in_wide_pieces(tmp_path: Path, target: str) -> No
     path, launch = launched(tmp_path, "cols[None, :]", 32)
     _, triton, gluon = compared(path, launch, target)
     assert gluon.step_copies == triton.step_copies
+
+
+@pytest.mark.parametrize("target", ["sm80", "sm90"])
+def test_a_row_that_becomes_one_of_a_tile_later_is_too(tmp_path: Path, target: str) -> None:
+    path, launch = launched(tmp_path, "cols", 32)
+    path.write_text(path.read_text().replace("* scale)", "* scale[None, :])"))
+    _, triton, gluon = compared(path, launch, target)
+    assert gluon.step_copies == triton.step_copies

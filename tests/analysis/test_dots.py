@@ -99,7 +99,7 @@ def test_a_tile_too_narrow_to_be_copied_ahead_is_loaded_where_it_is_read(made: C
         "for j in range(0, 8):",
         "    z = tl.load(b + j * M * M + o)",
         "    g = tl.load(a + j * M + i)",
-        "    s += tl.dot(x * g[None, :], z)",
+        "    s += tl.dot(x * g[:, None], z)",
         "tl.store(c + o, s)",
     )
     assert "z_buf" in text

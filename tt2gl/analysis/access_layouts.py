@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tt2gl.analysis.copied_rows import tile_around
 from tt2gl.analysis.decisions import RingWant, Spot
 from tt2gl.analysis.graph import Node
-from tt2gl.analysis.terms import IN_RING, Exchanged, Inferred, Root, Term
+from tt2gl.analysis.terms import IN_RING, Cut, Exchanged, Inferred, Root, Term
 
 if TYPE_CHECKING:
     from tt2gl.analysis.propagation import Propagation
@@ -34,7 +35,7 @@ class AccessLayouts:
 
     def staged(self, node: Node, term: Term, spot: Spot) -> None:
         """A load into a ring's slot, from where it is read in `term`."""
-        self.flow.take(node, self.flow.access_root(node), spot.clone)
+        self.flow.take(node, self._copied(node), spot.clone)
         use = self.cores.rings[node.chain]
         slot, dtype = self.cores.ring(node, self.graph), self.graph.element_type(node)
         # Where it is masked out there is another value, by a mask in the layout of the access.
@@ -44,6 +45,12 @@ class AccessLayouts:
         want = replace(want, late=use.late, located=use.located)
         self.decisions.staged[spot] = read, want
         self.flow.convert(node, read, term, spot)
+
+    def _copied(self, node: Node) -> Term:
+        """The layout that a load into a ring is copied in: its own, or for a small row that of a tile beside it."""
+        tile, dim = tile_around(self.flow.scene, node) or (None, 0)
+        beside = self.flow.classes.by_chain.get(tile) if tile is not None else None
+        return Cut(dim, Root(beside.name)) if beside is not None else self.flow.access_root(node)
 
     def write(self, node: Node, term: Term, spot: Spot) -> None:
         """A store or an atomic, whose result is wanted in `term`."""

@@ -16,6 +16,7 @@ from typing import Any
 from tt2gl.analysis.alternatives import Way, alternative
 from tt2gl.analysis.amd_dots import EXCHANGED
 from tt2gl.analysis.conditions import Case
+from tt2gl.analysis.copied_rows import MOST_WIDTH, copied_row
 from tt2gl.analysis.extents import named_dims, pointee_bits
 from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.analysis.graph import Graph, Node
@@ -27,8 +28,6 @@ from tt2gl.padded_layouts import direct_source
 from tt2gl.tensor_memory_layouts import Linear, read_linear
 
 ACCESSES = ("load", "store", "atomic")
-_MOST_WIDTH = 16
-"""Elements of a thread in the widest access, of bytes."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +211,7 @@ class Classes:
                 for index, shape in candidate.shapes.items()
             }
             if found and None not in found.values():
-                dims = f"{_MOST_WIDTH * self.scenes[0].lanes} * gl.num_warps(), {candidate.dims[1]}"
+                dims = f"{MOST_WIDTH * self.scenes[0].lanes} * gl.num_warps(), {candidate.dims[1]}"
                 return found, f"coalesced([{dims}], [1, 0], {text}, gl.num_warps())"
         return None
 
@@ -357,20 +356,6 @@ class Classes:
             if all(pointee_bits(launch, name) for launch in self.launches)
         ]
         return ways + [(str(bits), lambda _, bits=bits: bits) for bits in (32, 16, 64, 8, 128)]
-
-
-def copied_row(scene: Scene, chain: CallChain, shape: Sequence[int], bits: int) -> Blocked | None:
-    """The layout that a row of elements of `bits` is copied in where Triton copies it as a row of a large tile.
-
-    It has fewer elements than there are threads, which would have one each, too few for a copy. Its reader's layout is
-    that of the tile, in which few threads have all of it (Triton's pass RemoveLayoutConversions).
-    """
-    ring, warps = scene.facts.lowered.rings.get(chain), scene.launch.options.num_warps
-    copied = read_blocked(ring.copied) if ring is not None and not ring.registers and not ring.direct else None
-    if copied is None or len(shape) != 2 or shape[0] != 1 or shape[1] >= scene.threads or not bits:
-        return None
-    row = coalesced((_MOST_WIDTH * scene.threads, shape[1]), (1, 0), bits, warps, scene.lanes)
-    return row if row == copied else None
 
 
 def _coalesced_source(dims: Sequence[str], order: Sequence[int], bits: str) -> str:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tt2gl.analysis.copied_rows import COPY_BITS, copied_row, is_narrow, tile_around
 from tt2gl.analysis.facts import (
     CallChain,
     ConstFact,
@@ -24,7 +25,7 @@ from tt2gl.analysis.facts import (
     TupleFact,
 )
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
-from tt2gl.analysis.memory import Scene, copied_row
+from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.operations import short_name
 from tt2gl.analysis.scalar_rings import ScalarLoad, scalar_loads
 from tt2gl.analysis.statics import position_of
@@ -32,9 +33,6 @@ from tt2gl.analysis.uses import is_in_place, stages_of
 from tt2gl.pipelining.ahead import can_run_ahead, rereads
 from tt2gl.pipelining.flow import targets
 from tt2gl.pipelining.loads import other_of
-
-COPY_BITS = 32
-"""The least that a thread can copy asynchronously: narrower tiles are loaded where they are read."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     nodes = [node for node in nodes if not node.tile]
     registers = {chain for scene in scenes for chain, ring in scene.facts.lowered.rings.items() if ring.registers}
     registers |= held
-    narrow = {node.chain for scene in scenes for node in scene.graph.nodes if _is_narrow(scene, node)} - registers
+    narrow = {node.chain for scene in scenes for node in scene.graph.nodes if is_narrow(scene, node)} - registers
     narrow -= {chain for chain in narrow & chains if _are_rows(scenes, chain)}
     refused: list[Refusal] = []
     for node in nodes:
@@ -262,16 +260,14 @@ def _is_true(said: ast.expr, known: FunctionFacts) -> bool:
     return bool(said.value if isinstance(said, ast.Constant) else isinstance(fact, ConstFact) and fact.value)
 
 
-def _is_narrow(scene: Scene, node: Node) -> bool:
-    """Whether a thread loads less than the 4 bytes that the smallest asynchronous copy moves."""
-    access = scene.facts.accesses.get(node.chain) if node.kind == "load" else None
-    return access is not None and access.size_per_thread[access.order[0]] * node.bits < COPY_BITS
-
-
 def _are_rows(scenes: Sequence[Scene], chain: CallChain) -> bool:
-    """Whether a load is of a row that is copied in wide pieces under every launch."""
+    """Whether a load is of a row that is copied in wide pieces under every launch, as one of many or of a tile's."""
     nodes = [(scene, node) for scene in scenes for node in scene.graph.nodes if node.chain == chain]
-    return all(copied_row(scene, chain, node.shape, node.bits) for scene, node in nodes if node.kind == "load")
+    return all(
+        copied_row(scene, chain, node.shape, node.bits) or tile_around(scene, node)
+        for scene, node in nodes
+        if node.kind == "load"
+    )
 
 
 def _addressing(graph: Graph, staged: set[CallChain]) -> Iterator[CallChain]:
