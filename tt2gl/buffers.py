@@ -13,6 +13,7 @@ from tt2gl.analysis.buffer_sites import Sites
 from tt2gl.analysis.buffer_sizes import Sizes
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.kernel import parsed
+from tt2gl.analysis.moved_arguments import take_offsets
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.pointer_arguments import could_be_pairs, give
 from tt2gl.diagnostics import Diagnostic, Severity
@@ -64,7 +65,7 @@ def buffered(
                 _tell(kernel, plan, found.refused)
             tensors |= found.tensors
             counts |= found.counts
-        if found is not None and (found.accesses or found.passed):
+        if found is not None and (found.accesses or found.passed or found.offsets or found.moved):
             made.append(with_buffers(plan, found, bodies[key].tree))
         elif key in planned:
             made.append(plan)
@@ -98,6 +99,8 @@ def _tell_of_others(
     decided = _decided(every, bodies, sizes, target)
     for key in others:
         bodies[key].pairs, bodies[key].carried, bodies[key].given = {}, {}, {}
+    for body in bodies.values():
+        body.moved = {}
     would = {key for key, plan in others.items() if decided[id(plan)].accesses}
     for kernel in kernels:
         kernel.accessed_elsewhere = frozenset(would & _reached(kernel))
@@ -124,6 +127,7 @@ def _decided(
     while True:
         found: dict[int, Found] = {}
         again = False
+        unproven: list[tuple[Body, str]] = []
         for body in ordered:
             cannot = give(body)
             held: list[dict[str, str]] = []
@@ -132,10 +136,13 @@ def _decided(
                 found[id(plan)] = decided = ops.decide()
                 decided.refused = [reasons.setdefault((id(plan), each.position), each) for each in decided.refused]
                 held.append(body.carried)
+                unproven += ((body, name) for name in sorted(ops.unproven - body.moved.keys()))
             body.carried = {name: base for name, base in held[0].items() if all(name in each for each in held)}
             for name in cannot | (body.pairs.keys() - body.carried.keys()):
                 del body.pairs[name]
                 again = True
+        for body, name in () if again else unproven:
+            again |= take_offsets(body, name, ordered, sizes)
         if not again:
             return found
 

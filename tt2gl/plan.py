@@ -300,10 +300,11 @@ class FunctionPlan:
     ahead of their use; `rings_outside`: they may be made before a loop around the one that uses them. `host_tiles`: a
     kernel that the host gives tensor descriptors, whose tiles need a layout; `host_parts`: those that it takes the
     parts of, with their ranks. `notes`: what the function assumes of its arguments, told on its top; `guard`: what of
-    it a launch is checked for. `pairs`: parameters that are offsets now, by the names of those and of the scalar
-    pointers that come beside them. `partitioned`: where the loops start whose copies, products and rest have warps of
-    their own. `flags`: constexpr parameters that its layouts ask, which hold where all of some arguments, by name, are
-    multiples of 16. `operands_at_once`: its products' operands leave shared memory as soon as they are there.
+    it a launch is checked for. `pairs`: parameters that have become two, by the names of both: offsets and, at the
+    end, their scalar pointer, or a scalar pointer and, at the end, by how much it was moved.
+    `partitioned`: where the loops start whose copies, products and rest have warps of their own. `flags`: constexpr
+    parameters that its layouts ask, which hold where all of some arguments, by name, are multiples of 16.
+    `operands_at_once`: its products' operands leave shared memory as soon as they are there.
     """
 
     path: str

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from tt2gl.analysis.naming import listed
+from tt2gl.analysis.pointer_arguments import offsets_name
 from tt2gl.names import unused
 from tt2gl.plan import BufferAccess, Edits, FunctionPlan, Position
 
@@ -32,7 +33,8 @@ class Found:
     the offsets again. `pointers`: of what atomics take by a variable, its scalar pointer. `tensors`, `counts`:
     parameters, of kernels, that are assumed to end below 2 GiB, and not to be negative. `passed`: the scalar pointers
     that a call gives beside offsets, by the helper's names; `paired`: the parameters that are such offsets, by the
-    names of their pointers.
+    names of their pointers. `offsets`: what holds offsets that a call gives beside scalar pointers, by the helper's
+    names; `moved`: the parameters that are such pointers, by the names of their offsets.
     """
 
     accesses: dict[Position, BufferAccess] = field(default_factory=dict)
@@ -46,6 +48,8 @@ class Found:
     pointers: dict[Position, str] = field(default_factory=dict)
     passed: dict[Position, dict[str, str]] = field(default_factory=dict)
     paired: dict[str, str] = field(default_factory=dict)
+    offsets: dict[Position, dict[str, str]] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
     tensors: set[tuple[str, str]] = field(default_factory=set)
     counts: set[tuple[str, str]] = field(default_factory=set)
@@ -57,7 +61,12 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
     if named:
         plan = _by_pointers(plan, found.paired)
     taken = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {each.arg for each in _arguments(tree)}
-    labels = _Labels(taken | {declaration.name for declaration in plan.declarations})
+    labels = _Labels(taken | {declaration.name for declaration in plan.declarations}, found.moved)
+
+    passed = {
+        at: {**found.passed.get(at, {}), **{name: labels.offset(of) for name, of in found.offsets.get(at, {}).items()}}
+        for at in (*found.passed, *(at for at in found.offsets if at not in found.passed))
+    }
 
     def apply(edits: Edits) -> Edits:
         return replace(
@@ -79,7 +88,7 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
             begun={at: labels.offset(name) for at, name in found.begun.items()},
             arguments={
                 **edits.arguments,
-                **{at: (*edits.arguments.get(at, ()), *given.items()) for at, given in found.passed.items()},
+                **{at: (*edits.arguments.get(at, ()), *given.items()) for at, given in passed.items()},
             },
         )
 
@@ -93,6 +102,7 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
         for statement, steps in plan.conversions.items()
     }
     pairs = {name: (labels.offset(name), found.paired[name]) for name in named}
+    pairs |= {name: (name, offsets) for name, offsets in found.moved.items()}
     return replace(plan, edits=edits, copies=copies, conversions=conversions, notes=tuple(_notes(found)), pairs=pairs)
 
 
@@ -147,20 +157,13 @@ def _named(parameters: Collection[tuple[str, str]]) -> str:
 class _Labels:
     """The names of variables that hold offsets, by what they are called as pointers."""
 
-    def __init__(self, taken: set[str]) -> None:
-        self.taken, self.known = taken, dict[str, str]()
+    def __init__(self, taken: set[str], known: Mapping[str, str]) -> None:
+        self.taken, self.known = taken | {*known.values()}, {**known}
 
     def offset(self, name: str) -> str:
         """The name of a variable's offsets."""
         if name not in self.known:
-            made = name
-            for pointers in ("_ptrs", "_pointers", "_ptr", "ptrs"):
-                if pointers in name:
-                    made = name.replace(pointers, "_offsets" if pointers.startswith("_") else "offsets", 1)
-                    break
-            else:
-                made = f"{name}_offsets"
-            self.known[name] = unused(made, self.taken)
+            self.known[name] = unused(offsets_name(name), self.taken)
             self.taken.add(self.known[name])
         return self.known[name]
 

@@ -17,7 +17,6 @@ plain is told (TTG340), with what broke the proof.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -39,7 +38,8 @@ from tt2gl.analysis.buffer_sites import Site, Sites
 from tt2gl.analysis.buffer_sizes import BUFFER_BYTES, Sizes
 from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
 from tt2gl.analysis.intervals import Interval, union_of
-from tt2gl.analysis.moved_pointers import Moved, hold_offsets, moved_beside_products, moved_pointer
+from tt2gl.analysis.moved_arguments import holders, pass_moved, tensors_of
+from tt2gl.analysis.moved_pointers import Moved, hold_offsets, moved_beside_products
 from tt2gl.analysis.offset_ranges import Body, Reader
 from tt2gl.analysis.pointer_arguments import passed_pairs, scalar_of
 from tt2gl.analysis.pointer_variables import (
@@ -75,6 +75,7 @@ class BufferOps:
         self.found = Found(refused=list(self.read.refused))
         self.candidates: Variables = {}
         self.held: dict[str, Moved] = {}
+        self.unproven: set[str] = set()
 
     def decide(self) -> Found:
         """Every access of the function."""
@@ -84,7 +85,7 @@ class BufferOps:
         for site in self.sites:
             proof = self._proven(site, variables)
             if isinstance(proof, str):
-                self.found.refused.append(Refused(position_of(site.call), self._in_words(proof)))
+                self.found.refused.append(Refused(position_of(site.call), self.body.in_words(proof)))
             else:
                 self._accept(site, proof, variables)
         self._keep_pointers(variables)
@@ -92,12 +93,13 @@ class BufferOps:
         for name, (base, values) in variables.items():
             self._carry(name, self._base(base), values)
         self._pass_on()
+        passed = pass_moved(self.body, self.found)
         for moved in self.held.values():
             given = [address(self.body, value) for _, values in variables.values() for value in values]
             every = [*(site.address for site in self.sites), *filter(None, given)]
             starts = [each.start for each in every if not each.is_variable]
             starts += [each.base for each in unreached_sums(self.body, variables)]
-            self._narrow(hold_offsets(self.body, moved, starts, self.found))
+            self._narrow(hold_offsets(self.body, moved, starts, passed, self.found))
         bases = {name: self._base(name) for name in self.held} | {
             name: self._base(base) for name, (base, _) in variables.items()
         }
@@ -108,10 +110,8 @@ class BufferOps:
         """The moved scalar pointers that are to hold offsets, as an access that counts from one is not proven."""
         if next(passed_pairs(self.body), None) is not None:
             return {}
-        roots = {self._root(site) for site in self.sites if isinstance(self._proven(site, variables), str)}
-        made = {root: moved for root in roots if (moved := moved_pointer(self.body, root)) is not None}
-        kernel = self.body.kernel
-        return {root: each for root, each in made.items() if not self.sizes.refused(frozenset({(kernel, each.base)}))}
+        self.unproven = {self._root(site) for site in self.sites if isinstance(self._proven(site, variables), str)}
+        return holders(self.body, self.unproven, self.sizes)
 
     def _root(self, site: Site) -> str:
         """The name of the scalar pointer that an access counts from; empty where there is none."""
@@ -146,21 +146,11 @@ class BufferOps:
             self.candidates = known if names is None else self.candidates
             kept = {name for name in known if self._accessible(name, known)}
             # Those that the author calls by one name hold offsets together, as layouts go by his names.
-            apart = {self._author(name) for name in self._tensors() if name not in kept}
-            kept = {name for name in kept if self._author(name) not in apart}
+            apart = {self.body.author(name) for name in self._tensors() if name not in kept}
+            kept = {name for name in kept if self.body.author(name) not in apart}
             if kept == known.keys():
                 return known
             names = kept
-
-    def _in_words(self, reason: str) -> str:
-        """A reason by the author's names."""
-        for own, authors in self.body.authors.items():
-            reason = re.sub(rf"\b{own}\b", authors, reason)
-        return reason
-
-    def _author(self, name: str) -> str:
-        """What the author calls a name of the function's tree."""
-        return self.body.authors.get(name, name)
 
     def _tensors(self) -> set[str]:
         """The names told apart from others that hold tensors of pointers under some launch."""
@@ -189,7 +179,7 @@ class BufferOps:
         else:
             base = start
         if (root := self._root(site)) in self.held:
-            return _Proof(whole=True, tensors=frozenset({(self.body.kernel, self.held[root].base)}))
+            return _Proof(whole=True, tensors=tensors_of(self.body, self.held[root]))
         parts = scalar_parts(self.body, base)
         if parts is not None and moved_beside_products(self.body, site.call, base):
             begun = origin(self.body, parts[0])
@@ -364,7 +354,7 @@ class BufferOps:
 
     def _carry(self, name: str, base: str, values: Sequence[ast.expr]) -> None:
         """A variable of pointers becomes one of offsets."""
-        found, body, author = self.found, self.body, self._author(name)
+        found, body, author = self.found, self.body, self.body.author(name)
         for made in filter(None, (address(body, value) for value in values)):
             self._leave_offset(made)
         if name in body.pairs:

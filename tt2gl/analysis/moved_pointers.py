@@ -18,7 +18,7 @@ What was loaded may move one there: pages of a table lie far apart, and their te
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tt2gl.analysis.addresses import Term, begins_tensor, makes_tensor, pointer_kinds, scalar_parts
@@ -193,10 +193,13 @@ def _named(body: Body, name: str) -> list[ast.Name]:
     ]
 
 
-def hold_offsets(body: Body, moved: Moved, starts: Iterable[ast.expr], found: Found) -> list[Term]:
+def hold_offsets(
+    body: Body, moved: Moved, starts: Iterable[ast.expr], passed: Collection[ast.expr], found: Found
+) -> list[Term]:
     """Note what becomes of a moved pointer; what is added to it, which is to have 32 bits.
 
-    `starts`: the scalar pointers that addresses begin with which count from its parameter.
+    `starts`: the scalar pointers that addresses begin with which count from its parameter; `passed`: those that helpers
+    are given beside their offsets.
     """
     terms: list[Term] = []
     settled: set[int] = set()
@@ -227,7 +230,7 @@ def hold_offsets(body: Body, moved: Moved, starts: Iterable[ast.expr], found: Fo
     for node in _named(body, moved.name):
         if id(node) in settled or node.lineno < first or pointer_kinds(body, node) == {"tensor"}:
             continue
-        if id(node) in asked:
+        if id(node) in asked or node in passed:
             found.bases[position_of(node)] = moved.base
             continue
         found.reads[position_of(node)] = moved.name

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,7 +38,8 @@ class Body:
     of a helper, with the body that each stands in; `callees`: the helpers that a call reaches. `kernel`: the name of
     one that it is, or is reached by. `pairs`: parameters that it is given tensors of pointers for, as offsets from a
     scalar pointer each, by the name of that; `carried`: those and variables that hold offsets, likewise; `given`: what
-    those scalar pointers are where it is called; `authors`: the author's names for those that the tree tells apart.
+    those scalar pointers are where it is called; `moved`: parameters that are scalar pointers which its callers have
+    moved, by the name of what says by how much; `authors`: the author's names for those that the tree tells apart.
     """
 
     tree: ast.FunctionDef
@@ -51,12 +53,23 @@ class Body:
     pairs: dict[str, str] = field(default_factory=dict)
     carried: dict[str, str] = field(default_factory=dict)
     given: dict[str, list[tuple[Body, ast.expr]]] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
     authors: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.definitions = definitions_of(self.tree)
         self.arguments = [each.arg for each in (*self.tree.args.posonlyargs, *self.tree.args.args)]
         self.arguments += [each.arg for each in self.tree.args.kwonlyargs]
+
+    def author(self, name: str) -> str:
+        """What the author calls a name of the tree."""
+        return self.authors.get(name, name)
+
+    def in_words(self, text: str) -> str:
+        """A text by the author's names."""
+        for own, authors in self.authors.items():
+            text = re.sub(rf"\b{own}\b", authors, text)
+        return text
 
     def said(self, node: ast.expr) -> list[Fact]:
         """What was said of an expression under each launch that reaches it."""

@@ -44,6 +44,14 @@ def _scalar_name(name: str) -> str:
     return name[:-1] if name.endswith(("ptrs", "pointers")) else f"{name}_base"
 
 
+def offsets_name(name: str) -> str:
+    """What the offsets of a pointer, or of several, are called."""
+    for pointers in ("_ptrs", "_pointers", "_ptr", "ptrs"):
+        if pointers in name:
+            return name.replace(pointers, "_offsets" if pointers.startswith("_") else "offsets", 1)
+    return f"{name}_offsets"
+
+
 def passed_pairs(body: Body) -> Iterator[tuple[ast.Call, Body, str, ast.expr]]:
     """The calls in a function that give a helper offsets: the helper, its parameter, and the tensor of pointers."""
     for node in ast.walk(body.tree):
@@ -84,4 +92,4 @@ def give(body: Body) -> set[str]:
     return cannot
 
 
-__all__ = ["could_be_pairs", "give", "passed_pairs", "scalar_of"]
+__all__ = ["could_be_pairs", "give", "offsets_name", "passed_pairs", "scalar_of"]

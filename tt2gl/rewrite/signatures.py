@@ -48,13 +48,13 @@ def with_parameters(function: cst.FunctionDef, names: Sequence[str], value: int 
 
 
 def _with_pairs(function: cst.FunctionDef, pairs: Mapping[str, tuple[str, str]]) -> cst.FunctionDef:
-    """The function with offsets for tensors of pointers, and their scalar pointers at its end."""
-    for name, (offsets, pointer) in pairs.items():
+    """The function with what stands for parameters in their places, and what comes beside that at its end."""
+    for name, (stays, beside) in pairs.items():
         params = function.params
         named = [
-            param.with_changes(name=cst.Name(offsets)) if param.name.value == name else param for param in params.params
+            param.with_changes(name=cst.Name(stays)) if param.name.value == name else param for param in params.params
         ]
-        added = cst.Param(cst.Name(pointer))
+        added = cst.Param(cst.Name(beside))
         if any(param.default is not None for param in named):
             equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
             added = added.with_changes(default=cst.Name("None"), equal=equal)

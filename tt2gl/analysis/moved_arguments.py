@@ -1,0 +1,124 @@
+"""Helpers that are given scalar pointers which have been moved, and could be given by how much besides.
+
+    K += head * stride                               # before
+    acc = attend(acc, K, n)
+
+    K_offsets = head * stride                                                                            # after
+    acc = attend(acc, K, n, K_offsets=K_offsets)
+
+A helper takes a parameter so where an access that counts from it is proven in no other way, and all its callers hold
+by how much the pointer has been moved (`moved_pointers`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from tt2gl.analysis.addresses import origin, pointer_kinds
+from tt2gl.analysis.buffer_edits import Found
+from tt2gl.analysis.buffer_sizes import Sizes
+from tt2gl.analysis.moved_pointers import Moved, moved_pointer
+from tt2gl.analysis.offset_ranges import Body
+from tt2gl.analysis.pointer_arguments import offsets_name, passed_pairs
+from tt2gl.analysis.statics import position_of
+from tt2gl.names import unused
+
+
+def _passed(body: Body) -> Iterator[tuple[ast.Call, str, ast.Name]]:
+    """The calls in a function that say by how much pointers were moved: in what parameter, and the pointer's name."""
+    for node in ast.walk(body.tree):
+        if isinstance(node, ast.Call):
+            for callee in body.called(node):
+                for name, offsets in callee.moved.items():
+                    argument = callee.argument_of(name, node)
+                    if isinstance(argument, ast.Name):
+                        yield node, offsets, argument
+
+
+def holders(body: Body, roots: Iterable[str], sizes: Sizes) -> dict[str, Moved]:
+    """The scalar pointers that are to hold by how much they have been moved: of `roots`, and what helpers ask."""
+    own = {name: Moved(name, name, (), ()) for name in body.moved}
+    asked = {*roots, *(pointer.id for _, _, pointer in _passed(body))} - own.keys()
+    made = {name: moved for name in sorted(asked) if (moved := _moved(body, name, sizes)) is not None}
+    return own | made
+
+
+def tensors_of(body: Body, moved: Moved) -> frozenset[tuple[str, str]]:
+    """The parameters, each of a kernel, whose tensors a scalar pointer that holds offsets may point into."""
+    if moved.name in body.moved:
+        return origin(body, ast.Name(moved.name, ast.Load())).parameters
+    return frozenset({(body.kernel, moved.base)})
+
+
+def pass_moved(body: Body, found: Found) -> list[ast.expr]:
+    """Note what a function takes, and gives to helpers, beside scalar pointers; those that it gives so."""
+    found.moved = dict(body.moved)
+    passed = list(_passed(body))
+    for call, name, pointer in passed:
+        found.offsets.setdefault(position_of(call), {})[name] = body.author(pointer.id)
+    return [pointer for _, _, pointer in passed]
+
+
+def _moved(body: Body, name: str, sizes: Sizes) -> Moved | None:
+    moved = moved_pointer(body, name)
+    return None if moved is None or sizes.refused(frozenset({(body.kernel, moved.base)})) else moved
+
+
+def take_offsets(body: Body, name: str, bodies: Sequence[Body], sizes: Sizes) -> bool:
+    """Have a helper take by how much a parameter was moved, and its callers where they are given that themselves.
+
+    `bodies`: the functions that can be changed. Whether it does.
+    """
+    needed = _needing(body, name, bodies, sizes, [])
+    for each, parameter in needed or ():
+        taken = {node.id for node in ast.walk(each.tree) if isinstance(node, ast.Name)}
+        each.moved[parameter] = unused(offsets_name(parameter), taken | {*each.arguments, *each.moved.values()})
+    return bool(needed)
+
+
+def _needing(
+    body: Body, name: str, bodies: Sequence[Body], sizes: Sizes, known: Sequence[tuple[Body, str]]
+) -> list[tuple[Body, str]] | None:
+    """The helpers that must take the offsets of a parameter, and which; None where one cannot."""
+    if any(body is other and name == parameter for other, parameter in known):
+        return []
+    if not _could(body, name, bodies) or sizes.refused(origin(body, ast.Name(name, ast.Load())).parameters):
+        return None
+    needed = [(body, name)]
+    for caller, call in body.callers:
+        argument = body.argument_of(name, call)
+        if not isinstance(argument, ast.Name) or not any(caller is each for each in bodies):
+            return None
+        if caller.called(call) != [body] or pointer_kinds(caller, argument) != {"scalar"}:
+            return None
+        if next(passed_pairs(caller), None) is not None:
+            return None
+        if argument.id in caller.moved or _moved(caller, argument.id, sizes) is not None:
+            continue
+        more = _needing(caller, argument.id, bodies, sizes, [*known, *needed])
+        if more is None:
+            return None
+        needed += more
+    return needed
+
+
+def _could(body: Body, name: str, bodies: Collection[Body]) -> bool:
+    """Whether a parameter of a helper is a scalar pointer throughout, and all calls of the helper are known."""
+    if body.is_kernel or name not in body.arguments or name in body.definitions or name in body.pairs:
+        return False
+    if next(passed_pairs(body), None) is not None or not origin(body, ast.Name(name, ast.Load())).parameters:
+        return False
+    reads = [node for node in ast.walk(body.tree) if isinstance(node, ast.Name) and node.id == name]
+    if any(pointer_kinds(body, node) - {"scalar"} for node in reads if isinstance(node.ctx, ast.Load)):
+        return False
+    known = {id(call) for _, call in body.callers}
+    return all(
+        id(node) in known
+        for each in bodies
+        for node in ast.walk(each.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == body.tree.name
+    )
+
+
+__all__ = ["holders", "pass_moved", "take_offsets", "tensors_of"]
