@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tt2gl.host import facts
 from tt2gl.host.names import SYNONYMS, Names
@@ -137,12 +137,32 @@ class Conditions(Names):
             try:
                 self._attempt(scope, statement)
             except HostRaise as error:
-                return index, error
+                if not _is_import(statement) or _imports_triton([statement]) or not self._loses_triton(scope, node):
+                    return index, error
             except Undecided:
                 # Only an import raises ImportError, and imports are decided.
                 if not imports_only:
                     raise
         return None
+
+    def _loses_triton(self, scope: Scope, node: ast.Try) -> bool:
+        """Whether Triton is imported in a `try` block alone, so that none is left where something else there fails.
+
+            try:
+                import triton
+                import triton.language as tl
+                from another_package import extra       # which is not at hand
+            except ImportError:
+                triton = tl = None
+
+        What is read is there for kernels, and these run only where that was imported, so all of the block was.
+        """
+        return any(
+            {binding.node for binding in scope.bindings[name] if isinstance(binding.node, ast.Import | ast.ImportFrom)}
+            <= inside
+            for inside in [set(ast.walk(ast.Module(node.body, [])))]
+            for name in _names_of_triton(node.body)
+        )
 
     def _attempt(self, scope: Scope, statement: ast.stmt) -> None:
         """Raise HostRaise where a statement of a module's level would raise."""
@@ -223,16 +243,24 @@ class Conditions(Names):
         return "Exception"
 
 
+def _is_import(node: ast.stmt) -> bool:
+    """Whether a statement imports something."""
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
 def _imports_triton(body: Sequence[ast.stmt]) -> bool:
     """Whether statements, themselves, import Triton or parts of it."""
+    return any(True for _ in _names_of_triton(body))
+
+
+def _names_of_triton(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that statements, themselves, give to Triton or parts of it."""
     for node in body:
         match node:
             case ast.Import(names=aliases):
-                names = [alias.name for alias in aliases]
-            case ast.ImportFrom(module=str(module), level=0):
-                names = [module]
+                found = [(alias.name, alias.asname or alias.name.partition(".")[0]) for alias in aliases]
+            case ast.ImportFrom(module=str(module), names=aliases, level=0):
+                found = [(module, alias.asname or alias.name) for alias in aliases]
             case _:
                 continue
-        if any(name.partition(".")[0] == "triton" for name in names):
-            return True
-    return False
+        yield from (name for module, name in found if module.partition(".")[0] == "triton")
