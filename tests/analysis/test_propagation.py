@@ -414,7 +414,7 @@ for i in range(4):
 for i in range(4):
     at = i * BN + cols
     twice = (at * 2).to(at.dtype)
-    tl.store(y_ptr + rows[:, None] * N + twice[None, :], tl.load(x_ptr + rows[:, None] * N + twice[None, :]))
+    tl.store(y_ptr, tl.sum(tl.load(x_ptr + rows[:, None] * N + twice[None, :])))
 """)
         alone = re.findall(r"twice = \((\w+) \* 2\)\.to\((\w+)\.dtype\)", made)
         assert len(alone) == 1

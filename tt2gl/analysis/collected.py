@@ -6,7 +6,7 @@ several layouts stands several times; which copy of one context is which of anot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -119,7 +119,7 @@ class Function:
     after: dict[tuple[Position, str], list[tuple[Context, Term, Term]]] = field(default_factory=dict)
     given: dict[str, Wanted] = field(default_factory=dict)
     ranges: dict[str, set[Context]] = field(default_factory=dict)
-    mentions: dict[Position, tuple[str, Position]] = field(default_factory=dict)
+    mentions: dict[Position, tuple[str, set[Position]]] = field(default_factory=dict)
     constants: dict[Position, tuple[str, Position]] = field(default_factory=dict)
 
     @cached_property
@@ -280,8 +280,9 @@ def collect(
         at(spot).tiles[spot.site.position] = kind
     for spot, order in decisions.views.items():
         at(spot).views[spot.site.position] = order
-    for site, mentioned in decisions.mentions.items():
-        functions.setdefault(body(site.function), Function()).mentions[site.position] = mentioned
+    for site, (name, statement) in decisions.mentions.items():
+        mentions = functions.setdefault(body(site.function), Function()).mentions
+        mentions.setdefault(site.position, (name, set()))[1].add(statement)
     for spot, what in decisions.indexed.items():
         at(spot).indexed[spot.site.position] = what
     for spot, element in decisions.shortened.items():
@@ -336,9 +337,11 @@ class Labels:
                 if dear or len(set(layouts)) != len(layouts):
                     # A second copy, above all one under the same name, would do twice what may only be done once.
                     raise Conflict(key, place, [version.wanted for version in group.versions])
+                named = name in {known.get(layout) for layout in layouts}
                 for version, layout in zip(group.versions, layouts, strict=True):
                     if layout not in known:
-                        known[layout] = name if not known else suffixed(name, layout, taken)
+                        known[layout] = name if not named else suffixed(name, layout, taken)
+                        named = True
                         taken.add(known[layout])
                     for context, term in version.wanted.items():
                         if self.labels.setdefault((name, context, term), known[layout]) != known[layout]:
@@ -348,12 +351,18 @@ class Labels:
         """The variable's name in a layout."""
         return self.labels.get((variable, context, term), variable)
 
-    def mentioned(self, variable: str, statement: Position, function: Function) -> str:
-        """The variable's name in any layout that a statement makes it in; empty where its own is one of them."""
-        groups = (group for group in function.groups if group.name == variable and statement in group.statements)
-        versions = [version for group in groups for version in group.versions]
-        known = [self.label(variable, *wanted) for version in versions for wanted in version.wanted.items()]
-        return "" if variable in known else next(iter(known), "")
+    def mentioned(self, variable: str, statements: Collection[Position], function: Function, position: Position) -> str:
+        """The variable's name in any layout that each of these statements makes it in; empty where its own is one."""
+        groups = [
+            each for each in function.groups if each.name == variable and not each.statements.isdisjoint(statements)
+        ]
+        made = [[v.wanted for v in group.versions] for group in groups if group.versions]
+        known = [[self.label(variable, *each) for wanted in versions for each in wanted.items()] for versions in made]
+        if not known or all(variable in names for names in known):
+            return ""
+        if name := next((name for name in known[0] if all(name in names for names in known)), ""):
+            return name
+        raise Conflict(self.key, position, [wanted for versions in made for wanted in versions])
 
     def others(self, variable: str) -> list[str]:
         """What else a variable is called."""

@@ -177,7 +177,7 @@ class Planner:
             mentions = {
                 position: name
                 for position, mentioned in function.mentions.items()
-                if inside_of(position) and (name := labels.mentioned(*mentioned, function))
+                if inside_of(position) and (name := labels.mentioned(*mentioned, function, position))
             }
             memory, lhs = spelled("memory"), spelled("lhs")
             converts = spelled("convert")
