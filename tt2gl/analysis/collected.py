@@ -160,12 +160,17 @@ class Function:
         return made
 
     def wanted(self, kind: str, statement: Position | None, version: Version | None) -> dict[Position, Wanted]:
-        """What is wanted at each place of a kind: in one copy of a statement, or in all that stand once."""
+        """What is wanted at each place of a kind: in one copy of a statement, or in all that stand once.
+
+        What a helper is given in a call is wanted in no copy above others: each has the call, so each has it.
+        """
         found: dict[Position, Wanted] = {}
         for position in self._places.get((kind, statement), ()):
             for entry in self.slots[kind, position]:
                 if version is None or version.wanted.get(entry.context) == entry.clone:
                     found.setdefault(position, {})[entry.context] = entry.term
+                elif entry.clone is None:
+                    found.setdefault(position, {}).setdefault(entry.context, entry.term)
         if kind == "convert":
             # What one launch converts, all do: where a value is right as it is, to the layout that it has.
             for position, wanted in self.wanted("unconverted", statement, version).items():
