@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.compared import compared
 from tt2gl.convert import convert
-from tt2gl.launches import Launch, Options
+from tt2gl.launches import Launch, Options, TensorArg
 
 KERNEL = """import triton
 import triton.language as tl
@@ -136,3 +137,24 @@ def test_all_elements_that_a_loop_takes_in_turn_share_a_layout(target: str, tmp_
     assert [report.status for report in made.kernels] == ["converted"]
     assert made.text.count("offsets_of((rows[:, None], at, cols[None, :])") == 1
     assert made.text.count("offsets_of((rows_o[:, None], at, cols_o[None, :])") == 1
+
+
+ROWS_ALONE = (
+    OFFSETS[: OFFSETS.index("    x = tl.load")]
+    + """\
+    row_of = offsets_of((rows[:, None], at), (sx, B * sx))
+    x = tl.load(x_ptr + row_of + cols[None, :])
+    tl.store(o_ptr + offsets_of((cols[None, :], rows[:, None], at), (so, 1, B * so)), x)
+"""
+)
+
+
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+def test_what_is_a_tensor_in_one_turn_and_a_number_in_the_last_is_a_tensor(target: str, tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(ROWS_ALONE)
+    args = {"x_ptr": TensorArg("float32", (128, 64), (64, 1)), "o_ptr": TensorArg("float32", (128, 64), (64, 1))}
+    types = {"x_ptr": "*fp32", "o_ptr": "*fp32", "sx": "i32", "so": "i32", "B": "constexpr"}
+    given = {**args, "sx": 64, "so": 64}
+    launch = Launch(path.name, "kernel", types, {"B": 64}, (*given,), Options(4, 3), (2,), given)
+    compared(path, launch, target)

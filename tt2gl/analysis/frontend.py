@@ -195,11 +195,21 @@ class _Watcher:
 
 
 def _note(facts: FunctionFacts, place: Position, fact: Fact) -> None:
-    """What the compiler said last of an expression, and whether it has said otherwise before."""
+    """What the compiler said last of an expression, and whether it has said otherwise before.
+
+    What is a tensor in one copy of an unrolled loop and a number in a later one is a tensor: `indices[axis]`, say.
+    """
     before = facts.expressions.get(place)
+    if _is_block(before) and not _is_block(fact) and isinstance(fact, TensorFact | ConstFact):
+        return
     if isinstance(before, ConstFact) and isinstance(fact, ConstFact) and bool(before.value) != bool(fact.value):
         facts.turned.setdefault(place, bool(before.value))
     facts.expressions[place] = fact
+
+
+def _is_block(fact: Fact | None) -> bool:
+    """Whether an expression is a tensor of one dimension and up."""
+    return isinstance(fact, TensorFact) and bool(fact.shape)
 
 
 def _position(generator: Any, node: Any) -> Position:
