@@ -735,6 +735,15 @@ def test_the_check(size: int | None, stride: int, fits: bool) -> None:
     assert check({"x_ptr": None if size is None else Tensor(size), "stride": stride}) == fits
 
 
+def test_pointers_to_constants(conversion: Convert, launch: MakeLaunch) -> None:
+    given = dict.fromkeys(("x_ptr", "y_ptr", "i_ptr"), TensorArg("float16", (4096,), (1,)))
+    types = TYPES.replace("x_ptr=*fp16", "x_ptr=*kfp16")
+    asked = replace(launch(types, BLOCK=1024), args={**given, "n": 300, "stride": 8})
+    made = conversion(KERNEL.format("x = tl.load(x_ptr + row * stride + cols)"), asked, target="gfx942")
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    assert "x = gl.amd.cdna3.buffer_load(x_ptr + row * stride, cols)" in made.text, made.text
+
+
 TENSORS = """
 @triton.jit
 def summed(x, ptrs, more_ptrs, n, BLOCK: tl.constexpr):

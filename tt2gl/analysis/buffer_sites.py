@@ -89,7 +89,7 @@ class Sites:
 
     def elements(self, pointer: ast.expr) -> set[str]:
         """The types of elements that pointers are of."""
-        return {name.removeprefix("pointer<").partition(",")[0].rstrip(">") for name in self.dtypes(pointer)}
+        return {fact.pointee for fact in self.body.said(pointer) if isinstance(fact, TensorFact)}
 
     def dtypes(self, node: ast.expr) -> set[str]:
         """What was said of the types of an expression."""

@@ -18,7 +18,10 @@ CallChain = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True)
 class TensorFact:
-    """A runtime value: `shape` is empty for a scalar; `dtype` as Triton prints it (`fp16`, `pointer<fp16>`)."""
+    """A runtime value: `shape` is empty for a scalar; `dtype` as Triton prints it.
+
+    That is `fp16`, `pointer<fp16>`, or `const_pointer<fp16>`.
+    """
 
     shape: tuple[int, ...]
     dtype: str
@@ -26,12 +29,12 @@ class TensorFact:
     @property
     def is_pointer(self) -> bool:
         """Whether the elements are addresses."""
-        return self.dtype.startswith("pointer<")
+        return self.pointee != self.dtype
 
     @property
     def pointee(self) -> str:
         """The dtype of what an address is of; of what is none, its own."""
-        return self.dtype.removeprefix("pointer<").split(",")[0].rstrip(">")
+        return self.dtype.removeprefix("const_").removeprefix("pointer<").split(",")[0].rstrip(">")
 
     @property
     def bits(self) -> int:
