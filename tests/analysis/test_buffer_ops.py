@@ -81,6 +81,26 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             "`ptrs` is not an offset from one scalar pointer throughout",
             id="a scalar pointer that moves under it",
         ),
+        pytest.param(
+            "x = tl.zeros([BLOCK], tl.float32)\n"
+            "for k in range(n):\n    ptrs = x_ptr + cols\n    x_ptr += stride\n    x += tl.load(ptrs)",
+            4096,
+            "`ptrs` is not an offset from one scalar pointer throughout",
+            id="a scalar pointer that moves before it is read",
+        ),
+        pytest.param(
+            "x = tl.zeros([BLOCK], tl.float32)\nptrs = x_ptr + cols\n"
+            "for k in range(n):\n    if k > 3:\n        ptrs = x_ptr + cols\n    x += tl.load(ptrs)\n    x_ptr += n",
+            4096,
+            "`ptrs` is not an offset from one scalar pointer throughout",
+            id="made anew in some iterations",
+        ),
+        pytest.param(
+            "own = x_ptr + row\nx_ptr += tl.load(i_ptr)\nx = tl.load(own + cols - n) + tl.load(x_ptr)",
+            4096,
+            "`n` may be positive",
+            id="made of a pointer before that is moved",
+        ),
         pytest.param("x = tl.load(x_ptr + cols * n)", ENOUGH + 1, "has 2147483648 bytes under", id="too large"),
         pytest.param(
             "x_ptr -= row\nx = tl.load(x_ptr + cols * n)", 4096, "`x_ptr` may be negative", id="moved down"
@@ -410,6 +430,19 @@ x = cols * 1.0
             id="moved by what is loaded",
         ),
         pytest.param(
+            "base = x_ptr + tl.load(i_ptr) * 8\nown, k = base + row, 0\nfirst = base\nsecond = base + n\n"
+            "x = tl.load(first + cols - n)\nx += tl.load(second + cols - n)",
+            [
+                "base_offsets = gl.cast(gl.load(i_ptr) * 8, gl.int32)",
+                "own, k = (x_ptr + base_offsets) + row, 0",
+                "first_offsets = base_offsets",
+                "second_offsets = base_offsets + n",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, first_offsets + cols - n)",
+                "x += gl.amd.cdna3.buffer_load(x_ptr, second_offsets + cols - n)",
+            ],
+            id="made of a moved pointer",
+        ),
+        pytest.param(
             "if n > 3:\n    x_ptr += row * stride\nptrs = x_ptr + cols\nx = tl.load(ptrs)",
             ["offsets = cols", "x = gl.amd.cdna3.buffer_load(x_ptr, offsets)"],
             id="a pointer that a branch has moved",
@@ -429,6 +462,12 @@ for k in range(n):
 """,
             ["offsets = cols", "x += gl.amd.cdna3.buffer_load(base, offsets)"],
             id="a pointer of one iteration",
+        ),
+        pytest.param(
+            "x = tl.zeros([BLOCK], tl.float32)\n"
+            "for k in range(n):\n    ptrs = x_ptr + cols\n    x += tl.load(ptrs)\n    x_ptr += stride",
+            ["offsets = cols", "x += gl.amd.cdna3.buffer_load(x_ptr, offsets)", "x_ptr += stride"],
+            id="a pointer that is stepped behind its reads",
         ),
         pytest.param(
             "p = x_ptr + cols\nx = tl.load(p).to(tl.float32)\np = y_ptr + cols + 1\nif n > 3:\n    tl.store(p, x)\n"

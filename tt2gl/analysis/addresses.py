@@ -247,11 +247,12 @@ def scalar_definitions(body: Body, name: str) -> list[Definition]:
 def stays_the_same(body: Body, name: str, since: int, variable: str) -> bool:
     """Whether a scalar pointer has one value for all that a variable holds, which is given its first at a line.
 
-    It is assigned before that; in a loop, where the variable is of one iteration only.
+    It is assigned before that; in a loop, where the variable is of one iteration only. Or behind all that reads the
+    variable, in a loop that makes it anew in each iteration.
     """
     for definition in scalar_definitions(body, name):
         first, last = _lines(definition.statement)
-        if last >= since:
+        if last >= since and not _is_behind(body, variable, first, last):
             return False
         for loop in ast.walk(body.tree):
             if isinstance(loop, ast.For | ast.While):
@@ -259,6 +260,23 @@ def stays_the_same(body: Body, name: str, since: int, variable: str) -> bool:
                 if begin <= first and last <= end and since <= end and not _is_inside(body, variable, begin, end):
                     return False
     return True
+
+
+def _is_behind(body: Body, variable: str, first: int, last: int) -> bool:
+    """Whether two lines are in a loop whose every iteration makes a variable anew, and reads it above them only."""
+    made = [each.statement for each in body.definitions.get(variable, ())]
+    reads = [node for node in ast.walk(body.tree) if isinstance(node, ast.Name) and node.id == variable]
+    return variable not in body.arguments and any(
+        begin < first
+        and last <= end
+        and all(statement in loop.body for statement in made)
+        # An assignment in place reads what there is.
+        and isinstance(min(made, key=lambda each: _lines(each)[0]), ast.Assign | ast.AnnAssign)
+        and all(begin < node.lineno < first for node in reads)
+        for loop in ast.walk(body.tree)
+        if isinstance(loop, ast.For | ast.While)
+        for begin, end in [_lines(loop)]
+    )
 
 
 def _is_inside(body: Body, variable: str, begin: int, end: int) -> bool:

@@ -39,7 +39,7 @@ from tt2gl.analysis.buffer_sizes import BUFFER_BYTES, Sizes
 from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
 from tt2gl.analysis.intervals import Interval, union_of
 from tt2gl.analysis.moved_arguments import holders, pass_moved, tensors_of
-from tt2gl.analysis.moved_pointers import Moved, hold_offsets, moved_beside_products
+from tt2gl.analysis.moved_pointers import Moved, hold_offsets, made_of_others, moved_beside_products
 from tt2gl.analysis.offset_ranges import Body, Reader
 from tt2gl.analysis.pointer_arguments import passed_pairs, scalar_of
 from tt2gl.analysis.pointer_variables import (
@@ -99,6 +99,7 @@ class BufferOps:
             every = [*(site.address for site in self.sites), *filter(None, given)]
             starts = [each.start for each in every if not each.is_variable]
             starts += [each.base for each in unreached_sums(self.body, variables)]
+            starts += [value for each in self.held.values() for value in made_of_others(each)]
             self._narrow(hold_offsets(self.body, moved, starts, passed, self.found))
         bases = {name: self._base(name) for name in self.held} | {
             name: self._base(base) for name, (base, _) in variables.items()

@@ -41,6 +41,9 @@ def holders(body: Body, roots: Iterable[str], sizes: Sizes) -> dict[str, Moved]:
     own = {name: Moved(name, name, (), ()) for name in body.moved}
     asked = {*roots, *(pointer.id for _, _, pointer in _passed(body))} - own.keys()
     made = {name: moved for name in sorted(asked) if (moved := _moved(body, name, sizes)) is not None}
+    for moved in [*made.values()]:
+        while (moved := moved.source) is not None:
+            made.setdefault(moved.name, moved)
     return own | made
 
 

@@ -12,6 +12,8 @@ Triton's form, all in the offset, the compiler's scheduler comes to Triton's reg
     scales = tl.load(scales_ptr + group * N + cols)                         # before, `group` another in each iteration
     scales = gl.amd.cdna3.buffer_load(scales_ptr, group * N + cols)         # after
 
+A pointer that is made of a moved one holds what that holds, and what is added to it.
+
 What was loaded may move one there: pages of a table lie far apart, and their tensor may outgrow 32 bits.
 """
 
@@ -34,16 +36,18 @@ class Moved:
     """A name that could hold what a scalar pointer is moved by, and the parameter that this counts from.
 
     `begun`: the statements that make it of the parameter, where it has the same name; else all that assign to it are.
+    `source`: the moved pointer that it is made of, where it is not made of the parameter itself.
     """
 
     name: str
     base: str
     begun: tuple[ast.stmt, ...]
     statements: tuple[ast.stmt, ...]
+    source: Moved | None = None
 
 
-def moved_pointer(body: Body, name: str) -> Moved | None:
-    """What a name of a kernel is as such; None where it is none."""
+def moved_pointer(body: Body, name: str, seen: frozenset[str] = frozenset()) -> Moved | None:
+    """What a name of a kernel is as such; None where it is none. `seen`: the names that are made of it."""
     every = [each.statement for each in body.definitions.get(name, ()) if isinstance(each.statement, ast.stmt)]
     statements = [each for each in every if not makes_tensor(body, each)]
     if not body.is_kernel or not statements or len(every) != len(body.definitions[name]):
@@ -59,13 +63,15 @@ def moved_pointer(body: Body, name: str) -> Moved | None:
         return None
     begun = _begun(body, name) if name in body.arguments else [each for each in statements if _value(each) is not None]
     bases: set[str] = set()
+    plain = False
     for statement in statements:
         match statement:
             case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
                 parts = scalar_parts(body, value)
-                if parts is None or parts[1] is None:
+                if parts is None:
                     return None
                 bases.add(parts[0].id)
+                plain = plain or parts[1] is None
             case ast.AugAssign(op=ast.Add()):
                 pass
             case ast.AugAssign(op=ast.Sub()) if statement not in begun:
@@ -73,13 +79,16 @@ def moved_pointer(body: Body, name: str) -> Moved | None:
             case _:
                 return None
     if name in body.arguments:
-        is_moved = begun and bases <= {name} and all(each in statements for each in begun)
+        is_moved = begun and not plain and bases <= {name} and all(each in statements for each in begun)
         is_moved = is_moved and not _makes_tensors(body, name, min(each.lineno for each in begun))
         return Moved(name, name, tuple(begun), tuple(statements)) if is_moved else None
     base = bases.pop() if len(bases) == 1 else ""
-    if base not in body.arguments or base in body.definitions:
+    if base in body.arguments and base not in body.definitions:
+        return None if plain else Moved(name, base, tuple(begun), tuple(statements))
+    source = None if base in seen | {name, ""} else moved_pointer(body, base, seen | {name})
+    if source is None or min(each.lineno for each in statements) < max(each.lineno for each in source.begun):
         return None
-    return Moved(name, base, tuple(begun), tuple(statements))
+    return Moved(name, source.base, tuple(begun), tuple(statements), source)
 
 
 def moved_beside_products(body: Body, access: ast.Call, base: ast.expr) -> bool:
@@ -179,6 +188,12 @@ def _is_flag_of(body: Body, branch: ast.If, name: str) -> bool:
     return constant and all(id(node) in under for node in _named(body, name))
 
 
+def made_of_others(moved: Moved) -> list[ast.expr]:
+    """The values that a moved pointer is given, where it is made of another one."""
+    values = [_value(statement) for statement in moved.statements] if moved.source is not None else []
+    return [value for value in values if value is not None]
+
+
 def _value(statement: ast.stmt) -> ast.expr | None:
     """What a statement assigns; None where it adds to what there is."""
     return statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
@@ -211,7 +226,9 @@ def hold_offsets(
             root, dropped, added = parts
             terms += added
             settled.add(id(root))
-            if statement in moved.begun and dropped is not None:
+            if moved.source is not None:
+                found.reads[position_of(root)] = moved.source.name
+            elif statement in moved.begun and dropped is not None:
                 found.sides[dropped[0]] = dropped[1]
             else:
                 found.reads[position_of(root)] = moved.name
@@ -239,4 +256,4 @@ def hold_offsets(
     return terms
 
 
-__all__ = ["Moved", "hold_offsets", "moved_pointer"]
+__all__ = ["Moved", "hold_offsets", "made_of_others", "moved_beside_products", "moved_pointer"]
