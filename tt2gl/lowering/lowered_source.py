@@ -20,6 +20,7 @@ from tt2gl.lowering.early_returns import early_returns
 from tt2gl.lowering.host_descriptors import parted_descriptors
 from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
+from tt2gl.lowering.known_flags import known_flags
 from tt2gl.lowering.later_sums import later_sums
 from tt2gl.lowering.making_helpers import written_out
 from tt2gl.lowering.named_zeros import named_zeros
@@ -140,7 +141,17 @@ def lowered_source(
     if target.backend == "cuda":
         lowerings.append(turned_dots)
     several = partial(precise_dots, named=precisions, precisions=OF_BACKENDS[target.backend])
-    lowerings += [several, later_sums, concatenations, reorderings, asked_types, named_zeros, combiners, early_returns]
+    lowerings += [
+        several,
+        later_sums,
+        concatenations,
+        reorderings,
+        asked_types,
+        named_zeros,
+        known_flags,
+        combiners,
+        early_returns,
+    ]
     if target.vendor == "AMD":
         lowerings.append(early_masks)
     for lowering in lowerings:
