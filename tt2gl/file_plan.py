@@ -31,6 +31,7 @@ from tt2gl.analysis.hoisting import hoisted
 from tt2gl.analysis.kernel import parsed
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.planner import Planner
+from tt2gl.analysis.shared_masks import masks_made_once
 from tt2gl.buffers import buffered
 from tt2gl.diagnostics import Diagnostic, Severity, shown
 from tt2gl.jit_functions import JitFunction
@@ -123,12 +124,14 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         functions = [hoisted(plan, _definition(converted, plan)) for plan in functions]
         if target.vendor == "AMD":
             functions = [made_early(plan, _definition(converted, plan)) for plan in functions]
+        else:
+            functions = [masks_made_once(plan, _definition(converted, plan)) for plan in functions]
     for kernel in converted:
         own = [plan for plan in functions if _reaches(kernel, (plan.path, plan.line))]
         applied = {
             "buffer_ops": any(plan.edits.buffers for plan in own),
             "direct_to_lds": any(ring.direct for plan in own for ring in plan.rings),
-            "hoist": any(plan.hoists for plan in own),
+            "hoist": any(plan.hoists or plan.early for plan in own),
             "pipeline": any(plan.rings for plan in own),
         }
         kernel.rules = tuple(rule for rule, did in applied.items() if did)

@@ -152,7 +152,7 @@ class Edits:
     """Edits of expressions, by position. Layouts are Gluon source.
 
     `creations`: the layout that a creating call takes. `converts`: the layout that a value is converted to.
-    `replaced`: a name that stands for what was made before a loop. `indexed`: a reduction that also gives indices, or
+    `replaced`: a name that stands for what was made before. `indexed`: a reduction that also gives indices, or
     gives only those (`max index`), or one of `HELPED`. `expansions`: how many dimensions a value gains on the left, and
     its rank before.
     `fills`: a scalar that becomes a full tile (extents then dtype, and layout). `reads`, `targets`: the name that a
@@ -223,7 +223,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Hoist:
-    """`name = source`, right before a loop."""
+    """`name = source`, right before a loop, or before a statement."""
 
     name: str
     source: str
@@ -294,7 +294,7 @@ class FunctionPlan:
 
     `name`: what it is called, where it is one of several made of the author's; `calls`: the names of such functions
     that it calls, by the line of the author's. `copies`: statements that stand several times, each time with other
-    edits. `hoists`: by where the loop starts.
+    edits. `hoists`: by where the loop starts. `early`: what is made before a statement, by its place.
     `wide`: variables of its loops that count in 64 bits; `flattened`: those of loops that the author makes one with the
     loops inside. `rings`: what its loads go through, `stages`: how far they run
     ahead of their use; `rings_outside`: they may be made before a loop around the one that uses them. `host_tiles`: a
@@ -318,6 +318,7 @@ class FunctionPlan:
     copies: Mapping[Position, tuple[Edits, ...]] = field(default_factory=dict)
     conversions: Mapping[Position, tuple[Conversion, ...]] = field(default_factory=dict)
     hoists: Mapping[tuple[int, int], tuple[Hoist, ...]] = field(default_factory=dict)
+    early: Mapping[Position, tuple[Hoist, ...]] = field(default_factory=dict)
     rings: tuple[Ring, ...] = ()
     stages: Stages | None = None
     rings_outside: bool = True

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from tt2gl.plan import Hoist
+from tt2gl.plan import Hoist, Position
 from tt2gl.rewrite.hoists import before_loop
 
 Rewritten = Callable[..., str]
+Place = Callable[..., Position]
 
 HEADER = "import triton\nimport triton.language as tl\n\n\n"
 
@@ -60,3 +61,35 @@ def test_a_range_is_replaced_by_the_name_of_the_hoisted_one(rewritten: Rewritten
             f(cols_range)
     """
     assert textwrap.indent(textwrap.dedent(expected).strip(), "    ") in made
+
+
+MASKS = """
+@triton.jit
+def kernel(x_ptr, m, n):
+    a = 1
+
+    # the rows
+    x = tl.load(x_ptr + m, mask=n > m[:, None])  # all of them
+    # who counts
+    keep = m[:, None] < n
+    tl.store(x_ptr + m, x, mask=keep & (n < m[:, None]))
+"""
+
+
+def test_what_is_made_early_stands_above_a_statement_and_its_comments(rewritten: Rewritten, position: Place) -> None:
+    load = position(HEADER + MASKS.lstrip("\n"), "x = tl.load(x_ptr + m, mask=n > m[:, None])")
+    steps = (Hoist("keep", "m_o[:, None] < n"), Hoist("x_mask", "n < m_o[:, None]"))
+    made = rewritten(
+        MASKS, plan={"early": {load: steps}}, replaced={"m[:, None] < n": "keep", "n < m[:, None]": "x_mask"}
+    )
+    expected = """
+        a = 1
+
+        keep = m_o[:, None] < n
+        x_mask = n < m_o[:, None]
+        # the rows
+        x = gl.load(x_ptr + m, mask=n > m[:, None])  # all of them
+        # who counts
+        gl.store(x_ptr + m, x, mask=keep & x_mask)
+    """
+    assert made.endswith(textwrap.indent(textwrap.dedent(expected).strip(), "    ") + "\n")

@@ -111,12 +111,12 @@ class Expressions(Editor):
                 what, is_method = edits.indexed[at], self.is_method(original)
                 helper = HELPED.get(what)
                 node = through(node, is_method, helper) if helper else with_helper(node, is_method, what)
-            if at in edits.replaced:
-                node = cst.Name(edits.replaced[at])
-            elif at in edits.creations:
+            if at in edits.creations and at not in edits.replaced:
                 node = with_layout(node, edits.creations[at], edits.mover, self.is_method(original))
             elif isinstance(node, cst.Call) and not self.is_method(original):
                 node = after_address(node, self.qualify(original.func))
+        if at in edits.replaced:
+            node = cst.Name(edits.replaced[at])
         node = self._in_memory(original, self._buffered(original, node, at), at)
         if at in edits.converts:
             passed = edits.passed.get(at)

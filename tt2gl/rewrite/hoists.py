@@ -28,3 +28,10 @@ def before_loop(loop: Loop, steps: Sequence[Hoist]) -> cst.FlattenSentinel[cst.B
     lines: list[cst.BaseStatement] = [statement(f"{step.name} = {step.source}") for step in steps]
     lines[0] = lines[0].with_changes(leading_lines=blank)
     return cst.FlattenSentinel([*lines, loop.with_changes(leading_lines=loop.leading_lines[len(blank) :])])
+
+
+def early_line(step: Hoist) -> cst.SimpleStatementLine:
+    """What is made before another statement."""
+    line = statement(f"{step.name} = {step.source}")
+    assert isinstance(line, cst.SimpleStatementLine)
+    return line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 
 import libcst as cst
 
@@ -10,7 +11,7 @@ from tt2gl.plan import FunctionPlan, Position
 from tt2gl.rewrite.conversions import conversion_lines
 from tt2gl.rewrite.dots import names_in
 from tt2gl.rewrite.expressions import Expressions, Locate, Qualify
-from tt2gl.rewrite.hoists import Loop, before_loop
+from tt2gl.rewrite.hoists import Loop, before_loop, early_line
 from tt2gl.rewrite.idle_statements import has_idle, without_idle
 from tt2gl.rewrite.ranges import counting
 from tt2gl.rewrite.tuples import part_of, targets_of
@@ -25,6 +26,7 @@ class FunctionBody(Expressions):
     def __init__(self, plan: FunctionPlan, locate: Locate, qualify: Qualify, renamed: Mapping[str, str]) -> None:
         super().__init__(plan.edits, locate, qualify, renamed, _planned_names(plan))
         self.copies, self.conversions, self.hoists = plan.copies, plan.conversions, plan.hoists
+        self.early = plan.early
         self.partitioned = plan.partitioned
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
@@ -71,9 +73,12 @@ class FunctionBody(Expressions):
         lines = self._lines(original_node, updated_node)
         if lines is None:
             return updated_node
-        lines[0] = lines[0].with_changes(leading_lines=updated_node.leading_lines)
-        # A comment at the end of the line speaks of the author's statement: the first, unless others were on it.
-        spoken = 0 if len(original_node.body) == 1 else -1
+        # Comments speak of the author's statement: the first behind what is made early, or, at the end, the last.
+        early = sum(len(self.early.get(self.locate(each) or _NOWHERE, ())) for each in original_node.body[:1])
+        blank = list(takewhile(lambda line: early > 0 and line.comment is None, updated_node.leading_lines))
+        lines[0] = lines[0].with_changes(leading_lines=blank)
+        lines[early] = lines[early].with_changes(leading_lines=updated_node.leading_lines[len(blank) :])
+        spoken = early if len(original_node.body) == 1 else -1
         lines[spoken] = lines[spoken].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
         return cst.FlattenSentinel(lines)
 
@@ -81,11 +86,12 @@ class FunctionBody(Expressions):
         """Each statement on a line of its own, its copies and conversions after it; None where there are none."""
         places = [self.locate(statement) or _NOWHERE for statement in original.body]
         parts = [[self.locate(part) or _NOWHERE for part in targets_of(statement)] for statement in original.body]
-        changed = {*self.copies, *self.conversions, *self.before}
+        changed = {*self.copies, *self.conversions, *self.before, *self.early}
         if changed.isdisjoint([*places, *(part for own in parts for part in own)]):
             return None
         lines: list[cst.SimpleStatementLine] = []
         for before, after, place, own in zip(original.body, updated.body, places, parts, strict=True):
+            lines += [early_line(step) for step in self.early.get(place, ())]
             lines += map(_line, self.before.get(place, ()))
             # The plan knows the parts of `a, b = x, y` by their targets.
             apart: list[tuple[Position, int | None]] = [(part, index) for index, part in enumerate(own)]
