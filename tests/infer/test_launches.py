@@ -410,6 +410,17 @@ def test_one_block_stays_long_where_only_a_helper_spreads() -> None:
     assert launch.constexprs == {"BLOCK": 1024}
 
 
+def test_what_is_reshaped_by_a_method_is_used_as_by_the_function() -> None:
+    packed = "i = tl.arange(0, 64); k = tl.load(x + i); low = (k & 15).to(tl.int32); high = (k >> 4).to(tl.int32); "
+    joined = "v = tl.join(tl.load(table + low), tl.load(table + high)).reshape(2 * BLOCK); "
+    launch = guess("x, table, o, BLOCK: tl.constexpr", packed + joined + "tl.store(o + tl.arange(0, 2 * BLOCK), v)")
+    assert launch.signature["table"] == "*fp32"
+    turned = (
+        "i = tl.arange(0, 32); p = i[:, None] * 32 + i[None, :]; q = p.trans(1, 0); tl.store(o + p, tl.load(x + q))"
+    )
+    assert guess("x, o", turned).signature == {"x": "*fp32", "o": "*fp32"}
+
+
 def test_operands_of_products_are_not_of_64_bits() -> None:
     body = (
         "i = tl.arange(0, 32); p = i[:, None] * 32 + i[None, :]; a = tl.load(x + p); "

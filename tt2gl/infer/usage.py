@@ -29,6 +29,7 @@ _FLOAT_CALLS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sigmo
                 "ceil"}  # fmt: skip
 _INT_CALLS = {"program_id", "num_programs", "arange", "cdiv", "argmax", "argmin", "randint", "len"}
 _SHAPED = {"zeros": 0, "full": 0, "ones": 0, "reshape": 1, "view": 1, "broadcast_to": 1}
+_RESHAPING = {"reshape", "view", "broadcast_to", "expand_dims", "trans", "permute"}
 _WORDS = {"eviction_policy": "", "cache_modifier": "", "sem": "relaxed", "scope": "gpu", "input_precision": "ieee"}
 _BLOCK_PARTS = ("base", "shape", "strides", "offsets", "block_shape", "order")
 _SCALED_PARTS = ("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format")
@@ -82,6 +83,9 @@ class Usage(Body):
             return self._access(node, name, keywords)
         values = [self._value(argument) for argument in node.args]
         named = {key: self._value(value) for key, value in keywords.items()}
+        if receiver is not None and name in _RESHAPING and self._is_value(receiver):
+            self._mark((base for value in values if name in _SHAPED for base in value.bases), "tile")
+            return self._value(receiver)
         total = Value()
         for value in [*values, *named.values()]:
             total |= value
@@ -135,6 +139,15 @@ class Usage(Body):
         if receiver is not None:
             total = self._value(receiver) | total
         return Value((), total.origins, total.loaded, total.kind, ranged=total.ranged)
+
+    def _is_value(self, node: ast.expr) -> bool:
+        """Whether what a method is called of is a value, and no module of functions."""
+        match node:
+            case ast.Name(id=name):
+                return name in self._locals
+            case ast.Attribute(value=value, attr=attribute):
+                return attribute == "T" and self._is_value(value)
+        return True
 
     def _method(self, node: ast.Call, owner: str, name: str) -> Value:
         for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
