@@ -92,3 +92,10 @@ def test_a_flag_that_decides_in_its_own_function_becomes_a_constant() -> None:
     text = f"{head}def block(x, mask, K: tl.constexpr, BLOCK: tl.constexpr):\n    full = not K % BLOCK\n{body}"
     done = lower(text.partition("\n\n\n@triton.jit\ndef kernel")[0] + "\n")
     assert "    full: tl.constexpr = not K % BLOCK\n" in done.text
+
+
+def test_another_name_for_a_constant_of_the_launch_becomes_one() -> None:
+    done = lower(
+        FILE.replace("full = K % BLOCK == 0", "full = FULL").replace("n, K: tl", "n, FULL: tl.constexpr, K: tl")
+    )
+    assert "    full: tl.constexpr = FULL\n" in done.text

@@ -14,9 +14,9 @@
 become `no_k_mask: tl.constexpr` in both. Triton makes a tensor of what is assigned, and forgets the branch as soon as
 it folds constants, so that its pipeliner copies ahead what is loaded on the side that is left; what reads source needs
 to be told. Only what tests around loads in loops name is told, here or in a helper that it is given to, and only where
-it can be no other thing: a local is bound once, to a comparison of constants, and is tested, combined or passed on
-alone; a helper's parameter is never bound again, and every mention of the helper in its file is a call that gives it a
-constant.
+it can be no other thing: a local is bound once, to a comparison of constants or to one of them, and is tested, combined
+or passed on alone; a helper's parameter is never bound again, and every mention of the helper in its file is a call
+that gives it a constant.
 """
 
 from __future__ import annotations
@@ -117,19 +117,20 @@ def _read(tree: ast.FunctionDef) -> _Function:
     known.fixed -= {name for name in known.fixed if bindings[name] > 1}
     for statement in tree.body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if bindings[name] == 1 and _is_test(value):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if bindings[name] == 1 and _is_flag(value):
                 known.flags[name] = statement
     return known
 
 
-def _is_test(node: ast.expr) -> bool:
+def _is_flag(node: ast.expr) -> bool:
+    """Whether a value is a test, or has another name, that only tests read."""
     match node:
-        case ast.Compare():
+        case ast.Compare() | ast.Name():
             return True
         case ast.UnaryOp(op=ast.Not()):
             return True
         case ast.BoolOp(values=values):
-            return all(map(_is_test, values))
+            return all(map(_is_flag, values))
     return False
 
 
