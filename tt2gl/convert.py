@@ -23,6 +23,7 @@ from tt2gl.observation import (
     observed,
     promoting_elsewhere,
     running_ahead_elsewhere,
+    without_casts_of_products,
     without_loops_of_one_turn,
 )
 from tt2gl.pipeline import NotPipelinedError, staged
@@ -107,6 +108,7 @@ def _converted(
     known: LoweredSource, kernels: list[Kernel], asked: Asked, rules: Collection[str], compiled: bool, calls: Calls
 ) -> tuple[Conversion, LoweredSource]:
     """The conversion of a file whose kernels have been observed, with its working file; they are told."""
+    known, kernels[:] = without_casts_of_products(known, kernels, asked)
     if "pipeline" in rules:
         known, kernels[:] = without_loops_of_one_turn(known, kernels, asked)
         known, kernels[:] = inlined(known, kernels, asked, calls)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import ast
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tt2gl.analysis.alternatives import LessAligned, less_aligned, with_aligning
+from tt2gl.analysis.cast_products import cast_products
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.groups import alike, grouped, misaligned, traits
@@ -21,11 +23,14 @@ from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Calls, Kernel
 from tt2gl.launches import Launch, check_launch, descriptor_ranks, launches_for, parted
 from tt2gl.lowering.asked_types import made_for_types
-from tt2gl.lowering.lowered_source import LoweredSource, with_inlined, with_single_turns
+from tt2gl.lowering.lowered_source import LoweredSource, with_bare_products, with_inlined, with_single_turns
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile
 from tt2gl.targets import Target, mover
+
+_Found = Callable[[Collection[LaunchFacts], Mapping[str, ast.Module], Path], set[tuple[int, int]]]
+_Step = Callable[[LoweredSource, Collection[tuple[int, int]]], LoweredSource | None]
 
 
 @dataclass(frozen=True)
@@ -97,16 +102,30 @@ def without_loops_of_one_turn(
     known: LoweredSource, kernels: list[Kernel], asked: Asked
 ) -> tuple[LoweredSource, list[Kernel]]:
     """The file without inner loops that run once, whose loads run ahead of the loop around, and its kernels."""
+    return _as_long_as(known, kernels, asked, single_turns, with_single_turns)
+
+
+def without_casts_of_products(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file without casts of products that are added to something, which change nothing, and its kernels."""
+    return _as_long_as(known, kernels, asked, cast_products, with_bare_products)
+
+
+def _as_long_as(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked, found: _Found, step: _Step
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file after a step as often as there are places for it, by what is observed of its kernels, and these."""
     while True:
         seen = [(list(kernel.facts.values()), parsed(kernel.slice)) for kernel in kernels if kernel.slice is not None]
-        places = set().union(*(single_turns(facts, trees, known.work.path) for facts, trees in seen))
-        step = with_single_turns(known, places) if places else None
-        if step is None:
+        places = set().union(*(found(facts, trees, known.work.path) for facts, trees in seen))
+        made = step(known, places) if places else None
+        if made is None:
             return known, kernels
-        again = observed(step, asked)
+        again = observed(made, asked)
         if any(new.facts.keys() != old.facts.keys() for new, old in zip(again, kernels, strict=True)):
             return known, kernels
-        known, kernels = step, again
+        known, kernels = made, again
 
 
 def inlined(

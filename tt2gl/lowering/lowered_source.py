@@ -18,6 +18,7 @@ from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.early_masks import early_masks
 from tt2gl.lowering.early_returns import early_returns
 from tt2gl.lowering.host_descriptors import parted_descriptors
+from tt2gl.lowering.idle_casts import without_idle_casts
 from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.known_flags import known_flags
@@ -100,15 +101,21 @@ def with_inlined(
 
     `reached`: the lines of the working file's definitions that launches call.
     """
-    step = inlined(known.work, ahead, torn, reached, products)
-    if not step.functions:
-        return None
-    return replace(known, work=read_source(known.work.path, step.text), steps=(*known.steps, (step, known.work)))
+    return _with(known, inlined(known.work, ahead, torn, reached, products))
 
 
 def with_single_turns(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
     """The file with the loops at these places of the working file written out; None where none can be."""
-    step = without_single_turns(known.work, places)
+    return _with(known, without_single_turns(known.work, places))
+
+
+def with_bare_products(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
+    """The file without the casts of the products at these places of the working file; None where there are none."""
+    return _with(known, without_idle_casts(known.work, places))
+
+
+def _with(known: LoweredSource, step: Lowered) -> LoweredSource | None:
+    """The file after one more step; None where that had nothing to do."""
     if not step.functions:
         return None
     return replace(known, work=read_source(known.work.path, step.text), steps=(*known.steps, (step, known.work)))
