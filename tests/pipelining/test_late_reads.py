@@ -38,7 +38,7 @@ def written(body: str, live_after: Names = NONE) -> str:
         pytest.param("p = q.load(x)\n" + READ + "s = f(q)\nacc = mma_v2(p, v, acc)\n", id="beside one read before"),
         pytest.param(READ + "p = f(q)\nacc = mma_v2(v, s.load(x), acc)\n", id="the first operand"),
         pytest.param(READ + "p = f(q)\nacc = warpgroup_mma(s.load(x), v, acc)\n", id="another product"),
-        pytest.param(READ + "p = f(q)\nacc = mma_v2(s.load(x), v.to(gl.float16), acc)\n", id="not as it is"),
+        pytest.param(READ + "p = f(q)\nacc = mma_v2(s.load(x), v.to(gl.float16), acc)\n", id="cast"),
         pytest.param(READ + "p = f(v)\nacc = mma_v2(s.load(x), v, acc)\n", id="taken twice"),
         pytest.param(READ + "p = f(q)\nv = v * 2\nacc = mma_v2(s.load(x), v, acc)\n", id="assigned again"),
         pytest.param("p = f(q)\nacc = mma_v2(s.load(x), v, acc)\n" + READ, id="of the iteration before"),
@@ -85,6 +85,15 @@ def test_a_read_goes_to_its_product_with_its_comment_and_its_type_to_the_ring() 
 def test_a_read_goes_behind_that_of_the_first_operand() -> None:
     made = written(READ + "p = f(q)\na = s.load(x)\nacc = mma_v2(a, v, acc)")
     assert made == "p = f(q)\na = s.load(x)\nacc = mma_v2(a, _tt2gl_ring_v(v_ptrs).load(v_layout), acc)\n"
+
+
+def test_a_read_of_a_tile_that_another_product_takes_goes_to_its_product_with_its_cast() -> None:
+    other = "k = _tt2gl_ring_v(v_ptrs).load(k_layout)\n"
+    made = written(READ + other + "p = mma_v2(q, k, zero)\nacc = mma_v2(s.load(x), v.to(gl.float32), acc)")
+    assert made == (
+        other + "p = mma_v2(q, k, zero)\n"
+        "acc = mma_v2(s.load(x), _tt2gl_ring_v(v_ptrs).load(v_layout).to(gl.float32), acc)\n"
+    )
 
 
 def test_a_read_among_other_statements_of_its_line() -> None:
