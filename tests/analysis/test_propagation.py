@@ -245,6 +245,17 @@ class TestGathering:
         assert "gather_layout: gl.constexpr = coalesced([BM, BN], [1, 0], 4096 // max(BN, 32), gl.num_warps())" in made
         assert conversions(made) == 3
 
+    def test_a_name_that_is_gathered_from_again_on_each_turn_stays_as_that_wants_it(self, tiles: Port) -> None:
+        made = tiles(
+            "x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])\n"
+            "for step in tl.static_range(3):\n"
+            "    i = tl.broadcast_to((tl.arange(0, BM) ^ (1 << step))[:, None], (BM, BN))\n"
+            "    x = tl.where(N > step, x + tl.gather(x, i, 0), x)\n"
+            "tl.store(y_ptr + rows[:, None] * N + cols[None, :], x)"
+        )
+        assert "x = gl.where(N > step, x + gl.gather(x, i, 0), x)" in made
+        assert conversions(made) == 2
+
 
 class TestTwoOrders:
     """Loaded in one order, stored in the other."""

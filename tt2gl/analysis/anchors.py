@@ -62,6 +62,8 @@ class Anchors:
         if node.kind == "read" and node.web is not None:
             made = node.web.find().definitions
             return self._prospect(made[0].node, above) if len(made) == 1 else None
+        if node.function == "gather":
+            return self._lines(node)
         if node.kind != "elementwise":
             return None
         return self._largest(node, {id(operand): self._prospect(operand, above) for operand in node.operands})
@@ -169,12 +171,20 @@ class Anchors:
         """
         source, indices = node.operands
         if node.axis is not None and len(node.shape) > 1 and not node.cheap:
-            own, tile = source.natural, max(source, indices, key=lambda each: each.elements)
+            own = source.natural
             if isinstance(own, Root) and self.classes.has_lines(own.name, node.axis, self.index):
                 node.operand_term = own if indices.natural in (None, own) else None
-            if node.operand_term is None and (lines := self.classes.lines(tile, node.axis, self.index)) is not None:
-                node.operand_term = Root(lines)
+            if node.operand_term is None:
+                node.operand_term = self._lines(node)
         return node.operand_term or indices.natural
+
+    def _lines(self, node: Node) -> Root | None:
+        """The layout of whole lines in each warp, in which something is gathered along them; None for a row."""
+        if node.axis is None or len(node.shape) <= 1 or node.cheap:
+            return None
+        tile = max(node.operands, key=lambda each: each.elements)
+        lines = self.classes.lines(tile, node.axis, self.index)
+        return Root(lines) if lines is not None else None
 
     def _reshaped(self, node: Node) -> Term | None:
         """The layout in which threads keep what they loaded or gathered when it is reshaped, as Triton leaves it.
