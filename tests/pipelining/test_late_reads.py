@@ -87,8 +87,9 @@ def test_a_read_goes_behind_that_of_the_first_operand() -> None:
     assert made == "p = f(q)\na = s.load(x)\nacc = mma_v2(a, _tt2gl_ring_v(v_ptrs).load(v_layout), acc)\n"
 
 
-def test_a_read_of_a_tile_that_another_product_takes_goes_to_its_product_with_its_cast() -> None:
-    other = "k = _tt2gl_ring_v(v_ptrs).load(k_layout)\n"
+@pytest.mark.parametrize("read", [".load(k_layout)", ""])
+def test_a_read_of_a_tile_that_another_product_takes_goes_to_its_product_with_its_cast(read: str) -> None:
+    other = f"k = _tt2gl_ring_v(v_ptrs){read}\n"
     made = written(READ + other + "p = mma_v2(q, k, zero)\nacc = mma_v2(s.load(x), v.to(gl.float32), acc)")
     assert made == (
         other + "p = mma_v2(q, k, zero)\n"

@@ -64,7 +64,7 @@ def late_reads(loop: ast.For, kept: frozenset[ast.stmt], live_after: Names) -> L
         between = loop.body[place + 1 : loop.body.index(takers[0])]
         stands = any(each in kept and not _name_of(each) for each in between)
         early = any(loop.body.index(each) < place for each in readers)
-        again = [each for each in loop.body if _name_of(each) and _marked(each) == _marked(statement)]
+        again = [each for each in loop.body if _ring_read(each) == _ring_read(statement)]
         second = _is_second(takers[0], name, between, cast=len(again) > 1)
         if len(uses) == len(typed) + 1 and stands and not early and second:
             found[name] = statement
@@ -115,9 +115,10 @@ def _name_of(statement: ast.stmt) -> str:
     return ""
 
 
-def _marked(statement: ast.stmt) -> str:
-    """The ring that a statement reads."""
-    return next(called(node) for node in ast.walk(statement) if isinstance(node, ast.Call) and is_marker(node))
+def _ring_read(statement: ast.stmt) -> str:
+    """The ring that a statement takes a tile of, as it is or read; "" where there is none, or it is compound."""
+    markers = [] if list(blocks(statement)) else [node for node in ast.walk(statement) if is_marker(node)]
+    return next((called(node) for node in markers if isinstance(node, ast.Call)), "")
 
 
 def _is_second(taker: ast.stmt, name: str, between: Sequence[ast.stmt], cast: bool) -> bool:
