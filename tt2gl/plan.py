@@ -164,7 +164,8 @@ class Edits:
     elements, by the order of the tile there and the banks that it is swizzled by (0: it is not).
     `views`: a transposition of shared memory, by its order, or a reshape (an empty one). `loads`: the layout that it is
     read in. `widened`: those of which memory has fewer bits than the variable. `shortened`: a store of values with more
-    bits than their places in memory, by the dtype of these. `stores`: a value that a dot takes from shared memory.
+    bits than their places in memory, by the dtype of these; an operand that is converted in the one it was loaded in.
+    `stores`: a value that a dot takes from shared memory.
     `dots`: a product, by the expression that it stands for (a call, or a sum).
     `buffers`: accesses by buffer operations. `rebased`: where pointers are made of offsets again, and of which scalar
     pointer. `sides`: the side of a sum that stays where the other is a scalar pointer.

@@ -53,11 +53,31 @@ def ported(load: str, tmp_path: Path, target: str, dtype: str = "float16") -> st
     [
         pytest.param("x = tl.load(x_ptr + rows * B + columns).to(tl.float32)", "sm90", "float32", id="as wide"),
         pytest.param("x = tl.load(x_ptr + rows * B + columns).to(tl.float32) * 2", "sm90", "float16", id="computed"),
-        pytest.param("x = tl.load(x_ptr + rows * B + columns).to(tl.float32)", "gfx942", "float16", id="AMD"),
+        pytest.param("x = tl.load(x_ptr + rows * B + columns).to(tl.float32)", "gfx942", "float32", id="as wide, AMD"),
+        pytest.param(
+            "x = tl.load(x_ptr + rows * B + columns).to(tl.float32) * 2", "gfx942", "float16", id="computed, AMD"
+        ),
     ],
 )
 def test_operands_that_come_as_they_are(load: str, target: str, dtype: str, tmp_path: Path) -> None:
-    assert "narrow" not in ported(load, tmp_path, target, dtype)
+    text = ported(load, tmp_path, target, dtype)
+    assert "narrow" not in text
+    assert ".to(x.dtype)" not in text
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+@pytest.mark.parametrize(
+    "load",
+    [
+        pytest.param("x = tl.load(x_ptr + rows * B + columns).to(tl.float32)", id="at once"),
+        pytest.param("half = tl.load(x_ptr + rows * B + columns)\n    x = half.to(tl.float32)", id="by another name"),
+    ],
+)
+def test_amd_converts_tiles_as_they_were_loaded(load: str, target: str, tmp_path: Path) -> None:
+    text = ported(load, tmp_path, target)
+    converted = r"gl\.convert_layout\(x\.to\(x_ptr\.dtype\.element_ty\), \w+\)\.to\(x\.dtype\)"
+    assert len(re.findall(converted, text)) == 2, text
+    assert "narrow" not in text
 
 
 @pytest.mark.parametrize(

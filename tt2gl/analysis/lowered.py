@@ -274,6 +274,8 @@ def _widened(cast: Operation, made: dict[int, Operation]) -> Attribute | None:
         return None
     allocation = made[id(read.operands[0])]
     tile = made.get(id(allocation.operands[0])) if allocation.operands else None
+    if tile is not None and tile.name.endswith(".in_thread_transpose"):
+        tile = made.get(id(tile.operands[0]))
     return layout if tile is not None and tile.name == "tt.load" else None
 
 

@@ -14,7 +14,7 @@ from tt2gl.analysis.reshapes import is_idle
 from tt2gl.analysis.scale_registers import scale_registers
 from tt2gl.analysis.terms import IN_RING, BlockScale, Inferred, Operand, Root, Stored, Term, Widened, packed
 from tt2gl.analysis.unpacking import Unpacking, unpacking
-from tt2gl.analysis.widened_operands import narrow_slot, turned_slot
+from tt2gl.analysis.widened_operands import WidenedOperands, named
 
 if TYPE_CHECKING:
     from tt2gl.analysis.propagation import Propagation
@@ -37,6 +37,7 @@ class Products:
         self.unpacked: set[int] = set()
         self.once: set[int] = set()
         self.turned: dict[int, tuple[Node, int]] = {}
+        self.narrow = WidenedOperands(flow)
 
     def find(self) -> None:
         """Find the operands that come otherwise than in the layout that they would have by themselves."""
@@ -104,7 +105,7 @@ class Products:
                 continue
             source = _transposed_name(operand)
             in_memory = self.cores.in_memory(dot, place) or self.cores.transposed(dot, place)
-            if (source is None or _named(source) is None) and in_memory:
+            if (source is None or named(source) is None) and in_memory:
                 self.turned[id(made.node)] = dot, place
                 operand.natural = made.own_web().natural = made.node.natural = None
 
@@ -178,7 +179,7 @@ class Products:
 
     def _passed(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
         """Bring an operand to its registers through shared memory, as it is or as it was loaded, where Triton does."""
-        ways = (self._reloaded, self._widened, self._widened_and_turned)
+        ways = (self._reloaded, self.narrow.converted if self._is_amd(dot) else self.narrow.stored)
         return any(way(dot, place, operand, term, clone) for way in ways)
 
     def _reloaded(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
@@ -235,30 +236,6 @@ class Products:
             self.decisions.converts.pop(spot, None)
             self.decisions.stores[spot] = slot
         self.decisions.loads[spot] = term
-        return True
-
-    def _widened(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
-        """Bring a tile to a product's registers as it was loaded, and cast it there, where Triton does."""
-        slot = narrow_slot(self.cores, dot, place, operand, self.graph)
-        web = operand.web.find() if operand.web is not None else None
-        made = web.made_once() if web is not None else None
-        if slot is None or web is None or made is None or web.natural is None or self._is_amd(dot):
-            return False
-        self.decisions.convert_after(made, web.name, web.natural, slot)
-        self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
-        self.decisions.loads[Spot(operand.site, clone)] = term
-        return True
-
-    def _widened_and_turned(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
-        """Bring a tile's transposition from where another product has the tile, as it was loaded, and cast it there."""
-        slot = None if self._is_amd(dot) else turned_slot(self.cores, operand, self.graph)
-        made = made_once(operand.operands[0]) if slot is not None else None
-        if slot is None or made is None or (web := _named(made)) is None or web.natural is None:
-            return False
-        self.decisions.convert_after(made, web.name, web.natural, slot)
-        self.decisions.reads[Spot(operand.operands[0].site, clone)] = (web.name, slot)
-        self.decisions.views[Spot(operand.site, clone)] = (1, 0)
-        self.decisions.loads[Spot(operand.site, clone)] = term
         return True
 
     def _beside_stored(self, dot: Node, place: int) -> bool:
@@ -318,7 +295,7 @@ class Products:
 
     def _store_source(self, dot: Node, place: int, source: Definition, turned: bool, spot: Spot) -> bool:
         """Put a value into shared memory whose transposition an operand is, which is a view then; whether it can be."""
-        web = _named(source)
+        web = named(source)
         if web is None or web.natural is None:
             return False
         slot = self.cores.stored(dot, place, source.node, self.graph, not turned)
@@ -387,12 +364,6 @@ def _transposed_name(operand: Node) -> Definition | None:
         return None
     source = made.node.operands[0]
     return None if in_ring(source) else made_once(source)
-
-
-def _named(source: Definition) -> Web | None:
-    """The name of a value with a layout of its own, by which it can be put into memory where it is made."""
-    web = source.web.find() if source.web is not None else None
-    return web if web is not None and web.natural is not None and source.entry is None else None
 
 
 def _cast_transposition(operand: Node) -> Node | None:

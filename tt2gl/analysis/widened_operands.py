@@ -9,13 +9,74 @@ the registers. (Its pass RemoveLayoutConversions brings the conversion of an ope
 by element.) On sm90 the backward pass of a linear attention spills 6 registers a thread so, for 75. A product of the
 tile's transposition reads what another one of the tile has in shared memory. (Triton converts what was loaded for it,
 which takes it through shared memory a second time.)
+
+On AMD nothing is put anywhere, as the compiler finds memory for each conversion, which serves others before and after:
+
+    y = mfma(gl.convert_layout(x.to(x_ptr.dtype.element_ty), y_lhs_layout).to(x.dtype), ..)
 """
 
 from __future__ import annotations
 
-from tt2gl.analysis.graph import Graph, Node, made_once
+from typing import TYPE_CHECKING
+
+from tt2gl.analysis.decisions import Clone, Spot
+from tt2gl.analysis.graph import Definition, Graph, Node, Web, made_once
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import Root, Stored
+from tt2gl.analysis.terms import Root, Stored, Term
+
+if TYPE_CHECKING:
+    from tt2gl.analysis.propagation import Propagation
+
+_ADDED_BITS_ALONE = 16
+"""The bits of floats that other floats have all values of: casting these back takes nothing."""
+
+
+class WidenedOperands:
+    """Brings such tiles to products' registers, where Triton does; says whether it has."""
+
+    def __init__(self, flow: Propagation) -> None:
+        self.flow = flow
+        self.cores, self.graph, self.decisions = flow.cores, flow.graph, flow.decisions
+
+    def stored(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
+        """Through shared memory, where it is put as soon as it is loaded."""
+        slot = narrow_slot(self.cores, dot, place, operand, self.graph)
+        web = operand.web.find() if operand.web is not None else None
+        made = web.made_once() if web is not None else None
+        if slot is None or web is None or made is None or web.natural is None:
+            return self._turned(operand, term, clone)
+        self.decisions.convert_after(made, web.name, web.natural, slot)
+        self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
+        self.decisions.loads[Spot(operand.site, clone)] = term
+        return True
+
+    def _turned(self, operand: Node, term: Term, clone: Clone) -> bool:
+        """Its transposition, from where another product has the tile, as it was loaded."""
+        slot = turned_slot(self.cores, operand, self.graph)
+        made = made_once(operand.operands[0]) if slot is not None else None
+        if slot is None or made is None or (web := named(made)) is None or web.natural is None:
+            return False
+        self.decisions.convert_after(made, web.name, web.natural, slot)
+        self.decisions.reads[Spot(operand.operands[0].site, clone)] = (web.name, slot)
+        self.decisions.views[Spot(operand.site, clone)] = (1, 0)
+        self.decisions.loads[Spot(operand.site, clone)] = term
+        return True
+
+    def converted(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
+        """By a conversion for each product."""
+        element, spot = narrow_element(self.cores, dot, place, operand, self.graph), Spot(operand.site, clone)
+        if element is None:
+            return False
+        self.flow.resolve(operand, term, clone)
+        if spot in self.decisions.converts:
+            self.decisions.shortened[spot] = element
+        return True
+
+
+def named(source: Definition) -> Web | None:
+    """The name of a value with a layout of its own, by which it can be put into memory where it is made."""
+    web = source.web.find() if source.web is not None else None
+    return web if web is not None and web.natural is not None and source.entry is None else None
 
 
 def narrow_slot(cores: TensorCores, dot: Node, place: int, operand: Node, graph: Graph) -> Stored | None:
@@ -30,6 +91,18 @@ def narrow_slot(cores: TensorCores, dot: Node, place: int, operand: Node, graph:
     root = Root(cores.register(dims, shapes, layouts, f"{operand.web.find().name}_narrow_shared"))
     element = graph.element_type(load)
     return Stored(root, cores.spelled(operand, graph, shapes), in_place=False, narrow=element)
+
+
+def narrow_element(cores: TensorCores, dot: Node, place: int, operand: Node, graph: Graph) -> str | None:
+    """The type, as source, that the tile of an operand has as it is loaded, where Triton widens it in registers.
+
+    None for others, and where casting back would compute anything.
+    """
+    facts = (fact.b if place else fact.a for fact in cores.dots[dot.chain].facts.values())
+    load = _widened(operand) if all(fact.widened is not None for fact in facts) else None
+    if load is None or operand.web is None or load.bits < _ADDED_BITS_ALONE:
+        return None
+    return graph.element_type(load)
 
 
 def turned_slot(cores: TensorCores, operand: Node, graph: Graph) -> Stored | None:

@@ -9,7 +9,7 @@ import libcst as cst
 from tt2gl.names import claimed
 from tt2gl.plan import HELPED, RING_MARK, Dot, Edits, Position, Upcast
 from tt2gl.qualified_names import walk
-from tt2gl.rewrite.buffer_ops import by_buffer, in_ring, narrowed, on_base, one_side
+from tt2gl.rewrite.buffer_ops import by_buffer, cast, in_ring, narrowed, on_base, one_side
 from tt2gl.rewrite.build import MARK, through
 from tt2gl.rewrite.conversions import as_operand, converted, shortened
 from tt2gl.rewrite.converted_masks import after_address
@@ -119,10 +119,7 @@ class Expressions(Editor):
             node = cst.Name(edits.replaced[at])
         node = self._in_memory(original, self._buffered(original, node, at), at)
         if at in edits.converts:
-            passed = edits.passed.get(at)
-            node = (
-                converted(node, edits.converts[at]) if passed is None else as_operand(node, edits.converts[at], *passed)
-            )
+            node = self._converted(node, at)
         if at in edits.fills:
             extents, layout = edits.fills[at]
             is_method = isinstance(original, cst.Call) and self.is_method(original)
@@ -134,6 +131,15 @@ class Expressions(Editor):
         if at in self.first:
             self.first[at] = len(self.pending)
         return node
+
+    def _converted(self, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
+        """The value in the layout that it is wanted in there."""
+        layout, passed, element = self.edits.converts[at], self.edits.passed.get(at), self.edits.shortened.get(at)
+        if passed is not None:
+            return as_operand(node, layout, *passed)
+        if element and isinstance(node, cst.Name):
+            return widened(converted(cast(node, element, method=True), layout), node.value)
+        return converted(node, layout)
 
     def _buffered(self, original: cst.BaseExpression, node: cst.BaseExpression, at: Position) -> cst.BaseExpression:
         """Apply what makes addresses a scalar pointer and offsets."""
