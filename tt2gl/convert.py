@@ -27,6 +27,7 @@ from tt2gl.observation import (
     without_loops_of_one_turn,
 )
 from tt2gl.pipeline import NotPipelinedError, staged
+from tt2gl.pipelining.converted_loads import with_converted_loads
 from tt2gl.pipelining.early_conversions import with_early_conversions
 from tt2gl.pipelining.early_operands import with_early_operands
 from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
@@ -172,6 +173,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             if "hoist" in rules:
                 made = without_invariant_tiles(with_steps_behind(with_instructions(made), functions), functions)
                 made = without_invariants(with_early_conversions(made, functions), functions)
+                if asked.target.backend == "cuda":
+                    made = with_converted_loads(made, functions)
                 made = with_early_operands(with_late_conversions(made, functions), functions)
             made = with_tiles_read_again(made, functions)
             text = fitted(with_instructions(made), source.text)
