@@ -38,6 +38,7 @@ def moved(body: str) -> str:
         pytest.param(f"{LOOP}    a = gl.load(a_ptr + x // k)\n    n += a", id="may divide by zero"),
         pytest.param(f"{LOOP}    a = gl.load(a_ptr)\n    a = a + i\n    x += a", id="assigned twice"),
         pytest.param(f"{LOOP}    {FILLED}\n    k_smem.store(x)", id="memory that is written to"),
+        pytest.param(f"{LOOP}    x += k_smem.load(layout)\n    {FILLED}", id="memory of the turn before"),
         pytest.param(f"{LOOP}    k = k + 1\n    {FILLED}\n    x += k_smem.load(layout)", id="another tile"),
         pytest.param(f"{LOOP}    s = gl.allocate_shared_memory(k.dtype, [BLOCK], shared)\n    s.load(x)", id="empty"),
         pytest.param(f"for i in gl.static_range(4):\n    {FILLED}\n    x = k_smem.load(layout)", id="unrolled"),
@@ -72,6 +73,13 @@ def test_an_operand_is_put_into_memory_once() -> None:
                 x = mma_v2(a, k_smem.load(layout), x)
             """
         ).strip()
+    )
+
+
+def test_memory_of_the_same_name_before_the_loop_is_no_matter() -> None:
+    before = f"{FILLED}\nx = k_smem.load(layout)\n"
+    assert moved(f"{before}{LOOP}    {FILLED}\n    x += k_smem.load(layout)") == (
+        f"{before}{FILLED}\n{LOOP}    x += k_smem.load(layout)"
     )
 
 

@@ -118,8 +118,8 @@ class _Loop:
         return False
 
     def _is_kept(self, name: str) -> bool:
-        """Whether nothing but its first value is put into shared memory of that name."""
-        uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(self.function)) - 1
+        """Whether nothing but its first value is put into memory of that name, which may be another's elsewhere."""
+        uses = sum(_is_read(node, name) for node in ast.walk(self.function))
         return uses == sum(_reads_memory(node, name) for node in ast.walk(self.function))
 
     def _needed(self, statement: ast.stmt) -> frozenset[ast.stmt] | None:
@@ -217,6 +217,11 @@ def _fills(statement: ast.stmt) -> bool:
     """Whether a statement puts a value into shared memory of its own."""
     value = statement.value if isinstance(statement, ast.Assign) else None
     return isinstance(value, ast.Call) and called(value) == "allocate_shared_memory" and len(value.args) == 4
+
+
+def _is_read(node: ast.AST, name: str) -> bool:
+    """Whether a node is a name that is read."""
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
 def _reads_memory(node: ast.AST, name: str) -> bool:
