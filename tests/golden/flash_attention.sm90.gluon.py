@@ -99,6 +99,7 @@ def attention_kernel(
         slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
         more = start_n < end - (NUM_STAGES - 1) * BLOCK_N
         keys_scores = start_n + offs_n_scores
+        seen = keys_scores[None, :] < n
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
         fence_async_shared()
@@ -107,7 +108,6 @@ def attention_kernel(
         # done here: this product, and what ran on from the iteration before
         scores, acc = warpgroup_mma_wait(num_outstanding=0, deps=(scores, acc))
         scores = scores * scale
-        seen = keys_scores[None, :] < n
         if CAUSAL:
             seen = seen & (keys_scores[None, :] <= offs_m_scores[:, None])
         scores = gl.where(seen, scores, float("-inf"))
