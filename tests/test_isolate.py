@@ -264,3 +264,11 @@ def _ended(pid: int) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+def test_one_line_of_what_failed_on_a_gpu_says_what_it_was() -> None:
+    said = (
+        "CUDA error: an illegal memory access was encountered\nFor debugging consider CUDA_LAUNCH_BLOCKING=1\nCompile."
+    )
+    assert one_line(RuntimeError(said)) == "RuntimeError: CUDA error: an illegal memory access was encountered"
+    assert one_line(RuntimeError(said.replace("CUDA e", "E"))) == "RuntimeError: Compile."

@@ -29,6 +29,7 @@ Kind = Literal["ok", "error", "crash", "timeout"]
 # Before a message its length, and, to the child, the number of a job.
 _HEADER = struct.Struct("<Q")
 _DETAIL_CHARACTERS = 8000
+_ON_THE_GPU = ("CUDA error:", "HIP error:")
 _PR_SET_PDEATHSIG = 1
 # glibc's `mallopt`: what is freed stays with the process up to so many bytes, and blocks up to so many come from there.
 _M_TRIM_THRESHOLD, _KEPT = -1, 512 << 20
@@ -240,10 +241,14 @@ def _redirect_output(folder: Path) -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """An exception as one line: its type, and the last line of its message that says anything."""
+    """An exception as one line: its type, and the last line of its message that says anything.
+
+    torch says first what failed on the GPU, and then how to find out more.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith(_ON_THE_GPU)]
     name = type(error).__name__
-    return f"{name}: {lines[-1]}" if lines else name
+    return f"{name}: {[*lines, *causes[:1]][-1]}" if lines else name
 
 
 def encode(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
