@@ -14,7 +14,7 @@ from tt2gl.analysis.graph import Node, Web, made_once, sources
 from tt2gl.analysis.joins import merged_pairs, unpaired, wanted_in
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.readers import Readers
-from tt2gl.analysis.reshapes import RESHAPES, is_idle, is_named_reshape, reshaped, unnamed
+from tt2gl.analysis.reshapes import RESHAPES, is_idle, is_large_enough, is_named_reshape, reshaped, unnamed
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, root_of
 from tt2gl.analysis.transpositions import transposed_for_products
@@ -325,6 +325,7 @@ class Anchors:
             if (layout := layouts[id(operand)]) is not None and len(operand.shape) == len(node.shape)
             # What has no name is taken by nothing else.
             if not isinstance(layout, Inferred) or all(layouts[id(other)] == layout for other in shaped)
+            if operand.elements == node.elements or is_large_enough(layout, node)
         ]
         if not known:
             return None

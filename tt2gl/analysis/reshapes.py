@@ -45,6 +45,14 @@ def unreshaped(node: Node, term: Term) -> Term | None:
     return Reshaped(term, node.dims_known, before)
 
 
+def is_large_enough(layout: Term, node: Node) -> bool:
+    """Whether a layout has all elements of a value: told by its bases, it has those of the value that was reshaped.
+
+    So what a row of scales is reshaped to, one beside each group of elements, is no layout of these.
+    """
+    return not isinstance(layout, Reshaped) or layout.into == node.dims_known
+
+
 def unnamed(graph: Graph) -> set[int]:
     """The values, by identity, whose layouts need no names: those transposed or split next, steps to another layout.
 
