@@ -421,6 +421,14 @@ def test_what_is_reshaped_by_a_method_is_used_as_by_the_function() -> None:
     assert guess("x, o", turned).signature == {"x": "*fp32", "o": "*fp32"}
 
 
+def test_pointers_that_one_is_chosen_of_are_of_one_type() -> None:
+    chosen = "i = tl.arange(0, 64); p = tl.where(n > 0, x + i, tl.where(n > 1, y + i, z + i)); "
+    launch = guess("x, y, z, o, n", chosen + "tl.store(o + i, tl.load(p).to(tl.bfloat16, bitcast=True))")
+    assert [launch.signature[name] for name in "xyz"] == ["*i16", "*i16", "*i16"]
+    alone = "i = tl.arange(0, 64); p = tl.where(n > 0, x + i, y + i); tl.store(o + i, tl.load(p))"
+    assert guess("x, y, o, n", alone).signature == {"x": "*fp32", "y": "*fp32", "o": "*fp32", "n": "i32"}
+
+
 def test_operands_of_products_are_not_of_64_bits() -> None:
     body = (
         "i = tl.arange(0, 32); p = i[:, None] * 32 + i[None, :]; a = tl.load(x + p); "

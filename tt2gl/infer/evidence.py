@@ -72,6 +72,14 @@ class Facts:
                 setattr(self, name, max(mine, value))
 
 
+def be_alike(*chosen: Facts) -> None:
+    """Have pointers that one is chosen of be of the elements that are asked of one of them."""
+    asked = {facts.element for facts in chosen if facts.element}
+    if len(asked) == 1 and all(facts.address for facts in chosen):
+        for facts in chosen:
+            facts.element = next(iter(asked))
+
+
 @dataclass(frozen=True)
 class Value:
     """What an expression is made of. `bases`: parameters added up, so that one may be an address.

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.body import Body
-from tt2gl.infer.evidence import SOME_DTYPE, Value
+from tt2gl.infer.evidence import SOME_DTYPE, Value, be_alike
 from tt2gl.infer.kernel import Helpers
 from tt2gl.infer.names import STRIDE_NAME
 from tt2gl.infer.products import Product, operand_types, side
@@ -359,6 +359,7 @@ class Usage(Body):
                 for one, other in (pair, pair[::-1]):
                     if any(self.facts[name].address for name in one) and not self._addressed(other):
                         self._mark(self._base(Value(other)), "address")
+                be_alike(*(self.facts[name] for side in pair for name in self._base(Value(side))))
         for names, loaded in self._beside:
             if not any(self.facts[name].index or self.facts[name].whole for name in loaded):
                 self._mark((name for name in names if not self.facts[name].whole), "float")
