@@ -429,7 +429,8 @@ for i in range(4):
 """)
         alone = re.findall(r"twice = \((\w+) \* 2\)\.to\((\w+)\.dtype\)", made)
         assert len(alone) == 1
-        assert alone[0][0] == alone[0][1] != "at", "the first loop alone has it by its own name"
+        assert alone[0][0] == alone[0][1]
+        assert f" {alone[0][0]} = i * BN + " in made[made.rindex("for i in") :], "the second loop's own"
 
     def test_a_while_loop(self, vectors: Port) -> None:
         made = vectors("""
