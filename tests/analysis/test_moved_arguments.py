@@ -84,6 +84,14 @@ def test_a_pointer_of_another_name_is_passed_as_what_it_was_moved_from(helped: C
     assert "row_of(x_ptr, i_ptr, cols" in made
 
 
+@pytest.mark.parametrize("given", ["x_ptr", "x_ptr + n"])
+def test_a_helper_moves_what_it_is_given(helped: Callable[..., Conversion], given: str) -> None:
+    read = "own = x_ptr + tl.load(i_ptr)\n    return tl.load(own + tl.load(i_ptr + cols))"
+    text = helped(read, "more = x_ptr", f"x_ptr = {given}" if given != "x_ptr" else "").text
+    line = "x_ptr, own_offsets + gl.amd.cdna3.buffer_load(i_ptr, cols)"
+    assert (line in text) == (given == "x_ptr"), text
+
+
 NESTED = """
 @triton.jit
 def inner(ptr, i_ptr, cols):

@@ -49,9 +49,9 @@ def holders(body: Body, roots: Iterable[str], sizes: Sizes) -> dict[str, Moved]:
 
 def tensors_of(body: Body, moved: Moved) -> frozenset[tuple[str, str]]:
     """The parameters, each of a kernel, whose tensors a scalar pointer that holds offsets may point into."""
-    if moved.name in body.moved:
-        return origin(body, ast.Name(moved.name, ast.Load())).parameters
-    return frozenset({(body.kernel, moved.base)})
+    if body.is_kernel:
+        return frozenset({(body.kernel, moved.base)})
+    return origin(body, ast.Name(moved.base, ast.Load())).parameters
 
 
 def pass_moved(body: Body, found: Found) -> list[ast.expr]:
@@ -65,7 +65,7 @@ def pass_moved(body: Body, found: Found) -> list[ast.expr]:
 
 def _moved(body: Body, name: str, sizes: Sizes) -> Moved | None:
     moved = moved_pointer(body, name)
-    return None if moved is None or sizes.refused(frozenset({(body.kernel, moved.base)})) else moved
+    return None if moved is None or sizes.refused(tensors_of(body, moved)) else moved
 
 
 def take_offsets(body: Body, name: str, bodies: Sequence[Body], sizes: Sizes) -> bool:

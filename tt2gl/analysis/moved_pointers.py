@@ -23,7 +23,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tt2gl.analysis.addresses import Term, begins_tensor, makes_tensor, pointer_kinds, scalar_parts
+from tt2gl.analysis.addresses import Term, begins_tensor, makes_tensor, origin, pointer_kinds, scalar_parts
 from tt2gl.analysis.buffer_edits import Found
 from tt2gl.analysis.facts import ConstFact
 from tt2gl.analysis.offset_ranges import Body
@@ -47,10 +47,13 @@ class Moved:
 
 
 def moved_pointer(body: Body, name: str, seen: frozenset[str] = frozenset()) -> Moved | None:
-    """What a name of a kernel is as such; None where it is none. `seen`: the names that are made of it."""
+    """What a name is as such; None where it is none. `seen`: the names that are made of it.
+
+    A helper has none but those that are made of what the host gave, which all its callers pass on as it is.
+    """
     every = [each.statement for each in body.definitions.get(name, ()) if isinstance(each.statement, ast.stmt)]
     statements = [each for each in every if not makes_tensor(body, each)]
-    if not body.is_kernel or not statements or len(every) != len(body.definitions[name]):
+    if name in body.arguments and not body.is_kernel or not statements or len(every) != len(body.definitions[name]):
         return None
     kinds = [pointer_kinds(body, node) for node in _named(body, name)]
     if len(every) == len(statements):
@@ -84,7 +87,8 @@ def moved_pointer(body: Body, name: str, seen: frozenset[str] = frozenset()) -> 
         return Moved(name, name, tuple(begun), tuple(statements)) if is_moved else None
     base = bases.pop() if len(bases) == 1 else ""
     if base in body.arguments and base not in body.definitions:
-        return None if plain else Moved(name, base, tuple(begun), tuple(statements))
+        begins = body.is_kernel or origin(body, ast.Name(base, ast.Load())).exact
+        return None if plain or not begins else Moved(name, base, tuple(begun), tuple(statements))
     source = None if base in seen | {name, ""} else moved_pointer(body, base, seen | {name})
     if source is None or min(each.lineno for each in statements) < max(each.lineno for each in source.begun):
         return None
