@@ -20,6 +20,7 @@ from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot,
 from tt2gl.analysis.graph import Definition, Node, Web, made_once, sources, uncast
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
+from tt2gl.analysis.remade_names import move_remade
 from tt2gl.analysis.reshapes import unreshaped
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Turned, halved
@@ -45,6 +46,7 @@ class Propagation(Anchors):
         mark_cheap(self.scene, self.is_anchor, self.cores.held)
         self.find_naturals()
         forget_widened(self.graph, self.accesses.written)
+        move_remade(self.graph)
         self.products.find()
         for step in self.graph.steps:
             if isinstance(step, Node):

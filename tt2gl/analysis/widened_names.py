@@ -21,7 +21,7 @@ Written = Callable[[Node], Term]
 
 def forget_widened(graph: Graph, written: Written) -> None:
     """Give up the layouts of such names; each gets the first that it is wanted in. `written`: a store's layout."""
-    readers = _readers(graph)
+    readers = readers_of(graph)
     elsewhere = _cheaper_elsewhere(graph, readers, written)
     forgotten: list[tuple[Web, Node]] = []
     for web in graph.distinct_webs():
@@ -63,7 +63,7 @@ def _parts(node: Node, through: Container[int]) -> Sequence[Node]:
     return node.operands if node.kind == "elementwise" and not node.several else ()
 
 
-def _readers(graph: Graph) -> Mapping[int, list[Node]]:
+def readers_of(graph: Graph) -> Mapping[int, list[Node]]:
     """Who reads each value, and each name."""
     readers: dict[int, list[Node]] = defaultdict(list)
     for node in graph.nodes:
