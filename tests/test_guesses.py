@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tt2gl.convert import convert
 from tt2gl.guesses import guessed_launches
 from tt2gl.isolate import map_isolated
 from tt2gl.launches import DtypeValue
+from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
 
 HEADER = """\
@@ -66,6 +68,20 @@ g = tl.load(s_ptr + at)
 b = (codes ^ codes).to(tl.float16)
 tl.store(o_ptr + at, tl.dot(a, b) + tl.dot(g, g) * tl.exp(g))"""
     assert types(body, tmp_path) == ["*fp16", "*i8", "*fp32", "*fp32"]
+
+
+def test_each_launch_of_a_kernel_that_is_loaded_once_is_compiled(tmp_path: Path) -> None:
+    body = "tl.store(o_ptr + at, tl.dot(tl.load(a_ptr + at), tl.load(b_ptr + at)) + (tl.load(s_ptr + i) & 1)[:, None])"
+    source = read_source(tmp_path / "kernel.py", HEADER + f"    {body}\n")
+    (found, *_), _ = guessed_launches(source, source.kernel("kernel"), "sm90", None)
+    launches = [replace(found, signature={**found.signature, "s_ptr": kind}) for kind in ("*i32", "*fp32", "*i32")]
+    kernel = slice_kernel(source, "kernel", target="sm90")
+    outcomes = map_isolated(guesses.frontend_job, [(kernel, each, "sm90") for each in launches], workers=1, family=_one)
+    assert [outcome.value for outcome in outcomes] == [None, (8,), None]
+
+
+def _one(*_: object) -> None:
+    """All jobs are for one child."""
 
 
 def test_a_flag_is_turned(tmp_path: Path) -> None:

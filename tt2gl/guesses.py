@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tt2gl.children import Outcome
 from tt2gl.compiler import backend_for, build_ir, build_machine_code, has_assembly, options_for, source_for
@@ -25,6 +26,7 @@ from tt2gl.launches import DtypeValue, Launch
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.source import SourceFile
+from tt2gl.syntax import python_tree
 from tt2gl.targets import get_target
 
 _OTHERS: Mapping[str, tuple[str, ...]] = {
@@ -167,16 +169,25 @@ def frontend_job(kernel: Slice, launch: Launch, target: str, assembled: bool = F
 
     `assembled`: inline assembly is compiled to machine code, as the frontend knows nothing of it.
     """
-    with tempfile.TemporaryDirectory(prefix="guess-") as directory:
-        fn = load_slice(kernel, Path(directory))
-        try:
-            backend, gpu = backend_for(get_target(target))
-            source, options = source_for(fn, launch), options_for(backend, launch)
-            module = build_ir(source, backend, gpu, options)
-            if assembled and has_assembly(module):
-                build_machine_code(source, backend, gpu, options)
-        except NameError:  # of what reading could not follow: whatever the types
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever the compiler raises, the guess led no further
-            return progress(error, kernel)
+    fn = _loaded(kernel)
+    try:
+        backend, gpu = backend_for(get_target(target))
+        source, options = source_for(fn, launch), options_for(backend, launch)
+        module = build_ir(source, backend, gpu, options)
+        if assembled and has_assembly(module):
+            build_machine_code(source, backend, gpu, options)
+    except NameError:  # of what reading could not follow: whatever the types
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the compiler raises, the guess led no further
+        return progress(error, kernel)
     return None
+
+
+# A child is asked for one kernel under hundreds of launches: reading it takes longer than most of these.
+@functools.lru_cache(maxsize=1)
+def _loaded(kernel: Slice) -> Any:
+    from triton.runtime.jit import JITFunction
+
+    # Triton parses a function whenever it compiles it; what comes of it is only read.
+    setattr(JITFunction, "parse", lambda function: python_tree(function._src))  # noqa: B010
+    return load_slice(kernel, Path(tempfile.mkdtemp(prefix="guess-")))
