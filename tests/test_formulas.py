@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt2gl.formulas import Candidate, Tile, Width, Written, numbers, written
+from tt2gl.formulas import Candidate, Tile, Width, Written, numbers, telling_apart, written
 from tt2gl.shared_layouts import Swizzled
 
 
@@ -51,3 +51,13 @@ def test_a_number_over_a_width_is_a_number_where_the_width_is_one() -> None:
 
 def test_a_tile_is_written_by_its_names() -> None:
     assert Tile(("BLOCK_M", "64"), ((128, 64),)).source == "[BLOCK_M, 64]"
+
+
+def test_widths_that_differ_under_a_launch_are_all_told_apart() -> None:
+    widths = [Width("a", (16, 16)), Width("b", (16, 32)), Width("c", (32, 16))]
+    assert telling_apart(widths) == widths
+
+
+def test_one_that_is_as_another_under_every_launch_is_not() -> None:
+    a, b, c = Width("a", (16, 32)), Width("b", (16, 32)), Width("32", (32, 32))
+    assert telling_apart([a, c, b]) == [a, c]

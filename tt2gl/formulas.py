@@ -6,7 +6,7 @@ with what it gives under each launch; where none is right everywhere, a literal 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -74,6 +74,14 @@ def numbers(values: Sequence[int]) -> tuple[Width, ...]:
     """Ways to write a number that is the same under each launch, the most frequent first."""
     found = sorted(dict.fromkeys(values), key=lambda value: -values.count(value))
     return tuple(Width(str(value), (value,) * len(values)) for value in found)
+
+
+def telling_apart(widths: Iterable[Width]) -> list[Width]:
+    """The widths but those that are another's of before under every launch, which no candidate needs."""
+    first: dict[tuple[int, ...], Width] = {}
+    for width in widths:
+        first.setdefault(width.values, width)
+    return list(first.values())
 
 
 def written(values: Sequence[L], candidates: Sequence[Candidate[L]]) -> Written:

@@ -11,8 +11,9 @@ from tt2gl.amd_shared_layouts import banked_source, read_rotating, rotating_sour
 from tt2gl.analysis.conditions import Case, flag_tests
 from tt2gl.analysis.extents import element_bits
 from tt2gl.analysis.memory import Scene
-from tt2gl.formulas import Tile, Width, Written
+from tt2gl.formulas import Tile, Width, Written, telling_apart
 from tt2gl.ir.attributes import DialectAttr
+from tt2gl.launches import Launch
 from tt2gl.matrix_layouts import Mma, fma_layout_source, mma_source, read_blocked, read_mma
 from tt2gl.padded_layouts import padded_source, read_padded
 from tt2gl.shared_layouts import (
@@ -59,6 +60,7 @@ class Formulas:
 
     def __init__(self, scenes: Sequence[Scene]) -> None:
         self.scenes = scenes
+        self.elements = [_elements(scene.launch) for scene in scenes]
 
     def written(
         self,
@@ -121,8 +123,8 @@ class Formulas:
         if wmma := _all(every, read_wmma):
             return wmma_source(wmma, tile, warps, self._bits(at), depth)
         if nvmma := _all(every, read_nvmma_shared):
-            dtypes = sorted(self._dtypes(at), key=lambda dtype: not dtype.source.startswith(f"{pointer}."))
-            dtypes += [_number(name, bits, at) for bits, name in _DTYPES.items()]
+            numbers = (_number(name, bits, at) for bits, name in _DTYPES.items())
+            dtypes = telling_apart([*self._dtypes(at, pointer), *numbers])
             plain = nvmma_shared_source(nvmma, tile, dtypes)
             return plain if plain.exact else self._turned(nvmma, tile, dtypes, at) or plain
         if swizzled := _all(every, read_swizzled):
@@ -139,8 +141,7 @@ class Formulas:
                 return multiplied
         padded = [read_padded(layout, shapes[index]) for index, layout in layouts.items()]
         if None not in padded:
-            bits = sorted(self._bits(at), key=lambda width: not width.source.startswith(f"{pointer}."))
-            return padded_source([layout for layout in padded if layout is not None], tile, bits)
+            return padded_source([each for each in padded if each is not None], tile, self._bits(at, pointer))
         linear = [read_linear(layout, shapes[index]) for index, layout in layouts.items()]
         loaded = [layout for layout in linear if layout is not None]
         if len(loaded) == len(at):
@@ -186,35 +187,33 @@ class Formulas:
     def _swizzled(self, values: Sequence[Swizzled], tile: Tile, at: Sequence[int]) -> Written:
         """Memory that is swizzled for one of a dot's operands, whichever fits."""
         widths = self._widths(at)
+        if any(dot.instruction in ("mfma", "wmma") for i in at for dot in self.scenes[i].facts.lowered.dots.values()):
+            return banked_source(values, tile, widths)
         k_widths = [_number(str(number), number, at) for number in _K_WIDTHS]
         k_widths += [
             Width(width.under(32), tuple(32 // bits for bits in width.values))
             for width in self._bits(at)
             if max(width.values) <= 32
         ]
-        if any(dot.instruction in ("mfma", "wmma") for i in at for dot in self.scenes[i].facts.lowered.dots.values()):
-            return banked_source(values, tile, widths)
-        ways = [swizzled_source(values, tile, k_dim, k_widths, widths) for k_dim in (1, 0)]
-        return next((way for way in ways if way.exact), ways[0])
+        k_widths = telling_apart(k_widths)
+        first = swizzled_source(values, tile, 1, k_widths, widths)
+        other = first if first.exact else swizzled_source(values, tile, 0, k_widths, widths)
+        return other if other.exact else first
 
     def _widths(self, at: Sequence[int]) -> list[Width]:
         """Ways to say how wide an element is, by the kernel's pointers and as a number."""
-        return [*self._bits(at), *(_number(str(bits), bits, at) for bits in _BITS)]
+        return telling_apart([*self._bits(at), *(_number(str(bits), bits, at) for bits in _BITS)])
 
-    def _bits(self, at: Sequence[int]) -> list[Width]:
-        """Ways to say how wide an element is, by the kernel's pointers."""
-        return [Width(f"{dtype.source}.primitive_bitwidth", dtype.values) for dtype in self._dtypes(at)]
+    def _bits(self, at: Sequence[int], pointer: str | None = None) -> list[Width]:
+        """Ways to say how wide an element is, by the kernel's pointers, the one that is given first."""
+        return [Width(f"{dtype.source}.primitive_bitwidth", dtype.values) for dtype in self._dtypes(at, pointer)]
 
-    def _dtypes(self, at: Sequence[int]) -> list[Width]:
+    def _dtypes(self, at: Sequence[int], pointer: str | None = None) -> list[Width]:
         """The types of what the kernel's pointers and descriptors point to, with their bits under each launch."""
-        signature = self.scenes[at[0]].launch.signature
-        ways = {name: f"{name}.dtype.element_ty" for name, kind in signature.items() if kind.startswith("*")}
-        ways |= {name: f"{name}.dtype" for name, kind in signature.items() if kind.startswith("tensordesc<")}
-        found = [
-            Width(source, tuple(element_bits(self.scenes[index].launch, name) for index in at))
-            for name, source in ways.items()
-        ]
-        return [dtype for dtype in found if all(dtype.values)]
+        names = sorted(self.elements[at[0]], key=lambda name: name != pointer)
+        own = self.elements[at[0]]
+        found = [Width(own[name][0], tuple(self.elements[i].get(name, ("", 0))[1] for i in at)) for name in names]
+        return telling_apart(dtype for dtype in found if all(dtype.values))
 
     def _flags(self, at: Sequence[int]) -> list[_Test]:
         """The flags that hold under some launches, and not under the others."""
@@ -243,6 +242,14 @@ class Formulas:
                     end = f"{dtype.source}, transposed={way.source}"
                     return Written(f"gl.NVMMASharedLayout.get_default_for({tile.source}, {end})", (), True)
         return None
+
+
+def _elements(launch: Launch) -> dict[str, tuple[str, int]]:
+    """The types of what pointers and descriptors point to under a launch, by parameter: as source, and their bits."""
+    kinds = launch.signature.items()
+    ways = {name: f"{name}.dtype.element_ty" for name, kind in kinds if kind.startswith("*")}
+    ways |= {name: f"{name}.dtype" for name, kind in kinds if kind.startswith("tensordesc<")}
+    return {name: (source, element_bits(launch, name)) for name, source in ways.items()}
 
 
 def _width_tests(widths: Sequence[Width]) -> Iterator[_Test]:
