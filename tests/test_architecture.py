@@ -39,8 +39,8 @@ FLOORS = (
     ("host", "report", "simulate"),
     ("files", "config", "results", "stages", "targets"),
     ("visitors",),
-    ("descriptor_parts", "diagnostics", "edits", "formatting", "ir", "ledger", "qualified_names", "spawned", "syntax"),
-    ("isolate", "names"),
+    ("descriptor_parts", "diagnostics", "edits", "formatting", "ir", "ledger", "qualified_names", "spawned"),
+    ("isolate", "names", "syntax"),
     ("children", "cores"),
 )
 """From the top: a module imports modules of floors below its own, or of its own package."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+
+from tt2gl.syntax import functions_in, python_tree
 
 BYTE_ORDER_MARK = "\ufeff"
 """It is no part of a text that is parsed, and stays in front of it."""
@@ -74,7 +77,7 @@ def in_functions(
     """The text of a file with the edits of the functions of these names made."""
     bare = text.removeprefix(BYTE_ORDER_MARK)
     places = Places(bare)
-    functions = [node for node in ast.walk(ast.parse(bare)) if isinstance(node, ast.FunctionDef) and node.name in names]
+    functions = [function for function in functions_in(python_tree(bare)) if function.name in names]
     edits = [edit for function in functions for edit in edits_of(places, function)]
     return text[: len(text) - len(bare)] + apply(bare, edits)[0]
 
@@ -111,7 +114,7 @@ def apply(text: str, edits: Sequence[Edit]) -> tuple[str, LineMap]:
 
 def _starts(raw: bytes) -> list[int]:
     """The first byte of each line. What else than its end `str.splitlines` splits at, Python's parser does not."""
-    return [0, *(index + 1 for index, byte in enumerate(raw) if byte == ord("\n"))]
+    return [0, *(found.end() for found in re.finditer(b"\n", raw))]
 
 
 def _indent(raw: bytes, start: int) -> int:

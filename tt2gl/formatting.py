@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import textwrap
 
+from tt2gl.syntax import python_tree
+
 WIDTH = 120
 """Lines of converted code are kept to this length, where they can be."""
 
@@ -22,7 +24,7 @@ def fitted(text: str, author: str) -> str:
     }
     if not long:
         return mark + text
-    for first, last, whole in sorted(_statements(ast.parse(text)), reverse=True):
+    for first, last, whole in sorted(_statements(python_tree(text)), reverse=True):
         if long.intersection(range(first, last)):
             lines[first:last] = [_broken("".join(lines[first:last]), whole)]
     return mark + "".join(lines)

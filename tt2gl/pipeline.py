@@ -32,6 +32,7 @@ from tt2gl.pipelining.wgmma import launched_asynchronously
 from tt2gl.plan import ASYNC_LOAD, FilePlan, FunctionPlan, Ring
 from tt2gl.source import SourceFile
 from tt2gl.stages import LOOKED_UP
+from tt2gl.syntax import nodes_in, python_tree
 
 __all__ = ["Ahead", "LoopRings", "NotPipelinedError", "Ring", "can_run_ahead", "pipelined", "staged"]
 
@@ -93,7 +94,7 @@ def _specs(
     """What there is to know of the functions whose loops or products are written here, where they stand in the text."""
     names = {function.line: function.name for function in source.functions}
     places: dict[str, list[int]] = {}
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_in(python_tree(text)):
         if isinstance(node, ast.FunctionDef):
             places.setdefault(node.name, []).append(node.lineno)
     specs: dict[LoopRings, FunctionPlan] = {}
@@ -141,7 +142,7 @@ def _plain(text: str, specs: Sequence[LoopRings]) -> dict[str, Sequence[Ring]]:
     """The rings, by functions, whose lookups are loads."""
     found: dict[str, Sequence[Ring]] = {spec.function: spec.rings for spec in specs if not spec.looks_ahead}
     asked = {spec.function: spec.rings for spec in specs if sum(ring.looked_up for ring in spec.rings) > 1}
-    for node in ast.walk(ast.parse(text)) if asked.keys() - found.keys() else ():
+    for node in nodes_in(python_tree(text)) if asked.keys() - found.keys() else ():
         if isinstance(node, ast.FunctionDef) and node.name in asked.keys() - found.keys():
             found[node.name] = needed_by_lookups(node, asked[node.name])
     return found
@@ -154,9 +155,9 @@ def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
     a loop that cannot be.
     """
     text = with_plain_lookups(text, _plain(text, specs))
-    tree, module = ast.parse(text), cst.parse_module(text)
+    tree, module = python_tree(text), cst.parse_module(text)
     wanted = {(spec.function, spec.line): spec for spec in specs}
-    helpers = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    helpers = {node.name: node for node in nodes_in(tree) if isinstance(node, ast.FunctionDef)}
 
     def function(statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:
         if isinstance(statement, ast.FunctionDef) and isinstance(line, cst.FunctionDef):
@@ -168,7 +169,7 @@ def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
                 running = launched_asynchronously(with_single_fences(made), spec.synchronous, writer.freed)
                 return [with_tensor_memory(with_reads_above_fences(running, fresh), fresh, writer.freed)]
         if not any(
-            (each.name, each.lineno) in wanted for each in ast.walk(statement) if isinstance(each, ast.FunctionDef)
+            (each.name, each.lineno) in wanted for each in nodes_in(statement) if isinstance(each, ast.FunctionDef)
         ):
             return [line]
         return [with_blocks(statement, line, function, indent)]

@@ -12,6 +12,7 @@ from tt2gl.analysis.frames import Frame, Value, unsupported
 from tt2gl.analysis.graph import Node, Web
 from tt2gl.analysis.operations import gluon_dtype, short_name
 from tt2gl.analysis.statics import Static, position_of
+from tt2gl.syntax import nodes_in
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder
@@ -134,7 +135,7 @@ class AccessReader:
     def _named(self, argument: ast.expr | None, frame: Frame) -> Iterator[tuple[str, TensorFact]]:
         """The names in an address that point to what it points to: not those that it casts."""
         whole = frame.facts.expressions.get(position_of(argument)) if argument is not None else None
-        for part in ast.walk(argument) if argument is not None else ():
+        for part in nodes_in(argument) if argument is not None else ():
             fact = frame.facts.expressions.get(position_of(part)) if isinstance(part, ast.Name) else None
             if not isinstance(part, ast.Name) or not isinstance(fact, TensorFact) or not fact.is_pointer:
                 continue

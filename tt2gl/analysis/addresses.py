@@ -16,6 +16,7 @@ from tt2gl.analysis.intervals import Interval
 from tt2gl.analysis.offset_ranges import Body, Definition, Reader, only_adds_dims
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Position
+from tt2gl.syntax import nodes_in
 
 Side = Literal["left", "right"]
 
@@ -148,7 +149,7 @@ def _named_origin(body: Body, name: str, seen: frozenset[tuple[int, str]]) -> Or
             case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
                 made = origin(body, value, seen)
                 # `x_ptr = x_ptr + n` starts from what `x_ptr` was.
-                again = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(value))
+                again = any(isinstance(part, ast.Name) and part.id == name for part in nodes_in(value))
                 found.append(Origin(found[0].parameters, False) if again and found else made)
             case ast.AugAssign(op=ast.Add() | ast.Sub()) if found:
                 found.append(Origin(found[0].parameters, False))
@@ -254,7 +255,7 @@ def stays_the_same(body: Body, name: str, since: int, variable: str) -> bool:
         first, last = _lines(definition.statement)
         if last >= since and not _is_behind(body, variable, first, last):
             return False
-        for loop in ast.walk(body.tree):
+        for loop in nodes_in(body.tree):
             if isinstance(loop, ast.For | ast.While):
                 begin, end = _lines(loop)
                 if begin <= first and last <= end and since <= end and not _is_inside(body, variable, begin, end):
@@ -265,7 +266,7 @@ def stays_the_same(body: Body, name: str, since: int, variable: str) -> bool:
 def _is_behind(body: Body, variable: str, first: int, last: int) -> bool:
     """Whether two lines are in a loop whose every iteration makes a variable anew, and reads it above them only."""
     made = [each.statement for each in body.definitions.get(variable, ())]
-    reads = [node for node in ast.walk(body.tree) if isinstance(node, ast.Name) and node.id == variable]
+    reads = [node for node in nodes_in(body.tree) if isinstance(node, ast.Name) and node.id == variable]
     return variable not in body.arguments and any(
         begin < first
         and last <= end
@@ -273,7 +274,7 @@ def _is_behind(body: Body, variable: str, first: int, last: int) -> bool:
         # An assignment in place reads what there is.
         and isinstance(min(made, key=lambda each: _lines(each)[0]), ast.Assign | ast.AnnAssign)
         and all(begin < node.lineno < first for node in reads)
-        for loop in ast.walk(body.tree)
+        for loop in nodes_in(body.tree)
         if isinstance(loop, ast.For | ast.While)
         for begin, end in [_lines(loop)]
     )
@@ -283,7 +284,7 @@ def _is_inside(body: Body, variable: str, begin: int, end: int) -> bool:
     """Whether a variable of pointers stands between two lines only; one that is carried by a loop there does not."""
     return variable not in body.arguments and all(
         begin <= node.lineno <= end or pointer_kinds(body, node) == {"scalar"}
-        for node in ast.walk(body.tree)
+        for node in nodes_in(body.tree)
         if isinstance(node, ast.Name) and node.id == variable
     )
 

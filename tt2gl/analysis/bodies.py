@@ -15,6 +15,7 @@ from tt2gl.analysis.separate_numbers import tell_numbers_apart
 from tt2gl.analysis.stated_ranges import assumed_ranges
 from tt2gl.analysis.statics import position_of
 from tt2gl.launches import Launch
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def callers_first(bodies: Sequence[Body]) -> list[Body]:
 
 
 def _definition(trees: Mapping[str, ast.Module], key: FunctionKey) -> ast.FunctionDef | None:
-    found = ast.walk(trees[key[0]]) if key[0] in trees else ()
+    found = nodes_in(trees[key[0]]) if key[0] in trees else ()
     return next((node for node in found if isinstance(node, ast.FunctionDef) and node.lineno == key[1]), None)
 
 
@@ -95,7 +96,7 @@ def _link(made: Mapping[FunctionKey, Body], facts: LaunchFacts) -> None:
 
 
 def _calls(caller: Body, said: FunctionFacts, facts: LaunchFacts) -> Iterator[tuple[ast.Call, FunctionFacts]]:
-    for node in ast.walk(caller.tree):
+    for node in nodes_in(caller.tree):
         if isinstance(node, ast.Call) and (name := said.callees.get(position_of(node))) in facts.functions:
             yield node, facts.functions[name]
 

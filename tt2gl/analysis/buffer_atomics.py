@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import ATOMIC_ADD, SIGNED_ATOMIC_ADD, Position
-from tt2gl.syntax import ACCESSES
+from tt2gl.syntax import ACCESSES, nodes_in
 
 ATOMICS: Mapping[str, frozenset[str]] = {
     "atomic_add": frozenset({"fp32", "fp64", "uint32", "uint64"}),
@@ -48,9 +48,9 @@ def atomic_function(kind: str, elements: Collection[str], module: str) -> str:
 
 def elements_taken(body: Body, bases: Mapping[str, str]) -> Iterator[tuple[Position, str]]:
     """What atomics take by pointers that hold offsets now, with a pointer that is one still: `bases` has theirs."""
-    for call in ast.walk(body.tree):
+    for call in nodes_in(body.tree):
         if isinstance(call, ast.Call) and body.callee(call.func).startswith("atomic_"):
             given = [*call.args, *(keyword.value for keyword in call.keywords)]
-            names = [part.id for each in given for part in ast.walk(each) if isinstance(part, ast.Name)]
+            names = [part.id for each in given for part in nodes_in(each) if isinstance(part, ast.Name)]
             for base in [bases[name] for name in names if name in bases][:1]:
                 yield from ((position_of(each), base) for each in given)

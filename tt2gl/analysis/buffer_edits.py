@@ -15,6 +15,7 @@ from tt2gl.analysis.naming import listed
 from tt2gl.analysis.pointer_arguments import offsets_name
 from tt2gl.names import unused
 from tt2gl.plan import BufferAccess, Edits, FunctionPlan, Position
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
     named = [each.arg for each in _arguments(tree) if each.arg in found.paired]
     if named:
         plan = _by_pointers(plan, found.paired)
-    taken = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {each.arg for each in _arguments(tree)}
+    taken = {node.id for node in nodes_in(tree) if isinstance(node, ast.Name)} | {each.arg for each in _arguments(tree)}
     labels = _Labels(taken | {declaration.name for declaration in plan.declarations}, found.moved)
 
     passed = {

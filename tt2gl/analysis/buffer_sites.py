@@ -14,6 +14,7 @@ from tt2gl.analysis.naming import listed
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Position
+from tt2gl.syntax import nodes_in
 from tt2gl.targets import buffers_spread
 
 
@@ -36,7 +37,7 @@ class Sites:
         self.found: list[Site] = []
         self.unlike: list[Site] = []
         self.refused: list[Refused] = []
-        for node in ast.walk(body.tree):
+        for node in nodes_in(body.tree):
             if isinstance(node, ast.Call) and position_of(node) not in staged:
                 self._read(node)
 

@@ -21,7 +21,7 @@ from tt2gl.analysis.helpers import HelperReader
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.statics import Static, independent, position_of, static_text
 from tt2gl.analysis.unrolled import are_of_one_rank, becomes_tensor, counted_by, first_answer, in_turn, is_unrolled
-from tt2gl.syntax import functions_in, variables_in
+from tt2gl.syntax import functions_in, nodes_in, variables_in
 
 
 class Builder:
@@ -72,7 +72,7 @@ class Builder:
     def mention(self, statement: ast.stmt, frame: Frame) -> None:
         """Note the tensors whose attributes a statement's own expressions ask for."""
         for expression in (part for part in ast.iter_child_nodes(statement) if isinstance(part, ast.expr)):
-            for node in ast.walk(expression):
+            for node in nodes_in(expression):
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                     bound = frame.env.get(node.value.id)
                     if isinstance(bound, Web):
@@ -180,7 +180,7 @@ class Builder:
 
     def loop(self, node: ast.For | ast.While, frame: Frame, test: ast.expr | None = None) -> None:
         """Walk a body once; names it carries join their values before it."""
-        stored = {n.id for part in node.body for n in ast.walk(part) if isinstance(n, ast.Name) and _is_store(n)}
+        stored = {n.id for part in node.body for n in nodes_in(part) if isinstance(n, ast.Name) and _is_store(n)}
         for name in stored & frame.env.keys():
             if not isinstance(frame.env[name], Web) and becomes_tensor(name, node, frame):
                 frame.env[name] = Web(name, frame.key)
@@ -258,7 +258,7 @@ class Builder:
             if not isinstance(child, ast.expr):
                 continue
             fact = frame.facts.expressions.get(position_of(child))
-            calls = any(isinstance(part, ast.Call) for part in ast.walk(child))
+            calls = any(isinstance(part, ast.Call) for part in nodes_in(child))
             if calls and isinstance(fact, TensorFact) and fact.shape:
                 self.effect(self.evaluate(child, frame))
             elif calls:

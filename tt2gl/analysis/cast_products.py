@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tt2gl.analysis.facts import FunctionFact, FunctionFacts, LaunchFacts, TensorFact
 from tt2gl.analysis.statics import position_of
+from tt2gl.syntax import nodes_in
 
 _DOT = "triton.language.core.dot"
 
@@ -28,7 +29,7 @@ def cast_products(facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module
 
 def _casts(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.Call]]:
     """The casts of calls that stand in a sum, to a type that is written there, with these calls."""
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         match node:
             case ast.BinOp(op=ast.Add(), left=left, right=right):
                 sides = [left, right]

@@ -18,7 +18,7 @@ from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.operations import CREATE
 from tt2gl.analysis.statics import position_of
 from tt2gl.launches import Launch
-from tt2gl.syntax import functions_in
+from tt2gl.syntax import functions_in, nodes_in
 
 MOST_VARIANTS = 8
 """Launches with a flag turned, tried beyond those of a kernel: each costs a run of the frontend."""
@@ -31,7 +31,7 @@ def unreached(trees: Mapping[str, ast.Module], facts: Sequence[LaunchFacts]) -> 
     """Static branches with a side that no launch took, by function."""
     found: dict[FunctionKey, list[ast.If]] = {}
     for key, function, seen in _functions(trees, facts):
-        for node in ast.walk(function):
+        for node in nodes_in(function):
             if not isinstance(node, ast.If) or position_of(node.test) not in seen:
                 continue
             if any(side and not _reached(side, seen) for side in (node.body, node.orelse)):
@@ -46,7 +46,7 @@ def first_unreached(trees: Mapping[str, ast.Module], facts: Sequence[LaunchFacts
         if key not in found:
             sides = [
                 side
-                for node in ast.walk(function)
+                for node in nodes_in(function)
                 if isinstance(node, ast.If) and position_of(node.test) in seen
                 for side in (node.body, node.orelse)
                 if side and not _reached(side, seen)
@@ -70,7 +70,7 @@ def unreached_creations(
 
 def creations(statements: Sequence[ast.stmt]) -> Iterator[ast.Call]:
     """Calls that make tensors of layouts that they have to be told."""
-    for node in (inner for each in statements for inner in ast.walk(each)):
+    for node in (inner for each in statements for inner in nodes_in(each)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name = node.func.attr
             if name in CREATE and not name.endswith("_like"):
@@ -91,7 +91,7 @@ def _functions(
 
 
 def _reached(side: Sequence[ast.stmt], seen: set[Position]) -> bool:
-    expressions = [node for part in side for node in ast.walk(part) if isinstance(node, ast.expr)]
+    expressions = [node for part in side for node in nodes_in(part) if isinstance(node, ast.expr)]
     return not expressions or any(position_of(node) in seen for node in expressions)
 
 
@@ -106,7 +106,7 @@ def variants(
     """
     first = launches[0]
     constants = {name: value for tree in trees.values() for name, value in _constants(tree)}
-    nodes = [inner for each in branches.values() for node in each for inner in ast.walk(node)]
+    nodes = [inner for each in branches.values() for node in each for inner in nodes_in(node)]
     tests = [node.test for node in nodes if isinstance(node, ast.If)]
     values = [pair for test in tests for pair in _turned(test, first, constants)]
     numbers: dict[str, int] = {}
@@ -133,7 +133,7 @@ def variants(
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, object]]:
     """Module constants of a slice, `tl.constexpr(...)` or plain."""
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             value = node.value.args[0] if isinstance(node.value, ast.Call) and node.value.args else node.value
             try:
@@ -144,7 +144,7 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, object]]:
 
 def _turned(test: ast.expr, launch: Launch, constants: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Other values for the compile-time parameters of a condition."""
-    for node in ast.walk(test):
+    for node in nodes_in(test):
         if isinstance(node, ast.Name) and isinstance(launch.constexprs.get(node.id), bool):
             yield node.id, not launch.constexprs[node.id]
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and len(node.comparators) == 1:

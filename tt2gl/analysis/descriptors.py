@@ -15,6 +15,7 @@ from tt2gl.analysis.frames import Frame, Value, unsupported
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.operations import short_name
 from tt2gl.analysis.statics import Static, position_of
+from tt2gl.syntax import nodes_in
 from tt2gl.targets import adds_tiles
 
 if TYPE_CHECKING:
@@ -89,4 +90,4 @@ class DescriptorReader:
 
 def asks_for_descriptor(node: ast.expr) -> bool:
     """Whether an expression names the type of descriptors: `isinstance(x, tl.tensor_descriptor)`."""
-    return any(isinstance(part, ast.Attribute) and part.attr == "tensor_descriptor" for part in ast.walk(node))
+    return any(isinstance(part, ast.Attribute) and part.attr == "tensor_descriptor" for part in nodes_in(node))

@@ -14,6 +14,7 @@ from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.scaled_dots import read_scaled
 from tt2gl.analysis.statics import position_of
 from tt2gl.lowering.precise_dots import PRECISIONS
+from tt2gl.syntax import nodes_in
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder
@@ -176,8 +177,8 @@ class DotReader:
 
 def _is_in_branch(node: ast.Call, function: ast.FunctionDef) -> bool:
     """Whether a call is made in one branch of a function alone."""
-    branches = (each for each in ast.walk(function) if isinstance(each, ast.If | ast.IfExp))
-    return any(part is node for branch in branches for part in ast.walk(branch))
+    branches = (each for each in nodes_in(function) if isinstance(each, ast.If | ast.IfExp))
+    return any(part is node for branch in branches for part in nodes_in(branch))
 
 
 def _is_zeros(other: ast.expr, frame: Frame) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -93,7 +94,13 @@ def evaluated(text: str, launch: Launch) -> int | None:
                 return None if holds is None else value(body if holds else orelse)
         return None
 
-    return value(ast.parse(text, mode="eval").body)
+    return value(_expression(text))
+
+
+# Few texts, asked for under every launch for each value of those extents.
+@functools.lru_cache(maxsize=256)
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
 
 
 def _holds(test: ast.expr, launch: Launch) -> bool | None:

@@ -14,6 +14,7 @@ from typing import Literal
 from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.terms import Term
 from tt2gl.plan import Scaled
+from tt2gl.syntax import nodes_in
 
 FunctionKey = tuple[str, int]
 """A jit function: the author's file and the line of its `def`."""
@@ -301,7 +302,7 @@ class Graph:
 
     def _borrow(self, dim: str, extent: int, helper: FunctionKey, local: dict[str, str]) -> str:
         """An extent that a helper knows by none of its parameters: by the kernel's, which it is to be given too."""
-        names = {node.id for node in ast.walk(ast.parse(dim)) if isinstance(node, ast.Name)} & self.parameters
+        names = {node.id for node in nodes_in(ast.parse(dim)) if isinstance(node, ast.Name)} & self.parameters
         if names & set(local.values()):
             return str(extent)
         self.borrowed.setdefault(helper, set()).update(names)

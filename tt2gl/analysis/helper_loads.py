@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tt2gl.analysis.facts import CallChain, LaunchFacts
+from tt2gl.syntax import nodes_in
 
 _RANGES = ("range", "persistent_range")
 
@@ -62,7 +63,7 @@ class _Loops:
     def __init__(self, trees: Mapping[str, ast.Module], path: Path) -> None:
         self._own = str(path.absolute())
         self._bodies = {
-            file: [_extent(node) for node in ast.walk(tree) if isinstance(node, ast.For) and _counts(node)]
+            file: [_extent(node) for node in nodes_in(tree) if isinstance(node, ast.For) and _counts(node)]
             for file, tree in trees.items()
         }
 

@@ -11,6 +11,7 @@ from tt2gl.analysis.facts import ConstFact
 from tt2gl.analysis.frames import Frame, Value
 from tt2gl.analysis.graph import CallSite, Definition, Node, Site, Web
 from tt2gl.analysis.statics import Static, position_of
+from tt2gl.syntax import nodes_in
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder
@@ -95,7 +96,7 @@ def is_one_operation(function: ast.FunctionDef, inside: Sequence[Node], returns:
         each for each in parameters if "constexpr" not in ast.unparse(each.annotation or ast.Constant(0))
     ]
     plain = all(isinstance(each, ast.Assign | ast.Expr | ast.Return) for each in function.body)
-    plain &= not any(isinstance(each, ast.IfExp) for statement in function.body for each in ast.walk(statement))
+    plain &= not any(isinstance(each, ast.IfExp) for statement in function.body for each in nodes_in(statement))
     shapes = {each.shape for each in inside}
     alone = len(open_to_tensors) == len(shapes) == len(returns) == 1 and isinstance(returns[0], Node)
     return plain and alone and all(each.kind in ("argument", "read", "elementwise") for each in inside)

@@ -26,6 +26,7 @@ from typing import TypeGuard
 from tt2gl.analysis.statics import position_of
 from tt2gl.names import unused
 from tt2gl.plan import Edits, FunctionPlan, Hoist, Position
+from tt2gl.syntax import nodes_in
 
 Loop = ast.For | ast.While
 Ranges = Mapping[Position, tuple[Loop, ast.Call, str]]
@@ -39,7 +40,7 @@ def hoisted(plan: FunctionPlan, function: ast.FunctionDef) -> FunctionPlan:
         position_of(call): (first, call, label)
         for loop, first in loops.items()
         for label, call in ranges_in(loop)
-        if not (stored(loop) | stored(first)) & {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
+        if not (stored(loop) | stored(first)) & {node.id for node in nodes_in(call) if isinstance(node, ast.Name)}
     }
     return made_before(plan, function, ranges, loops)
 
@@ -50,7 +51,7 @@ def made_before(
     """The plan with these ranges, which stand in the statements `around`, made before their loops."""
     if not ranges:
         return plan
-    work = _Hoisting(ranges, around, {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}, plan)
+    work = _Hoisting(ranges, around, {node.id for node in nodes_in(function) if isinstance(node, ast.Name)}, plan)
     edits = work.apply(plan.edits)
     copies = {statement: tuple(work.apply(copy) for copy in each) for statement, each in plan.copies.items()}
     made = {start: tuple(steps) for start, steps in work.made.items()}
@@ -86,7 +87,7 @@ class _Hoisting:
         self.made: dict[tuple[int, int], list[Hoist]] = {start: list(steps) for start, steps in plan.hoists.items()}
         self.taken = {*taken, *(step.name for steps in plan.hoists.values() for step in steps)}
         self.parameters = plan.parameters
-        branches = [node for statement in around for node in ast.walk(statement) if isinstance(node, ast.If)]
+        branches = [node for statement in around for node in nodes_in(statement) if isinstance(node, ast.If)]
         self.conditional = {position_of(call) for branch in branches for _, call in ranges_in(branch)}
 
     def apply(self, edits: Edits) -> Edits:
@@ -124,12 +125,12 @@ class _Hoisting:
 def ranges_in(loop: ast.stmt) -> list[tuple[str, ast.Call]]:
     """Calls of `arange` in a loop or branch, with the name that their statement defines."""
     found: list[tuple[str, ast.Call]] = []
-    for statement in ast.walk(loop):
+    for statement in nodes_in(loop):
         if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr | ast.AugAssign):
             continue
         target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
         label = target.id if isinstance(target, ast.Name) else "index"
-        for node in ast.walk(statement):
+        for node in nodes_in(statement):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "arange":
                 found.append((label, node))
     return found
@@ -137,4 +138,4 @@ def ranges_in(loop: ast.stmt) -> list[tuple[str, ast.Call]]:
 
 def stored(loop: ast.stmt) -> set[str]:
     """The names that a statement assigns."""
-    return {node.id for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return {node.id for node in nodes_in(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

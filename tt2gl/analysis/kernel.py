@@ -20,7 +20,7 @@ from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.failures import CompileError, explain
 from tt2gl.launches import Launch
 from tt2gl.slicing.slices import Slice
-from tt2gl.syntax import python_tree
+from tt2gl.syntax import nodes_in, python_tree
 from tt2gl.targets import Target
 
 
@@ -69,8 +69,8 @@ def analyse(
         mark_repeated(decisions, trees, converted, staging.rereading)
     entry = facts[0].functions[facts[0].entry]
     tree = trees[entry.path]
-    taken = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-    taken |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    taken = frozenset(node.id for node in nodes_in(tree) if isinstance(node, ast.Name))
+    taken |= {node.arg for node in nodes_in(tree) if isinstance(node, ast.arg)}
     left_out = unreached_creations(trees, facts)
     unverified = first_unreached(trees, facts)
     key = (entry.path, entry.line)

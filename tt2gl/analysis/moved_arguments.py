@@ -23,11 +23,12 @@ from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.pointer_arguments import offsets_name, passed_pairs
 from tt2gl.analysis.statics import position_of
 from tt2gl.names import unused
+from tt2gl.syntax import nodes_in
 
 
 def _passed(body: Body) -> Iterator[tuple[ast.Call, str, ast.Name]]:
     """The calls in a function that say by how much pointers were moved: in what parameter, and the pointer's name."""
-    for node in ast.walk(body.tree):
+    for node in nodes_in(body.tree):
         if isinstance(node, ast.Call):
             for callee in body.called(node):
                 for name, offsets in callee.moved.items():
@@ -75,7 +76,7 @@ def take_offsets(body: Body, name: str, bodies: Sequence[Body], sizes: Sizes) ->
     """
     needed = _needing(body, name, bodies, sizes, [])
     for each, parameter in needed or ():
-        taken = {node.id for node in ast.walk(each.tree) if isinstance(node, ast.Name)}
+        taken = {node.id for node in nodes_in(each.tree) if isinstance(node, ast.Name)}
         each.moved[parameter] = unused(offsets_name(parameter), taken | {*each.arguments, *each.moved.values()})
     return bool(needed)
 
@@ -112,14 +113,14 @@ def _could(body: Body, name: str, bodies: Collection[Body]) -> bool:
         return False
     if next(passed_pairs(body), None) is not None or not origin(body, ast.Name(name, ast.Load())).parameters:
         return False
-    reads = [node for node in ast.walk(body.tree) if isinstance(node, ast.Name) and node.id == name]
+    reads = [node for node in nodes_in(body.tree) if isinstance(node, ast.Name) and node.id == name]
     if any(pointer_kinds(body, node) - {"scalar"} for node in reads if isinstance(node.ctx, ast.Load)):
         return False
     known = {id(call) for _, call in body.callers}
     return all(
         id(node) in known
         for each in bodies
-        for node in ast.walk(each.tree)
+        for node in nodes_in(each.tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == body.tree.name
     )
 

@@ -29,6 +29,7 @@ from tt2gl.analysis.facts import ConstFact
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.statics import position_of
 from tt2gl.pipelining.flow import writes
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,12 @@ def moved_beside_products(body: Body, access: ast.Call, base: ast.expr) -> bool:
     parts = scalar_parts(body, base)
     if parts is None or parts[1] is None:
         return False
-    named = {node.id for term in parts[2] for node in ast.walk(term.node) if isinstance(node, ast.Name)}
+    named = {node.id for term in parts[2] for node in nodes_in(term.node) if isinstance(node, ast.Name)}
     return any(
         any(body.callee(node.func) in ("dot", "dot_scaled") for node in inside if isinstance(node, ast.Call))
         and _counted(body, inside, named)
-        for loop in ast.walk(body.tree)
-        if isinstance(loop, ast.For) and access in (inside := list(ast.walk(loop)))
+        for loop in nodes_in(body.tree)
+        if isinstance(loop, ast.For) and access in (inside := list(nodes_in(loop)))
     )
 
 
@@ -118,11 +119,11 @@ def _counted(body: Body, inside: list[ast.AST], named: set[str]) -> bool:
             made = _made_of(statement, name)
             if made is None:
                 continue
-            calls = [node for node in ast.walk(made) if isinstance(node, ast.Call)]
+            calls = [node for node in nodes_in(made) if isinstance(node, ast.Call)]
             if any(body.called(call) or body.callee(call.func).startswith(("load", "atomic")) for call in calls):
                 return False
             counted = counted or isinstance(statement, ast.For | ast.AugAssign)
-            pending |= {node.id for node in ast.walk(made) if isinstance(node, ast.Name)} - known
+            pending |= {node.id for node in nodes_in(made) if isinstance(node, ast.Name)} - known
     return counted
 
 
@@ -157,7 +158,7 @@ def _begun(body: Body, name: str) -> list[ast.stmt]:
 
 def _makes_tensors(body: Body, name: str, line: int) -> bool:
     """Whether tensors of pointers are made of a scalar pointer above a line."""
-    above = (each for each in ast.walk(body.tree) if isinstance(each, ast.BinOp) and each.lineno < line)
+    above = (each for each in nodes_in(body.tree) if isinstance(each, ast.BinOp) and each.lineno < line)
     return any("tensor" in pointer_kinds(body, each) and _names(each, name) for each in above)
 
 
@@ -171,23 +172,23 @@ def _naming(block: Sequence[ast.stmt], name: str) -> Sequence[ast.stmt]:
 
 
 def _names(tree: ast.AST, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
+    return any(isinstance(node, ast.Name) and node.id == name for node in nodes_in(tree))
 
 
 def _since(block: Sequence[ast.stmt], first: ast.stmt | None) -> Iterator[ast.AST]:
     """All that stands in a block from a statement of its own on."""
-    return (node for each in block if first and each.lineno >= first.lineno for node in ast.walk(each))
+    return (node for each in block if first and each.lineno >= first.lineno for node in nodes_in(each))
 
 
 def _is_flag_of(body: Body, branch: ast.If, name: str) -> bool:
     """Whether a branch has a test that is known when the kernel is compiled, and a name is read under that alone."""
     test, facts = ast.unparse(branch.test), body.said(branch.test)
-    asked = {node.id for node in ast.walk(branch.test) if isinstance(node, ast.Name)}
+    asked = {node.id for node in nodes_in(branch.test) if isinstance(node, ast.Name)}
     moved_else = any(name in writes(each) for each in branch.orelse)
     if moved_else or not facts or asked & body.definitions.keys():
         return False
-    branches = [each for each in ast.walk(body.tree) if isinstance(each, ast.If) and ast.unparse(each.test) == test]
-    under = {id(node) for each in branches for part in each.body for node in ast.walk(part)}
+    branches = [each for each in nodes_in(body.tree) if isinstance(each, ast.If) and ast.unparse(each.test) == test]
+    under = {id(node) for each in branches for part in each.body for node in nodes_in(part)}
     constant = all(isinstance(fact, ConstFact) for fact in facts)
     return constant and all(id(node) in under for node in _named(body, name))
 
@@ -207,7 +208,7 @@ def _named(body: Body, name: str) -> list[ast.Name]:
     """The reads of a name."""
     return [
         node
-        for node in ast.walk(body.tree)
+        for node in nodes_in(body.tree)
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
     ]
 
@@ -246,7 +247,7 @@ def hold_offsets(
                 place = position_of(statement.target)
                 found.targets[place] = found.reads[place] = moved.name
     roots = {id(parts[0]) for start in starts if (parts := scalar_parts(body, start)) is not None}
-    asked = {id(node.value) for node in ast.walk(body.tree) if isinstance(node, ast.Attribute) and node.attr == "dtype"}
+    asked = {id(node.value) for node in nodes_in(body.tree) if isinstance(node, ast.Attribute) and node.attr == "dtype"}
     first = min((each.lineno for each in moved.begun), default=0) if moved.name == moved.base else 0
     for node in _named(body, moved.name):
         if id(node) in settled or node.lineno < first or pointer_kinds(body, node) == {"tensor"}:

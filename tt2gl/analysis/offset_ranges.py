@@ -19,6 +19,7 @@ from tt2gl.analysis.facts import ConstFact, Fact, FunctionFact, FunctionFacts, T
 from tt2gl.analysis.intervals import ANY, COUNT, NOTHING, TYPES, Interval, combined, union_of
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Position
+from tt2gl.syntax import nodes_in
 
 _SAME = {
     "expand_dims", "broadcast_to", "broadcast", "reshape", "view", "trans", "permute", "ravel", "cast", "to",
@@ -196,7 +197,7 @@ class Reader:
         stop = given[0] if len(given) == 1 else given[1] if len(given) == 2 else None
         if stop is None or ast.unparse(node.left) != f"{ast.unparse(stop)} - 1":
             return False
-        names = [part.id for part in ast.walk(stop) if isinstance(part, ast.Name)]
+        names = [part.id for part in nodes_in(stop) if isinstance(part, ast.Name)]
         return all(len(self.body.definitions.get(name, ())) + (name in self.body.arguments) <= 1 for name in names)
 
     def _is_rest(self, node: ast.BinOp) -> bool:
@@ -206,7 +207,7 @@ class Reader:
                 pass
             case _:
                 return False
-        names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+        names = [part.id for part in nodes_in(node) if isinstance(part, ast.Name)]
         if not all(len(self.body.definitions.get(name, ())) + (name in self.body.arguments) <= 1 for name in names):
             return False
         if isinstance(steps, ast.Name):
@@ -227,7 +228,7 @@ class Reader:
             return self.known[key]
         self.known[key] = ANY
         inner = Reader(body, self.assume, {}, self.known, self.read)
-        values = [node.value for node in ast.walk(body.tree) if isinstance(node, ast.Return)]
+        values = [node.value for node in nodes_in(body.tree) if isinstance(node, ast.Return)]
         found: list[Interval] = []
         for value in values:
             if place is not None:
@@ -313,7 +314,7 @@ def plain_text(node: ast.expr) -> str:
 def definitions_of(tree: ast.FunctionDef) -> dict[str, list[Definition]]:
     """Every way that each name of a function gets a value."""
     found: dict[str, list[Definition]] = {}
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         for name, make in _bound(node):
             found.setdefault(name, []).append(Definition(node, make))
     return found
@@ -332,7 +333,7 @@ def _bound(node: ast.AST) -> Iterator[tuple[str, Maker]]:
         case ast.For(target=ast.Name(id=name), iter=ast.Call() as call):
             yield name, partial(_counted, call=call)
         case ast.For(target=target) | ast.NamedExpr(target=target):
-            for part in ast.walk(target):
+            for part in nodes_in(target):
                 if isinstance(part, ast.Name):
                     yield part.id, _anything
 

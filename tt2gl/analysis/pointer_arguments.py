@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from tt2gl.analysis.addresses import address, pointer_kinds, scalar_parts
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.names import unused
+from tt2gl.syntax import nodes_in
 
 
 def could_be_pairs(body: Body) -> dict[str, str]:
     """The parameters of a helper that all its callers give tensors of pointers, and names of their scalar pointers."""
-    taken = {node.id for node in ast.walk(body.tree) if isinstance(node, ast.Name)} | set(body.arguments)
+    taken = {node.id for node in nodes_in(body.tree) if isinstance(node, ast.Name)} | set(body.arguments)
     made: dict[str, str] = {}
     for name in body.arguments if not body.is_kernel else ():
         given = [(caller, body.argument_of(name, call), call) for caller, call in body.callers]
@@ -54,7 +55,7 @@ def offsets_name(name: str) -> str:
 
 def passed_pairs(body: Body) -> Iterator[tuple[ast.Call, Body, str, ast.expr]]:
     """The calls in a function that give a helper offsets: the helper, its parameter, and the tensor of pointers."""
-    for node in ast.walk(body.tree):
+    for node in nodes_in(body.tree):
         if isinstance(node, ast.Call):
             for callee in body.called(node):
                 for name in callee.pairs:

@@ -29,6 +29,7 @@ from tt2gl.analysis.addresses import (
 )
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.pointer_arguments import passed_pairs
+from tt2gl.syntax import nodes_in
 
 Variables: TypeAlias = Mapping[str, tuple[str, list[ast.expr]]]
 """Variables by name: the scalar pointer that each starts from, and the values that it is given."""
@@ -161,7 +162,7 @@ def dtypes_asked(body: Body, name: str) -> list[ast.Name]:
     """The reads of a variable for its dtype, which is that of the scalar pointer too."""
     return [
         node.value
-        for node in ast.walk(body.tree)
+        for node in nodes_in(body.tree)
         if isinstance(node, ast.Attribute) and node.attr == "dtype"
         if isinstance(node.value, ast.Name) and node.value.id == name and isinstance(node.value.ctx, ast.Load)
     ]
@@ -190,7 +191,7 @@ def reads_of(body: Body, name: str) -> list[tuple[ast.Name, Literal["tensor", "s
     others = max((getattr(each, "lineno", 0) for each in statements if each not in making), default=0)
     top = min((each.lineno for each in body.tree.body if each in making and each.lineno > others), default=math.inf)
     found: list[tuple[ast.Name, Literal["tensor", "scalar", "unreached", "unknown"]]] = []
-    for node in ast.walk(body.tree):
+    for node in nodes_in(body.tree):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             match pointer_kinds(body, node):
                 case kinds if kinds == {"tensor"}:

@@ -18,6 +18,7 @@ from tt2gl.analysis.statics import position_of
 from tt2gl.pipelining.flow import writes
 from tt2gl.pipelining.static import called
 from tt2gl.plan import STORE_AGAIN
+from tt2gl.syntax import nodes_in
 
 Place = tuple[FunctionKey, Position]
 
@@ -51,7 +52,7 @@ def _repeated(
 ) -> Iterator[Place]:
     """The stores that stand in a loop which stores through one name alone, and does not bind it."""
     for path, tree in trees.items():
-        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        for function in (node for node in nodes_in(tree) if isinstance(node, ast.FunctionDef)):
             by_loop: dict[ast.AST, list[ast.Call]] = {}
             every = list(_calls(function, None))
             crossing = {loop for loop, call in every if (path, *position_of(call)[:2]) in converted}

@@ -20,6 +20,7 @@ from tt2gl.analysis.uses import LOOKED_UP_SHARED
 from tt2gl.names import unused
 from tt2gl.pipelining.flow import blocks, inside, writes
 from tt2gl.pipelining.loads import other_of
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,13 @@ def _calls(loop: ast.For) -> Iterator[tuple[ast.stmt, ast.Call]]:
     """The calls in simple statements of a loop's body, with those."""
     for statement in inside(loop.body):
         if not list(blocks(statement)):
-            yield from ((statement, node) for node in ast.walk(statement) if isinstance(node, ast.Call))
+            yield from ((statement, node) for node in nodes_in(statement) if isinstance(node, ast.Call))
 
 
 def _dtype(call: ast.Call, loop: ast.For, pointers: Set[str], bound: Set[str]) -> str:
     """The type of what a load reads, by a pointer in its address that is there before the loop; empty without one."""
     made = {name for each in loop.body for name in writes(each)} - bound
-    names = [node.id for given in call.args[:1] for node in ast.walk(given) if isinstance(node, ast.Name)]
+    names = [node.id for given in call.args[:1] for node in nodes_in(given) if isinstance(node, ast.Name)]
     found = [name for name in names if name in pointers and name not in made]
     return f"{found[0]}.dtype.element_ty" if len(found) == 1 else ""
 

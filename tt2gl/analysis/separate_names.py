@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from tt2gl.analysis.addresses import pointer_kinds
 from tt2gl.analysis.offset_ranges import Body, definitions_of
 from tt2gl.pipelining.flow import blocks
+from tt2gl.syntax import nodes_in
 
 
 def tell_apart(body: Body) -> None:
@@ -24,7 +25,7 @@ def tell_apart(body: Body) -> None:
     made = {name: found for name in body.definitions if (found := _assignments(body, name)) is not None}
     if not made:
         return
-    taken = {node.id for node in ast.walk(body.tree) if isinstance(node, ast.Name)} | set(body.arguments)
+    taken = {node.id for node in nodes_in(body.tree) if isinstance(node, ast.Name)} | set(body.arguments)
     called: dict[tuple[int, int], str] = {}
     for name, found in made.items():
         for number, nodes in enumerate(found[1:], start=2):
@@ -35,7 +36,7 @@ def tell_apart(body: Body) -> None:
             body.authors[own] = name
             called |= {(node.lineno, node.col_offset): own for node in nodes}
     body.tree = copy.deepcopy(body.tree)
-    for node in ast.walk(body.tree):
+    for node in nodes_in(body.tree):
         if isinstance(node, ast.Name):
             node.id = called.get((node.lineno, node.col_offset), node.id)
     body.definitions = definitions_of(body.tree)
@@ -79,10 +80,10 @@ def _reads(
     """The reads of a name in a block, each with the assignments it may come after; `before`: those at the start."""
     for statement in block:
         inner = list(blocks(statement))
-        inside = {id(node) for part in inner for each in part for node in ast.walk(each)}
+        inside = {id(node) for part in inner for each in part for node in nodes_in(each)}
         # In any iteration but the first, a loop's own have been there.
         entered = before | _assigned([statement], name) if isinstance(statement, ast.For | ast.While) else before
-        for node in ast.walk(statement):
+        for node in nodes_in(statement):
             if not isinstance(node, ast.Name) or node.id != name or id(node) in inside:
                 continue
             if isinstance(node.ctx, ast.Load):
@@ -113,7 +114,7 @@ def _assigned(block: Sequence[ast.stmt], name: str) -> frozenset[ast.stmt]:
         inner = list(blocks(statement))
         for part in inner:
             found |= _assigned(part, name)
-        names = (node for node in ast.walk(statement) if isinstance(node, ast.Name) and node.id == name)
+        names = (node for node in nodes_in(statement) if isinstance(node, ast.Name) and node.id == name)
         if not inner and any(isinstance(node.ctx, ast.Store) for node in names):
             found |= {statement}
     return found

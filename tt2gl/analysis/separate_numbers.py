@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from tt2gl.analysis.facts import ConstFact, TensorFact
 from tt2gl.analysis.offset_ranges import Body, definitions_of
 from tt2gl.pipelining.flow import writes
+from tt2gl.syntax import nodes_in
 
 _State = Mapping[str, frozenset[ast.stmt | None]]
 """The assignments that reach a place, by name; None is what a parameter is given."""
@@ -28,11 +29,11 @@ _UNREAD = (ast.With, ast.Try, ast.FunctionDef, ast.Lambda, ast.NamedExpr, ast.co
 def tell_numbers_apart(body: Body) -> None:
     """Give each such integer a name of its own in the tree of a function; `authors` says what the author calls it."""
     tree = copy.deepcopy(body.tree)
-    if any(isinstance(node, _UNREAD) for statement in tree.body for node in ast.walk(statement)):
+    if any(isinstance(node, _UNREAD) for statement in tree.body for node in nodes_in(statement)):
         return
     walk = _Walk()
     walk.block(tree.body, {name: frozenset({None}) for name in body.arguments})
-    taken = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | set(body.arguments)
+    taken = {node.id for node in nodes_in(tree) if isinstance(node, ast.Name)} | set(body.arguments)
     called: dict[tuple[str, ast.stmt | None], str] = {}
     for name in sorted(body.definitions):
         groups = walk.together(name, name in body.arguments)
@@ -52,7 +53,7 @@ def tell_numbers_apart(body: Body) -> None:
 
 def _is_integer(body: Body, tree: ast.FunctionDef, name: str) -> bool:
     """Whether all that was said of a name is that it has integers."""
-    named = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
+    named = [node for node in nodes_in(tree) if isinstance(node, ast.Name) and node.id == name]
     # Of what is assigned to, Triton's frontend says no more than its name.
     facts = {fact for node in named for fact in body.said(node)} - {ConstFact(name)}
     return all(
@@ -148,7 +149,7 @@ class _WholeSums(ast.NodeTransformer):
 
 
 def _names(node: ast.AST) -> Iterator[ast.Name]:
-    return (each for each in ast.walk(node) if isinstance(each, ast.Name))
+    return (each for each in nodes_in(node) if isinstance(each, ast.Name))
 
 
 def _joined(first: _State, second: _State) -> _State:

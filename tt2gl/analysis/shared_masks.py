@@ -30,6 +30,7 @@ from tt2gl.analysis.hoisting import stored
 from tt2gl.analysis.statics import position_of
 from tt2gl.names import claimed
 from tt2gl.plan import Edits, FunctionPlan, Hoist, Position
+from tt2gl.syntax import nodes_in
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 # What a mask is made of where all that edits change in it are names.
@@ -51,7 +52,7 @@ _Known = Mapping[str, _First]
 
 def masks_made_once(plan: FunctionPlan, function: ast.FunctionDef) -> FunctionPlan:
     """The plan with masks that come again in other layouts made where they come first."""
-    search = _Search(plan, {node.id for node in ast.walk(function) if isinstance(node, ast.Name)})
+    search = _Search(plan, {node.id for node in nodes_in(function) if isinstance(node, ast.Name)})
     search.visit(function.body, {})
     if not search.early:
         return plan
@@ -90,7 +91,7 @@ class _Search:
         every = [self.edits, *self.copies.get(position_of(statement), ())]
         return {
             ast.unparse(mask): _First(statement, frozenset(_spelled(mask, each) for each in every), _names(mask))
-            for mask in ast.walk(statement)
+            for mask in nodes_in(statement)
             if isinstance(mask, ast.expr) and _is_mask(mask)
         }
 
@@ -152,7 +153,7 @@ def _is_mask(node: ast.AST) -> bool:
     """Whether a node is a comparison, or several joined, in which nothing is called."""
     if not isinstance(node, ast.Compare) and not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd)):
         return False
-    parts = [part for part in ast.walk(node) if not isinstance(part, _INNER)]
+    parts = [part for part in nodes_in(node) if not isinstance(part, _INNER)]
     return all(isinstance(part, _VALUES) for part in parts) and any(isinstance(part, ast.Subscript) for part in parts)
 
 
@@ -166,13 +167,13 @@ def _largest(node: ast.AST, known: _Known) -> Iterator[ast.expr]:
 
 
 def _names(node: ast.AST) -> frozenset[str]:
-    return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+    return frozenset(each.id for each in nodes_in(node) if isinstance(each, ast.Name))
 
 
 def _spelled(mask: ast.expr, edits: Edits) -> str:
     """A mask in the port's names."""
     made = copy.deepcopy(mask)
-    for node in ast.walk(made):
+    for node in nodes_in(made):
         if isinstance(node, ast.Name):
             node.id = edits.reads.get(position_of(node), node.id)
     return ast.unparse(made)
@@ -185,5 +186,5 @@ def _label(statement: ast.stmt) -> str:
         return target.id
     call = getattr(statement, "value", None)
     first = call.args[0] if isinstance(call, ast.Call) and call.args else None
-    name = next((node.id for node in ast.walk(first) if isinstance(node, ast.Name)), "") if first is not None else ""
+    name = next((node.id for node in nodes_in(first) if isinstance(node, ast.Name)), "") if first is not None else ""
     return re.sub(r"_?ptrs?$", "", name, flags=re.IGNORECASE).lower() or "value"

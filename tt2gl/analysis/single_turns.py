@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from tt2gl.analysis.facts import ConstFact, FunctionFacts, LaunchFacts, Position
+from tt2gl.syntax import nodes_in
 
 
 def single_turns(facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module], path: Path) -> set[tuple[int, int]]:
@@ -30,11 +31,11 @@ def single_turns(facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module]
 
 def _inner_loops(tree: ast.Module) -> Iterator[ast.For]:
     """The loops over a range that stand in another loop, do nothing once they have run, and have fixed bounds."""
-    for function in ast.walk(tree):
+    for function in nodes_in(tree):
         if isinstance(function, ast.FunctionDef):
             changing = _changing(function)
-            around = (each for each in ast.walk(function) if isinstance(each, ast.For | ast.While))
-            parts = (one for each in around for part in each.body for one in ast.walk(part))
+            around = (each for each in nodes_in(function) if isinstance(each, ast.For | ast.While))
+            parts = (one for each in around for part in each.body for one in nodes_in(part))
             inner = {id(one): one for one in parts if isinstance(one, ast.For)}
             for loop in inner.values():
                 counted = isinstance(loop.iter, ast.Call) and _counts(loop.iter) and isinstance(loop.target, ast.Name)
@@ -44,10 +45,10 @@ def _inner_loops(tree: ast.Module) -> Iterator[ast.For]:
 
 def _changing(function: ast.FunctionDef) -> set[str]:
     """The names of a function that are no constants of its compilation: an argument of 1 is one for that call alone."""
-    parameters = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg) and not _is_fixed(each)}
-    annotated = (each for each in ast.walk(function) if isinstance(each, ast.AnnAssign))
+    parameters = {each.arg for each in nodes_in(function.args) if isinstance(each, ast.arg) and not _is_fixed(each)}
+    annotated = (each for each in nodes_in(function) if isinstance(each, ast.AnnAssign))
     fixed = {name for each in annotated if _is_fixed(each) for name in _names(each.target)}
-    stored = {each.id for each in ast.walk(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    stored = {each.id for each in nodes_in(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     return parameters | (stored - fixed)
 
 
@@ -56,7 +57,7 @@ def _is_fixed(bound: ast.arg | ast.AnnAssign) -> bool:
 
 
 def _names(node: ast.expr) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return {each.id for each in nodes_in(node) if isinstance(each, ast.Name)}
 
 
 def _turns(loop: ast.For, function: FunctionFacts) -> int | None:

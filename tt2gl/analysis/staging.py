@@ -33,6 +33,7 @@ from tt2gl.analysis.uses import is_in_place, stages_of
 from tt2gl.pipelining.ahead import can_run_ahead, rereads
 from tt2gl.pipelining.flow import targets
 from tt2gl.pipelining.loads import other_of
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     functions = {
         (path, node.lineno): node
         for path, tree in trees.items()
-        for node in ast.walk(tree)
+        for node in nodes_in(tree)
         if isinstance(node, ast.FunctionDef)
     }
     nodes = [node for scene in scenes for node in scene.graph.nodes if node.kind == "load" and node.chain in chains]
@@ -137,7 +138,7 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     others = {
         (key, position_of(call))
         for key, function in functions.items()
-        for call in ast.walk(function)
+        for call in nodes_in(function)
         if isinstance(call, ast.Call) and other_of(call) is not None
     }
     for node in nodes:
@@ -185,9 +186,9 @@ def _is_behind(
 
 def _around(function: ast.FunctionDef, nodes: Sequence[Node]) -> Iterator[tuple[ast.For, list[Position]]]:
     """The loops that loads are in, and those around them, each with its loads."""
-    for loop in ast.walk(function):
+    for loop in nodes_in(function):
         if isinstance(loop, ast.For):
-            inside = {*ast.walk(loop)}
+            inside = {*nodes_in(loop)}
             places = [node.site.position for node in nodes if node.loop in inside]
             if places:
                 yield loop, places
@@ -237,7 +238,7 @@ def _wide(key: FunctionKey, loop: ast.For | None, facts: Sequence[LaunchFacts]) 
     if loop is None or not isinstance(loop.target, ast.Name):
         return
     own = [known for seen in facts for known in seen.functions.values() if (known.path, known.line) == key]
-    for node in ast.walk(loop):
+    for node in nodes_in(loop):
         if isinstance(node, ast.Name) and node.id == loop.target.id and isinstance(node.ctx, ast.Load):
             said = (known.expressions.get(position_of(node)) for known in own)
             if any(isinstance(fact, TensorFact) and fact.dtype == "int64" for fact in said):
@@ -248,7 +249,7 @@ def _wide(key: FunctionKey, loop: ast.For | None, facts: Sequence[LaunchFacts]) 
 def _flattened(key: FunctionKey, function: ast.FunctionDef, facts: Sequence[LaunchFacts]) -> Iterator[str]:
     """The variables of loops that the author flattens."""
     own = [known for seen in facts for known in seen.functions.values() if (known.path, known.line) == key]
-    for loop in ast.walk(function):
+    for loop in nodes_in(function):
         if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call):
             for said in (each.value for each in loop.iter.keywords if each.arg == "flatten"):
                 if all(_is_true(said, known) for known in own):
@@ -303,7 +304,7 @@ def _aliases(
     """The names by which functions call Triton's own, as `exp2` of `exp2 = tl.exp2`, each with theirs."""
     for known in (known for seen in facts for known in seen.functions.values()):
         function = functions.get((known.path, known.line))
-        for call in ast.walk(function) if function is not None else ():
+        for call in nodes_in(function) if function is not None else ():
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
                 said = known.expressions.get(position_of(call.func))
                 if isinstance(said, FunctionFact) and said.path is None:
@@ -314,7 +315,7 @@ def _pointers(key: FunctionKey, function: ast.FunctionDef, facts: Sequence[Launc
     """The names of a function that hold pointers under some launch, descriptors and tuples of them too."""
     own = [known for seen in facts for known in seen.functions.values() if (known.path, known.line) == key]
     found: set[str] = set()
-    for node in ast.walk(function):
+    for node in nodes_in(function):
         if isinstance(node, ast.Name):
             said = (known.expressions.get(position_of(node)) for known in own)
             if any(map(_points, said)):

@@ -6,6 +6,7 @@ import ast
 
 from tt2gl.analysis.intervals import ANY, Interval
 from tt2gl.analysis.offset_ranges import Body, Reader, only_adds_dims, plain_text
+from tt2gl.syntax import nodes_in
 
 
 def constraints_of(mask: ast.expr | None, body: Body) -> dict[str, Interval]:
@@ -32,7 +33,7 @@ def constraints_of(mask: ast.expr | None, body: Body) -> dict[str, Interval]:
                     compared(sides[place], op, sides[place + 1])
 
     def compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> None:
-        names = {part.id for side in (left, right) for part in ast.walk(side) if isinstance(part, ast.Name)}
+        names = {part.id for side in (left, right) for part in nodes_in(side) if isinstance(part, ast.Name)}
         if not all(once(name) for name in names if name in body.definitions):
             return
         reader = Reader(body)

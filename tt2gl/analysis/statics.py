@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tt2gl.analysis.facts import ConstFact, Fact, Position
+from tt2gl.syntax import nodes_in
 
 _PLAIN = (
     ast.Name,
@@ -46,7 +47,7 @@ def independent(targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool
     names = [target.id for target in targets if isinstance(target, ast.Name)]
     if not len(set(names)) == len(targets) == len(values):
         return False
-    reads = [{node.id for node in ast.walk(value) if isinstance(node, ast.Name)} for value in values]
+    reads = [{node.id for node in nodes_in(value) if isinstance(node, ast.Name)} for value in values]
     return not any(name in read for place, name in enumerate(names) for read in reads[place + 1 :])
 
 
@@ -77,7 +78,7 @@ def static_text(
 
     Falls back on the literal value, where that is an integer, and on None.
     """
-    if all(isinstance(part, _PLAIN) for part in ast.walk(node)):
+    if all(isinstance(part, _PLAIN) for part in nodes_in(node)):
         substitution = _Substitution(texts, outer)
         replaced = substitution.visit(copy.deepcopy(node))
         if substitution.known:

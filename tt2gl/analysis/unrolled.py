@@ -16,6 +16,7 @@ from tt2gl.analysis.facts import FunctionFact, TensorFact
 from tt2gl.analysis.frames import Frame, Value
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.statics import position_of
+from tt2gl.syntax import nodes_in
 
 
 def is_unrolled(node: ast.For | ast.While, frame: Frame) -> bool:
@@ -28,7 +29,7 @@ def is_unrolled(node: ast.For | ast.While, frame: Frame) -> bool:
 
 def becomes_tensor(name: str, node: ast.stmt, frame: Frame) -> bool:
     """Whether an unrolled loop turns a scalar into a tensor, so that its reads see one."""
-    for part in ast.walk(node):
+    for part in nodes_in(node):
         if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load):
             fact = frame.facts.expressions.get(position_of(part))
             if isinstance(fact, TensorFact) and fact.shape:
@@ -38,7 +39,7 @@ def becomes_tensor(name: str, node: ast.stmt, frame: Frame) -> bool:
 
 def in_turn(index: ast.expr, frame: Frame) -> bool:
     """Whether an index is another one in each copy of an unrolled loop."""
-    return any(isinstance(part, ast.Name) and part.id in frame.turns for part in ast.walk(index))
+    return any(isinstance(part, ast.Name) and part.id in frame.turns for part in nodes_in(index))
 
 
 def are_of_one_rank(values: Sequence[Value]) -> bool:

@@ -12,6 +12,7 @@ from tt2gl.analysis.graph import Definition, Graph, Node
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.statics import position_of
 from tt2gl.pipelining.direct import DIRECT_COPIES
+from tt2gl.syntax import nodes_in
 
 LOOKED_UP_SHARED = "gl.SwizzledSharedLayout(1, 1, 1, [0])"
 """How Triton lays out the slots of what says where loads read, one element after the other."""
@@ -99,10 +100,10 @@ def either(first: Node, second: Node) -> bool:
     assert first.loop is not None
 
     def within(body: Sequence[ast.stmt], node: Node) -> bool:
-        places = (position_of(each) for part in body for each in ast.walk(part) if isinstance(each, ast.expr))
+        places = (position_of(each) for part in body for each in nodes_in(part) if isinstance(each, ast.expr))
         return node.site.position in places
 
-    branches = [each for each in ast.walk(first.loop) if isinstance(each, ast.If)]
+    branches = [each for each in nodes_in(first.loop) if isinstance(each, ast.If)]
     pairs = ((first, second), (second, first))
     return any(within(each.body, one) and within(each.orelse, other) for each in branches for one, other in pairs)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tt2gl.check.lock import NAME
+from tt2gl.syntax import nodes_in
 
 if TYPE_CHECKING:
     from tt2gl.host.scopes import World
@@ -101,7 +102,7 @@ def _imports(content: bytes | None, path: Path, world: World) -> Iterator[Path]:
         tree = ast.parse(content or b"")
     except (SyntaxError, ValueError, RecursionError):
         return
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         paths: list[Path | None] = []
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -15,6 +15,7 @@ from tt2gl.host.values import (
     HostRaise,
     Undecided,
 )
+from tt2gl.syntax import nodes_in
 
 _EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "ModuleNotFoundError": ("ModuleNotFoundError", "ImportError"),
@@ -59,7 +60,7 @@ class Conditions(Names):
                     return outcome is not None and self.caught(statement, outcome[1], scope) == guard.handler
                 if outcome is None:
                     return True
-                index = next((i for i, child in enumerate(statement.body) if node in set(ast.walk(child))), None)
+                index = next((i for i, child in enumerate(statement.body) if node in set(nodes_in(child))), None)
                 return index is not None and index < outcome[0]
         if isinstance(guard.node, ast.With | ast.AsyncWith):
             raise self.undecided(scope, guard.node, "a context manager decides it")
@@ -129,7 +130,7 @@ class Conditions(Names):
     def _try_block(self, scope: Scope, node: ast.Try) -> tuple[int, HostRaise] | None:
         imports_only = all(
             handler.type is not None
-            and {name.id for name in ast.walk(handler.type) if isinstance(name, ast.Name)}
+            and {name.id for name in nodes_in(handler.type) if isinstance(name, ast.Name)}
             <= {"ImportError", "ModuleNotFoundError"}
             for handler in node.handlers
         )
@@ -160,7 +161,7 @@ class Conditions(Names):
         return any(
             {binding.node for binding in scope.bindings[name] if isinstance(binding.node, ast.Import | ast.ImportFrom)}
             <= inside
-            for inside in [set(ast.walk(ast.Module(node.body, [])))]
+            for inside in [set(nodes_in(ast.Module(node.body, [])))]
             for name in _names_of_triton(node.body)
         )
 
@@ -226,8 +227,8 @@ class Conditions(Names):
         for index, handler in enumerate(node.handlers):
             if handler.type is None:
                 return index
-            names = {n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)}
-            names |= {n.attr for n in ast.walk(handler.type) if isinstance(n, ast.Attribute)}
+            names = {n.id for n in nodes_in(handler.type) if isinstance(n, ast.Name)}
+            names |= {n.attr for n in nodes_in(handler.type) if isinstance(n, ast.Attribute)}
             if names & kinds:
                 return index
         return None

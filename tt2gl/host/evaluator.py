@@ -35,6 +35,7 @@ from tt2gl.host.values import (
     Undecided,
     Unknown,
 )
+from tt2gl.syntax import nodes_in
 
 _DEPTH = 40
 
@@ -157,7 +158,7 @@ class Evaluator(Expressions):
         try:
             if isinstance(node, ast.Lambda):
                 return self.evaluate(node.body, frame)
-            if any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in ast.walk(node)):
+            if any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in nodes_in(node)):
                 raise self.undecided(scope, node, f"{function.name} is a generator")
             self._run(node.body, frame)
             return None

@@ -12,6 +12,7 @@ from typing import Any
 from tt2gl.host.values import Function, HostRaise, Undecided
 from tt2gl.infer.found import Known
 from tt2gl.infer.kernel import Kernel
+from tt2gl.syntax import nodes_in
 
 _METHODS = ("load", "store", "gather", "scatter", "atomic_add")
 _USUAL = 64
@@ -93,7 +94,7 @@ def _steps(kernel: Kernel, constexprs: Mapping[str, Any], name: str, rank: int) 
 def _transfers(kernel: ast.FunctionDef) -> Mapping[str, Sequence[Sequence[ast.expr]]]:
     """The offsets of what a kernel loads and stores by methods, by the name that has them."""
     found: dict[str, list[Sequence[ast.expr]]] = {}
-    for node in ast.walk(kernel):
+    for node in nodes_in(kernel):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=owner), attr=method),
@@ -103,23 +104,30 @@ def _transfers(kernel: ast.FunctionDef) -> Mapping[str, Sequence[Sequence[ast.ex
     return found
 
 
+@functools.lru_cache(maxsize=8)
+def _assigned(kernel: ast.FunctionDef) -> Mapping[str, Sequence[ast.expr]]:
+    """What a kernel assigns to its variables, and multiples of what it adds to them or steps them by."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in nodes_in(kernel):
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
+                found.setdefault(name, []).append(value)
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Name() as value):
+                found.setdefault(name, []).append(ast.BinOp(value, ast.Mult(), ast.Constant(value=1)))
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[_, _, step])):
+                found.setdefault(name, []).append(ast.BinOp(step, ast.Mult(), ast.Constant(value=1)))
+    return found
+
+
 class _Offsets:
     """Follows offsets back through a kernel's assignments to the constexpr that they are a multiple of."""
 
     def __init__(self, kernel: ast.FunctionDef, constexprs: Mapping[str, Any]) -> None:
         self.tiles = {name: value for name, value in constexprs.items() if type(value) is int and value > 1}
-        self.values: dict[str, list[ast.expr]] = {}
-        for node in ast.walk(kernel):
-            match node:
-                case (
-                    ast.Assign(targets=[ast.Name(id=name)], value=value)
-                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-                ):
-                    self.values.setdefault(name, []).append(value)
-                case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Name() as value):
-                    self.values.setdefault(name, []).append(ast.BinOp(value, ast.Mult(), ast.Constant(value=1)))
-                case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[_, _, step])):
-                    self.values.setdefault(name, []).append(ast.BinOp(step, ast.Mult(), ast.Constant(value=1)))
+        self.values = _assigned(kernel)
 
     def step(self, offset: ast.expr, depth: int) -> int:
         """The tile that an offset is a multiple of, 0 where none is seen."""

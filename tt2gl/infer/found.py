@@ -12,6 +12,7 @@ from tt2gl.host.triton_names import decorator_kind
 from tt2gl.host.values import Constexpr, External, Function, Made, Unknown
 from tt2gl.infer.kernel import DTYPES, MISSING, Kernel
 from tt2gl.source import SourceFile
+from tt2gl.syntax import nodes_in
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
@@ -79,7 +80,7 @@ def _config(config: Any, names: set[str]) -> Known | None:
 def calls(kernel: Kernel, source: SourceFile) -> Iterator[Known]:
     """What each launch call of the file says."""
     wanted = {(call.line, call.column) for call in source.launches if call.kernel == kernel.fn.name}
-    for node in ast.walk(kernel.module.tree):
+    for node in nodes_in(kernel.module.tree):
         if isinstance(node, ast.Call) and (node.lineno, node.col_offset) in wanted:
             yield _launch_call(kernel, node, _scope_of(kernel.module, node))
 

@@ -32,6 +32,7 @@ from tt2gl.edits import Edit, Places
 from tt2gl.lowering.steps import Lowered, Step
 from tt2gl.qualified_names import walk
 from tt2gl.source import SourceFile
+from tt2gl.syntax import nodes_in, python_tree
 
 Flag = tuple[str, str]
 """A function's name, and that of a parameter or local of it."""
@@ -55,7 +56,7 @@ class _Function:
         """Where a name is read."""
         return [
             node
-            for node in ast.walk(self.tree)
+            for node in nodes_in(self.tree)
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
         ]
 
@@ -76,7 +77,7 @@ def known_flags(source: SourceFile) -> Lowered:
     step = Step(source)
     if "load(" not in step.text or (language := _language(source)) is None:
         return step.done([], [])
-    tree = ast.parse(step.text)
+    tree = python_tree(step.text)
     functions = _functions(source, tree)
     found = _found(functions, _wanted(functions), tree)
     places = Places(step.text)
@@ -96,7 +97,7 @@ def _functions(source: SourceFile, module: ast.Module) -> dict[str, _Function]:
     """The Triton functions of a file, those aside whose name another one has."""
     own = {(each.name, each.line) for each in source.functions if each.dialect == "triton"}
     found: dict[str, list[_Function]] = defaultdict(list)
-    for tree in ast.walk(module):
+    for tree in nodes_in(module):
         if isinstance(tree, ast.FunctionDef) and (tree.name, tree.lineno) in own:
             found[tree.name].append(_read(tree))
     return {name: each[0] for name, each in found.items() if len(each) == 1}
@@ -104,12 +105,12 @@ def _functions(source: SourceFile, module: ast.Module) -> dict[str, _Function]:
 
 def _read(tree: ast.FunctionDef) -> _Function:
     bindings: dict[str, int] = defaultdict(int)
-    known = _Function(tree, bindings, set(), {c: p for p in ast.walk(tree) for c in ast.iter_child_nodes(p)})
+    known = _Function(tree, bindings, set(), {c: p for p in nodes_in(tree) for c in ast.iter_child_nodes(p)})
     for parameter in known.parameters:
         bindings[parameter.arg] += 1
         if parameter.annotation is not None and ast.unparse(parameter.annotation).endswith("constexpr"):
             known.fixed.add(parameter.arg)
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             bindings[node.id] += 1
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).endswith("constexpr"):
@@ -141,11 +142,11 @@ def _wanted(functions: dict[str, _Function]) -> set[Flag]:
         passed = {
             (name, read.id)
             for name, function in functions.items()
-            for call in ast.walk(function.tree)
+            for call in nodes_in(function.tree)
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in functions
             for parameter, value in _given(call, functions[call.func.id]) or ()
             if (call.func.id, parameter) in wanted
-            for read in ast.walk(value)
+            for read in nodes_in(value)
             if isinstance(read, ast.Name)
         }
         if passed <= wanted:
@@ -154,14 +155,14 @@ def _wanted(functions: dict[str, _Function]) -> set[Flag]:
 
 
 def _deciding(function: _Function) -> Iterator[str]:
-    for loop in ast.walk(function.tree):
-        for branch in ast.walk(loop) if isinstance(loop, ast.For) else ():
+    for loop in nodes_in(function.tree):
+        for branch in nodes_in(loop) if isinstance(loop, ast.For) else ():
             if isinstance(branch, ast.If) and any(
                 isinstance(call, ast.Call) and ast.unparse(call.func).endswith("load")
                 for statement in (*branch.body, *branch.orelse)
-                for call in ast.walk(statement)
+                for call in nodes_in(statement)
             ):
-                yield from (read.id for read in ast.walk(branch.test) if isinstance(read, ast.Name))
+                yield from (read.id for read in nodes_in(branch.test) if isinstance(read, ast.Name))
 
 
 def _found(functions: dict[str, _Function], wanted: set[Flag], module: ast.Module) -> set[Flag]:
@@ -242,7 +243,7 @@ def _calls(name: str, functions: dict[str, _Function], module: ast.Module) -> li
     """The calls of a helper in its file's functions; none where its file has it for anything else."""
     reads = [(function, read) for function in functions.values() for read in function.reads(name)]
     calls = [(function, function.parents[read]) for function, read in reads]
-    mentions = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(module))
+    mentions = sum(isinstance(node, ast.Name) and node.id == name for node in nodes_in(module))
     found = [
         (function, call)
         for (function, call), (_, read) in zip(calls, reads, strict=True)

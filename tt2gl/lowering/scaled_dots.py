@@ -24,6 +24,7 @@ from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import expression
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
+from tt2gl.syntax import nodes_in
 from tt2gl.visitors import Reader
 
 _DOT_SCALED = re.compile(r"(^|\.)(language|tl)(\.core)?\.dot_scaled$")
@@ -100,7 +101,7 @@ def unturned(text: str) -> str:
     places = Places(text)
     span = places.of
     edits: list[Edit] = []
-    for whole in ast.walk(tree):
+    for whole in nodes_in(tree):
         given = _turned_call(whole)
         if given is None or not isinstance(whole, ast.Attribute):
             continue

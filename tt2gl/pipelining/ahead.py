@@ -20,6 +20,7 @@ from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.slices import Slice, slice_loop, statements_for
 from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.plan import Position
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def rereads(
 
     The others as for `can_run_ahead`. A turn's first loads then stay behind the turn before.
     """
-    found = [node for node in ast.walk(loop) if isinstance(node, ast.Call) and position(node) in loads]
+    found = [node for node in nodes_in(loop) if isinstance(node, ast.Call) and position(node) in loads]
     return not _Question(function, loop, Effects(helpers, others), pointers, frozenset(), frozenset()).keeps(found)
 
 
@@ -106,7 +107,7 @@ class _Question:
         wanted = set(positions)
         found = {
             position(node): node
-            for node in ast.walk(self.loop)
+            for node in nodes_in(self.loop)
             if isinstance(node, ast.Call) and position(node) in wanted
         }
         for missing in wanted - set(found):
@@ -164,11 +165,11 @@ class _Question:
                 raise _NotAhead("the load is not in the loop itself but in a block inside it", load)
             elif isinstance(outer, (ast.IfExp, ast.BoolOp, ast.Lambda, ast.comprehension, ast.NamedExpr)):
                 raise _NotAhead("the load is in a part of an expression that may not be evaluated", load)
-        if any(node is load for node in ast.walk(self.loop.iter)):
+        if any(node is load for node in nodes_in(self.loop.iter)):
             raise _NotAhead("the load is in the loop's header", load)
 
     def _check_memory(self, loads: Sequence[ast.Call]) -> None:
-        for node in (node for statement in self.loop.body for node in ast.walk(statement)):
+        for node in (node for statement in self.loop.body for node in nodes_in(statement)):
             if not isinstance(node, ast.Call):
                 continue
             if self.effects.orders(node):
@@ -196,7 +197,7 @@ class _Question:
         for place in places:
             if isinstance(place, ast.stmt) and list(blocks(place)):
                 raise _NotAhead("what a load needs is computed in a loop of its own")
-            for node in (node for node in ast.walk(place) if isinstance(node, ast.Call)):
+            for node in (node for node in nodes_in(place) if isinstance(node, ast.Call)):
                 if node in chosen and position(node) not in self.lookups:
                     raise _NotAhead("what a load needs comes from another load that is to run ahead", node)
                 trouble = self.effects.trouble(node)
@@ -209,7 +210,7 @@ class _Question:
         """Lookups stand in the loop's own block, as does all they need; loads that run ahead alone need rows."""
         waiting = carried_values(self.function, self.loop, parts)
         for load in (load for load in loads if position(load) in self.lookups):
-            own = next((each for each in self.loop.body if any(node is load for node in ast.walk(each))), None)
+            own = next((each for each in self.loop.body if any(node is load for node in nodes_in(each))), None)
             around, _ = statements_for(self.loop, {load: needs(load)})
             apart = {each for each in around if each not in self.loop.body or list(blocks(each))} - parts.constants
             if own is None or list(blocks(own)) or apart:

@@ -25,6 +25,7 @@ from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import offsets_of
 from tt2gl.pipelining.trees import calls_in, code, indented, lines_of
 from tt2gl.plan import PARTITIONED, RING_MARK, Ring
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -111,14 +112,14 @@ def loads_of(
                     load = Load(ring, code(marker.args[0].value), offsets_of(marker) if ring.tile else "")
                     found.setdefault(each, []).append(load)
     loads = [load for each in found.values() for load in each]
-    markers = sum(is_marker(each) for each in ast.walk(function))
+    markers = sum(is_marker(each) for each in nodes_in(function))
     plain = len(loads) == markers == len({load.ring.name for load in loads})
     tiles = all(load.ring.tile and not load.ring.direct for load in loads)
     return found if plain and tiles and len({spec.depth(load.ring) for load in loads}) == 1 else None
 
 
 def _marked(node: ast.AST) -> bool:
-    return any(is_marker(each) for each in ast.walk(node))
+    return any(is_marker(each) for each in nodes_in(node))
 
 
 @dataclass
@@ -143,7 +144,7 @@ class _Question:
         operands = [viewed(side) for side in (product.a, product.b)]
         if not all(is_marker(side) or isinstance(side, ast.Name) and side.id in tiles for side in operands):
             return None
-        markers = {node: needs(node) for load in loads for node in ast.walk(load) if isinstance(node, ast.Call)}
+        markers = {node: needs(node) for load in loads for node in nodes_in(load) if isinstance(node, ast.Call)}
         own, top = statements_for(self.inner, {node: said for node, said in markers.items() if is_marker(node)})
         bounds = reads(self.inner.iter)
         around, bounded = self._around(top | bounds), self._around(bounds)
@@ -206,7 +207,7 @@ class _Question:
 
     def _plain(self, taken: frozenset[ast.stmt]) -> bool:
         """Whether statements only compute numbers."""
-        keywords = [node.arg for each in taken for node in ast.walk(each) if isinstance(node, ast.keyword)]
+        keywords = [node.arg for each in taken for node in nodes_in(each) if isinstance(node, ast.keyword)]
         return "layout" not in keywords and all(map(self.effects.only_computes, taken))
 
     def _done_with(self, total: str) -> bool:

@@ -26,6 +26,7 @@ from tt2gl.pipelining.flow import Names, blocks, inside, writes
 from tt2gl.pipelining.loads import LOADS, is_marker, needs
 from tt2gl.pipelining.slices import Slice, is_constexpr
 from tt2gl.pipelining.static import called, parameters
+from tt2gl.syntax import nodes_in
 
 _ASYNCHRONOUS = "warpgroup_mma"
 _OF_NUMBERS = ("cdiv", "max", "maximum", "min", "minimum", "num_programs", "program_id")
@@ -35,7 +36,7 @@ def carried_values(function: ast.FunctionDef, loop: ast.For, parts: Slice) -> Ma
     """The statements of a loop's own block that give what both its parts need, with the names that they give it."""
     both = {each: _name(each) for each in loop.body if each in parts.taken & parts.kept and not is_constexpr(each)}
     masks: set[str] = set()
-    if any(isinstance(node, ast.Call) and called(node) == _ASYNCHRONOUS for node in ast.walk(loop)):
+    if any(isinstance(node, ast.Call) and called(node) == _ASYNCHRONOUS for node in nodes_in(loop)):
         masks = {mask.id for mask in _masks(parts.kept - parts.taken)}
     numbers = _Numbers(_bindings(function), writes(loop.target) | parameters(function))
     return {
@@ -47,7 +48,7 @@ def carried_values(function: ast.FunctionDef, loop: ast.For, parts: Slice) -> Ma
 
 def _masks(statements: Collection[ast.stmt]) -> Iterator[ast.Name]:
     """The variables that are the masks of what statements load."""
-    for node in (node for each in statements if _loads(each) for node in ast.walk(each)):
+    for node in (node for each in statements if _loads(each) for node in nodes_in(each)):
         if isinstance(node, ast.Call) and called(node) in LOADS and not is_marker(node):
             yield from (each for each in needs(node)[1:] if isinstance(each, ast.Name))
 
@@ -145,5 +146,5 @@ def _name(statement: ast.stmt) -> str:
 
 def _loads(statement: ast.stmt) -> bool:
     """Whether a simple statement loads something."""
-    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_in(statement) if isinstance(node, ast.Call)]
     return not list(blocks(statement)) and any(called(each) in LOADS or is_marker(each) for each in calls)

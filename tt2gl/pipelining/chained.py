@@ -23,6 +23,7 @@ from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.slices import statements_for
 from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.trees import indented, lines_of
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class _Question:
         loads = loads_of(self.function, self.loop, self.node, self.spec)
         if products is None or header is None or loads is None or not self._tiles(loads, products):
             return None
-        markers = {node: needs(node) for load in loads for node in ast.walk(load) if isinstance(node, ast.Call)}
+        markers = {node: needs(node) for load in loads for node in nodes_in(load) if isinstance(node, ast.Call)}
         load_slice, _ = statements_for(self.loop, {node: said for node, said in markers.items() if is_marker(node)})
         second = products[1]
         scaling = frozenset(
@@ -156,20 +157,20 @@ class _Question:
         (name,) = made
         first, last = min(map(body.index, scaling)), body.index(product.statement)
         binding = [index for index, each in enumerate(body) if name in writes(each) and each not in scaling]
-        in_place = all(_is_of_rows(node, each, name) for each in scaling for node in ast.walk(each))
+        in_place = all(_is_of_rows(node, each, name) for each in scaling for node in nodes_in(each))
         ordered = len(binding) == 1 and binding[0] < first and max(map(body.index, scaling)) < last
         return (name, body[binding[0]]) if ordered and in_place and name not in local else None
 
     @staticmethod
     def _misused(node: ast.AST, tiles: Names) -> bool:
         """Whether something asks more of a tile than its type."""
-        typed = [each.value for each in ast.walk(node) if isinstance(each, ast.Attribute) and each.attr == "dtype"]
-        return any(isinstance(each, ast.Name) and each.id in tiles and each not in typed for each in ast.walk(node))
+        typed = [each.value for each in nodes_in(node) if isinstance(each, ast.Attribute) and each.attr == "dtype"]
+        return any(isinstance(each, ast.Name) and each.id in tiles and each not in typed for each in nodes_in(node))
 
 
 def _before(function: ast.FunctionDef, loop: ast.For) -> Names:
     """What a function has before a loop."""
-    arguments = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
+    arguments = {each.arg for each in nodes_in(function.args) if isinstance(each, ast.arg)}
     return NONE.union(arguments, *map(writes, function.body[: function.body.index(loop)]))
 
 
@@ -177,7 +178,7 @@ def _is_of_rows(node: ast.AST, within: ast.AST, name: str) -> bool:
     """Whether a node is not that name, or is it as `name[:, None]`, converted or not."""
     if not isinstance(node, ast.Name) or node.id != name:
         return True
-    rows = [each.value for each in ast.walk(within) if isinstance(each, ast.Subscript) and _over_columns(each.slice)]
+    rows = [each.value for each in nodes_in(within) if isinstance(each, ast.Subscript) and _over_columns(each.slice)]
     return any(node is value or isinstance(value, ast.Call) and node in value.args[:1] for value in rows)
 
 

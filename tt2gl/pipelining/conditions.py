@@ -22,6 +22,7 @@ from tt2gl.pipelining.flow import blocks
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.texts import negated
 from tt2gl.plan import RING_MARK
+from tt2gl.syntax import nodes_in
 
 
 def conditions(loop: ast.For, is_settled: Callable[[ast.expr], bool]) -> Mapping[str, tuple[str, ...]]:
@@ -39,7 +40,7 @@ def conditions(loop: ast.For, is_settled: Callable[[ast.expr], bool]) -> Mapping
                 for block, holds in ((statement.body, test), (statement.orelse, negated(test))):
                     visit(block, (*under, holds) if known else under)
             elif not list(blocks(statement)):
-                for node in ast.walk(statement):
+                for node in nodes_in(statement):
                     if is_marker(node):
                         name = node.func.id.removeprefix(RING_MARK)  # type: ignore[attr-defined]
                         found[name] = tuple(test for test in found.get(name, under) if test in under)

@@ -25,6 +25,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.early_conversions import loads
 from tt2gl.pipelining.flow import blocks, inside, writes
+from tt2gl.syntax import nodes_in
 
 _INSTRUCTIONS = {"mma_v2", "mma_v2_scaled", "warpgroup_mma", "tcgen05_mma", "tcgen05_mma_scaled"}
 
@@ -56,7 +57,7 @@ def _block(
                 pass
             case _:
                 continue
-        mentions = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name]
+        mentions = [node for node in nodes_in(function) if isinstance(node, ast.Name) and node.id == name]
         below = block[index + 1 :]
         calls = [(place, call) for place, each in enumerate(below) for call in _conversions(each, name)]
         said = {ast.unparse(call.args[1]) for _, call in calls}
@@ -80,13 +81,13 @@ def _block(
 
 def _products(loop: ast.stmt) -> set[str]:
     """The instructions that a loop multiplies by."""
-    called = {node.func.id for node in ast.walk(loop) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    called = {node.func.id for node in nodes_in(loop) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return called & _INSTRUCTIONS
 
 
 def _conversions(statement: ast.stmt, name: str) -> Iterator[ast.Call]:
     """The conversions of a variable in a statement that is not made of others."""
-    for node in ast.walk(statement) if not list(blocks(statement)) else ():
+    for node in nodes_in(statement) if not list(blocks(statement)) else ():
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="gl"), attr="convert_layout"), args=[ast.Name(id=read), _]
@@ -104,5 +105,5 @@ def _reads(statement: ast.stmt) -> bool:
     """Whether a statement reads a tile of shared memory, or loads one."""
     return any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load"
-        for node in ast.walk(statement)
+        for node in nodes_in(statement)
     )

@@ -13,6 +13,7 @@ from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.static import called, is_static
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.trees import code
+from tt2gl.syntax import nodes_in
 
 _ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
 
@@ -175,7 +176,7 @@ def entered(loop: ast.For | ast.While, ascending: Collection[str], constexprs: C
     lower, upper, step = map(ast.unparse, (header.lower, header.upper, header.step))
     if not (lower == "0" and step.isidentifier() or step.isdigit() or step in ascending):
         return None
-    bounds = [part for bound in (header.lower, header.upper) for part in ast.walk(bound)]
+    bounds = [part for bound in (header.lower, header.upper) for part in nodes_in(bound)]
     names = {part.id for part in bounds if isinstance(part, ast.Name)}
     if names <= {*constexprs} or names & writes(loop) or not all(isinstance(part, _ARITHMETIC) for part in bounds):
         return None
@@ -186,7 +187,7 @@ def upwards(tree: ast.AST) -> Names:
     """The steps, as source, that are asserted to be positive."""
     return frozenset(
         ast.unparse(said.left)
-        for call in ast.walk(tree)
+        for call in nodes_in(tree)
         if isinstance(call, ast.Call) and called(call) == "static_assert"
         for said in call.args[:1]
         if isinstance(said, ast.Compare) and isinstance(said.ops[0], ast.Gt)

@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import blocks, inside, reads, writes
+from tt2gl.syntax import nodes_in
 
 
 def with_early_conversions(text: str, functions: Collection[str]) -> str:
@@ -55,8 +56,8 @@ def _converted(statement: ast.stmt) -> tuple[str, ast.Call] | None:
     """The variable that a statement gives a new value, made of its converted one alone, and the call; else None."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)]):
-            calls = [node for node in ast.walk(statement) if _converts(node, name)]
-            uses = [node for node in ast.walk(statement.value) if isinstance(node, ast.Name) and node.id == name]
+            calls = [node for node in nodes_in(statement) if _converts(node, name)]
+            uses = [node for node in nodes_in(statement.value) if isinstance(node, ast.Name) and node.id == name]
             if len(calls) == len(uses) == 1 and statement.value is not calls[0]:
                 (call,) = calls
                 assert isinstance(call, ast.Call)
@@ -75,7 +76,7 @@ def _converts(node: ast.AST, name: str) -> bool:
 
 def loads(statement: ast.stmt) -> bool:
     """Whether a statement loads from global memory."""
-    calls = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
+    calls = (node.func for node in nodes_in(statement) if isinstance(node, ast.Call))
     return any(isinstance(each, ast.Attribute) and ast.unparse(each) == "gl.load" for each in calls)
 
 

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import blocks, inside, reads, writes
 from tt2gl.pipelining.static import bound, called, constants, is_static
+from tt2gl.syntax import nodes_in
 
 _READERS = {"index", "load", "permute"}
 """What is done to shared memory that leaves its type as it is, as methods."""
@@ -153,7 +154,7 @@ def _operand(cast: ast.stmt, fill: ast.stmt) -> _Operand | None:
 
 def _converts(statement: ast.stmt, name: str) -> bool:
     """Whether a statement converts a value, or the same in another type, and changes no variable."""
-    calls = (each for each in ast.walk(statement) if isinstance(each, ast.Call) and called(each) == "convert_layout")
+    calls = (each for each in nodes_in(statement) if isinstance(each, ast.Call) and called(each) == "convert_layout")
     whole = isinstance(statement, ast.Expr | ast.Assign)
     return whole and any(_is_value(each.args[0], name) for each in calls)
 
@@ -175,7 +176,7 @@ def _memory(value: ast.expr) -> str:
 
 def _runs_on(statement: ast.stmt) -> bool:
     """Whether a statement starts products that are waited for later, or waits for some."""
-    names = [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    names = [each for each in nodes_in(statement) if isinstance(each, ast.Call)]
     return any(
         called(each) == "warpgroup_mma_wait" or any(keyword.arg == "is_async" for keyword in each.keywords)
         for each in names

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tt2gl.pipelining.static import called
+from tt2gl.syntax import nodes_in
 
 _BUILTINS = {"abs", "bool", "float", "int", "len", "max", "min", "range", "tuple"}
 
@@ -50,7 +51,7 @@ class Effects:
 
     def only_computes(self, statement: ast.stmt) -> bool:
         """Whether a statement can be made early and twice, and reads no memory either."""
-        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        calls = [node for node in nodes_in(statement) if isinstance(node, ast.Call)]
         return not any(self.trouble(call) or called(call) == "load" for call in calls)
 
     def _is_pure(self, name: str) -> bool:
@@ -111,7 +112,7 @@ def _is_constexpr_function(decorator: ast.expr) -> bool:
 
 
 def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
-    return (node for statement in function.body for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return (node for statement in function.body for node in nodes_in(statement) if isinstance(node, ast.Call))
 
 
 def _loads(function: ast.FunctionDef) -> bool:

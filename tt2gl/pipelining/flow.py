@@ -10,6 +10,8 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tt2gl.syntax import nodes_in
+
 Names = frozenset[str]
 NONE: Names = frozenset()
 # Trees are never edited, and walks backwards ask for the same statements at every depth: so many answers are kept.
@@ -36,7 +38,7 @@ def reads(node: ast.AST, skipped: frozenset[ast.AST] = frozenset()) -> Names:
 @functools.lru_cache(maxsize=_KNOWN)
 def _all_reads(node: ast.AST) -> Names:
     found: set[str] = set()
-    for inner in ast.walk(node):
+    for inner in nodes_in(node):
         if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
             found.add(inner.id)
         elif isinstance(inner, ast.AugAssign):
@@ -48,7 +50,7 @@ def _all_reads(node: ast.AST) -> Names:
 def writes(node: ast.AST) -> Names:
     """The names that a statement binds, itself or in its branches."""
     return frozenset(
-        inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+        inner.id for inner in nodes_in(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
     )
 
 
@@ -57,7 +59,7 @@ def takes_attribute(statements: Iterable[ast.stmt], name: str) -> bool:
     numbers = {name}
 
     def is_number(node: ast.AST) -> bool:
-        return all(isinstance(each, _ARITHMETIC) for each in ast.walk(node)) and bool(reads(node) & numbers)
+        return all(isinstance(each, _ARITHMETIC) for each in nodes_in(node)) and bool(reads(node) & numbers)
 
     for statement in inside(statements):
         if isinstance(statement, ast.Assign) and is_number(statement.value):
@@ -65,7 +67,7 @@ def takes_attribute(statements: Iterable[ast.stmt], name: str) -> bool:
     return any(
         isinstance(node, ast.Attribute) and is_number(node.value)
         for statement in statements
-        for node in ast.walk(statement)
+        for node in nodes_in(statement)
     )
 
 

@@ -15,13 +15,14 @@ import ast
 from tt2gl.pipelining.flow import writes
 from tt2gl.pipelining.loops import markers_of
 from tt2gl.pipelining.naming import Fresh, names_of
+from tt2gl.syntax import nodes_in, python_tree
 
 
 def with_own_variables(text: str) -> str:
     """The text, in which no loop with markers assigns to its own variable."""
-    tree = ast.parse(text)
-    fresh, lines = Fresh(names_of(ast.walk(tree))), text.splitlines(keepends=True)
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and markers_of(node)]
+    tree = python_tree(text)
+    fresh, lines = Fresh(names_of(nodes_in(tree))), text.splitlines(keepends=True)
+    loops = [node for node in nodes_in(tree) if isinstance(node, ast.For) and markers_of(node)]
     for loop in sorted(loops, key=lambda loop: -loop.lineno):
         target, first = loop.target, loop.body[0]
         if not isinstance(target, ast.Name) or target.id not in frozenset().union(*map(writes, loop.body)):

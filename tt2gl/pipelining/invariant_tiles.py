@@ -27,11 +27,12 @@ import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tt2gl.edits import BYTE_ORDER_MARK, Edit, Places, in_functions
+from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.counting import entered, upwards
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import Liveness, Names, inside, reads, writes
 from tt2gl.pipelining.static import called, constants, is_unrolled
+from tt2gl.syntax import nodes_in, python_tree
 
 _READERS = {"load", "permute", "reshape"}
 """What is done to shared memory that leaves it as it is, as methods."""
@@ -51,15 +52,15 @@ def without_invariant_tiles(text: str, functions: Collection[str]) -> str:
 
 def _with_one_loop_done(text: str, functions: Collection[str]) -> str:
     """The text with the tiles of one loop of each function before it."""
-    tree = ast.parse(text.removeprefix(BYTE_ORDER_MARK))
-    helpers = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    tree = python_tree(text)
+    helpers = {node.name: node for node in nodes_in(tree) if isinstance(node, ast.FunctionDef)}
     effects = Effects(helpers, _own_names(tree))
     return in_functions(text, functions, lambda places, function: _edits(function, effects, places))
 
 
 def _own_names(tree: ast.Module) -> dict[str, str]:
     """What functions of Triton's that a file imports are called, by what it calls them."""
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    found = (node for node in nodes_in(tree) if isinstance(node, ast.ImportFrom))
     ours = (node for node in found if (node.module or "").partition(".")[0] == "triton")
     return {each.asname or each.name: each.name for node in ours for each in node.names}
 
@@ -96,7 +97,7 @@ class _Loop:
         self.bindings = [name for each in inside(body) for name in _bound(each)]
         head = self.loop.iter if isinstance(self.loop, ast.For) else self.loop.test
         self.carried = Liveness().before(body, frozenset()) | reads(head) | self.after
-        calls = [node for node in ast.walk(self.loop) if isinstance(node, ast.Call)]
+        calls = [node for node in nodes_in(self.loop) if isinstance(node, ast.Call)]
         self.reads_alone = not any(self._writes(call) for call in calls)
 
     def _writes(self, call: ast.Call) -> bool:
@@ -119,8 +120,8 @@ class _Loop:
 
     def _is_kept(self, name: str) -> bool:
         """Whether nothing but its first value is put into memory of that name, which may be another's elsewhere."""
-        uses = sum(_is_read(node, name) for node in ast.walk(self.function))
-        return uses == sum(_reads_memory(node, name) for node in ast.walk(self.function))
+        uses = sum(_is_read(node, name) for node in nodes_in(self.function))
+        return uses == sum(_reads_memory(node, name) for node in nodes_in(self.function))
 
     def _needed(self, statement: ast.stmt) -> frozenset[ast.stmt] | None:
         """The statements of the body that one needs before the loop, and itself; None where it must stay."""
@@ -148,7 +149,7 @@ class _Loop:
 
     def _may_move(self, value: ast.expr) -> bool:
         """Whether a value only computes or loads, and may do so where the loop has no turn."""
-        for node in ast.walk(value):
+        for node in nodes_in(value):
             match node:
                 case ast.BinOp(op=ast.FloorDiv() | ast.Mod()):
                     return False
@@ -255,7 +256,7 @@ def _read(statement: ast.stmt) -> Names:
 
 def _steps(statement: ast.stmt) -> bool:
     """Whether a statement does nothing but step a variable."""
-    return isinstance(statement, ast.AugAssign) and not any(isinstance(each, ast.Call) for each in ast.walk(statement))
+    return isinstance(statement, ast.AugAssign) and not any(isinstance(each, ast.Call) for each in nodes_in(statement))
 
 
 def _without(gone: Sequence[tuple[int, int]], places: Places) -> Iterator[Edit]:

@@ -27,6 +27,7 @@ from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import reads, writes
 from tt2gl.pipelining.naming import Fresh, names_of
 from tt2gl.pipelining.static import bound, called, constants, is_static, is_unrolled
+from tt2gl.syntax import nodes_in
 
 _TOTAL = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor)
 """Operators that may be carried out where a loop has no turn at all."""
@@ -58,7 +59,7 @@ class _Function:
     uses: list[Edit] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.fresh = Fresh(names_of(ast.walk(self.function)))
+        self.fresh = Fresh(names_of(nodes_in(self.function)))
         self.constexprs, self.variables = constants(self.function), bound(self.function)
 
     def edits(self) -> list[Edit]:
@@ -80,7 +81,7 @@ class _Function:
                     continue
                 case ast.Assign(value=value) | ast.AugAssign(value=value) | ast.Expr(value=value):
                     self._expression(value, around)
-            known |= {ast.unparse(node) for node in ast.walk(statement) if isinstance(node, ast.expr)}
+            known |= {ast.unparse(node) for node in nodes_in(statement) if isinstance(node, ast.expr)}
 
     def _expression(self, node: ast.expr, around: tuple[_Around, ...]) -> None:
         """Replace the largest parts of an expression that a loop has no part in."""
@@ -101,7 +102,7 @@ class _Function:
         operates = isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp) or called(node) == _CEILING
         if not operates or not _is_arithmetic(node, self._is_static):
             return False
-        inner = [each for each in ast.walk(node) if isinstance(each, ast.expr)]
+        inner = [each for each in nodes_in(node) if isinstance(each, ast.expr)]
         costly = any(isinstance(each, ast.Subscript) or _divides(each) for each in inner)
         operations = [each for each in inner if isinstance(each, ast.BinOp | ast.Compare) or _divides(each)]
         return costly and any(not self._is_static(each) for each in operations)
@@ -183,12 +184,12 @@ def _is_expansion(node: ast.expr) -> bool:
 def _label(node: ast.expr) -> str:
     """What an expression is called: after its first name, and what it is."""
     named = node.args if called(node) == _CEILING and isinstance(node, ast.Call) else [node]
-    first = min((each for part in named for each in ast.walk(part) if isinstance(each, ast.Name)), key=_position).id
+    first = min((each for part in named for each in nodes_in(part) if isinstance(each, ast.Name)), key=_position).id
     if isinstance(node, ast.Compare) or isinstance(node, ast.BinOp) and isinstance(node.op, _MASKS):
         return f"{first}_mask"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         return f"{first.removesuffix('_ptr')}_base"
-    tiles = any(isinstance(each, ast.Subscript) for each in ast.walk(node))
+    tiles = any(isinstance(each, ast.Subscript) for each in nodes_in(node))
     if not tiles and (called(node) == _CEILING or isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv)):
         return f"{first}_quotient"
     return f"{first}_scaled" if tiles else f"{first}_factor"

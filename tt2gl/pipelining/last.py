@@ -28,6 +28,7 @@ from tt2gl.pipelining.static import called, is_static
 from tt2gl.pipelining.trees import code, edited, indented, statement
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import AS_OPERAND
+from tt2gl.syntax import nodes_in
 from tt2gl.visitors import Editor, within
 
 Named = tuple[str, str, str]
@@ -42,7 +43,7 @@ _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 def products_in(node: ast.AST) -> int:
     """How many products by AMD's instructions a statement has."""
-    return sum(called(each).startswith(_PRODUCTS) for each in ast.walk(node) if isinstance(each, ast.Call))
+    return sum(called(each).startswith(_PRODUCTS) for each in nodes_in(node) if isinstance(each, ast.Call))
 
 
 def only_computes(statements: Sequence[ast.stmt], effects: Effects, known: tuple[Names, Names]) -> bool:
@@ -56,7 +57,7 @@ def only_computes(statements: Sequence[ast.stmt], effects: Effects, known: tuple
             if not is_static(each.test, *known) or not only_computes([*each.body, *each.orelse], effects, known):
                 return False
         else:
-            calls = [node for node in ast.walk(each) if isinstance(node, ast.Call)]
+            calls = [node for node in nodes_in(each) if isinstance(node, ast.Call)]
             if isinstance(each, ast.Expr) and called(each.value) in _STORES and not products_in(each):
                 calls = [call for call in calls if call is not each.value]
             elif not isinstance(each, _ASSIGNMENTS):

@@ -29,6 +29,7 @@ from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.static import called
 from tt2gl.pipelining.trees import Line, Variables, code, comment, comments, edited, leading, lines_of, under
 from tt2gl.plan import RING_MARK
+from tt2gl.syntax import nodes_in
 
 _PRODUCT = "mma_v2"
 _READ = "load"
@@ -56,11 +57,11 @@ def late_reads(loop: ast.For, kept: frozenset[ast.stmt], live_after: Names) -> L
         if not name or written.count(name) != 1 or name in live_after or reads(_layout(statement)) & {*written}:
             continue
         readers = [each for each in loop.body if each in kept and each is not statement and name in reads(each)]
-        takers = [each for each in readers if any(_takes(node, name) for node in ast.walk(each))]
+        takers = [each for each in readers if any(_takes(node, name) for node in nodes_in(each))]
         if len(takers) != 1 or any(list(blocks(each)) for each in readers):
             continue
-        uses = [node for each in readers for node in ast.walk(each) if isinstance(node, ast.Name) and node.id == name]
-        typed = [node for each in readers for node in ast.walk(each) if _is_type(node, name)]
+        uses = [node for each in readers for node in nodes_in(each) if isinstance(node, ast.Name) and node.id == name]
+        typed = [node for each in readers for node in nodes_in(each) if _is_type(node, name)]
         between = loop.body[place + 1 : loop.body.index(takers[0])]
         stands = any(each in kept and not _name_of(each) for each in between)
         early = any(loop.body.index(each) < place for each in readers)
@@ -117,7 +118,7 @@ def _name_of(statement: ast.stmt) -> str:
 
 def _ring_read(statement: ast.stmt) -> str:
     """The ring that a statement takes a tile of, as it is or read; "" where there is none, or it is compound."""
-    markers = [] if list(blocks(statement)) else [node for node in ast.walk(statement) if is_marker(node)]
+    markers = [] if list(blocks(statement)) else [node for node in nodes_in(statement) if is_marker(node)]
     return next((called(node) for node in markers if isinstance(node, ast.Call)), "")
 
 
@@ -126,7 +127,7 @@ def _is_second(taker: ast.stmt, name: str, between: Sequence[ast.stmt], cast: bo
 
     The tile as it is, or also `cast` there.
     """
-    product = next(node for node in ast.walk(taker) if _takes(node, name))
+    product = next(node for node in nodes_in(taker) if _takes(node, name))
     assert isinstance(product, ast.Call)
     first, second = product.args[:2]
     if _tile(second) != name or not (cast or isinstance(second, ast.Name)):

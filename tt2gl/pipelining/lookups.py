@@ -53,7 +53,7 @@ from tt2gl.pipelining.trees import (
 )
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import RING_MARK, Ring
-from tt2gl.syntax import is_name
+from tt2gl.syntax import is_name, nodes_in
 from tt2gl.visitors import Editor
 
 
@@ -208,7 +208,7 @@ def needed_by_lookups(function: ast.FunctionDef, rings: Sequence[Ring]) -> list[
     """The lookups of a function that others of the same loop need: those have them beside them, as loads."""
     marked = {f"{RING_MARK}{ring.name}": ring for ring in rings if ring.looked_up}
     needed: list[Ring] = []
-    for loop in (each for each in ast.walk(function) if isinstance(each, ast.For) and len(marked) > 1):
+    for loop in (each for each in nodes_in(function) if isinstance(each, ast.For) and len(marked) > 1):
         found = {each: [load for load in _markers(each) if called(load) in marked] for each in loop.body}
         places = {each: loads for each, loads in found.items() if loads}
         for place, loads in places.items():
@@ -278,14 +278,14 @@ def _loads(node: ast.stmt) -> list[ast.Call]:
     """The loads of a simple statement, none where one is inside another."""
     if list(blocks(node)):
         return []
-    found = [each for each in ast.walk(node) if isinstance(each, ast.Call) and called(each) in LOADS]
-    nested = any(inner in found for load in found for inner in ast.walk(load) if inner is not load)
+    found = [each for each in nodes_in(node) if isinstance(each, ast.Call) and called(each) in LOADS]
+    nested = any(inner in found for load in found for inner in nodes_in(load) if inner is not load)
     return [] if nested else found
 
 
 def _markers(node: ast.stmt) -> list[ast.Call]:
     """The loads of a simple statement that go through slots."""
-    return [] if list(blocks(node)) else [each for each in ast.walk(node) if is_marker(each)]  # type: ignore[misc]
+    return [] if list(blocks(node)) else [each for each in nodes_in(node) if is_marker(each)]  # type: ignore[misc]
 
 
 def _named(node: ast.stmt) -> str:

@@ -32,6 +32,7 @@ from tt2gl.pipelining.turns import Turns, entry_of, needed_around
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
 from tt2gl.plan import RING_MARK, Ring
+from tt2gl.syntax import nodes_in
 
 
 def markers_of(loop: ast.For) -> list[ast.Call]:
@@ -39,7 +40,7 @@ def markers_of(loop: ast.For) -> list[ast.Call]:
     found: list[ast.Call] = []
     for statement in _own(loop.body):
         parts: Sequence[ast.AST] = [statement] if not list(blocks(statement)) else []
-        found += [node for part in parts for node in ast.walk(part) if is_marker(node)]  # type: ignore[misc]
+        found += [node for part in parts for node in nodes_in(part) if is_marker(node)]  # type: ignore[misc]
     return found
 
 
@@ -86,7 +87,7 @@ class FunctionWriter:
 
     def rebuilt(self, statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:
         """A compound statement with the loops in it pipelined; itself, where it is such a loop."""
-        if not any(is_marker(node) for node in ast.walk(statement)):
+        if not any(is_marker(node) for node in nodes_in(statement)):
             return [line]
         if not isinstance(statement, ast.For | ast.While):
             return [with_blocks(statement, line, self.rebuilt, indent)]
@@ -200,7 +201,7 @@ class FunctionWriter:
         stage, first = self._stages(count, live_after, takes_attribute(loop.body, count.variable))
         tests = conditions(loop, lambda test: is_static(test, *self._known) and not reads(test) & assigned)
         arrivals = barriers(self.spec, loop.body, parts.kept, tests, self.fresh)
-        branches = [each.test for each in ast.walk(loop) if isinstance(each, ast.If)]
+        branches = [each.test for each in nodes_in(loop) if isinstance(each, ast.If)]
         drain = ""
         # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
         # a copy by offsets a mask is nothing. Of a short loop whose length the compiler knows, no iteration loads then.
@@ -300,7 +301,7 @@ class FunctionWriter:
         """The names that branches of a loop give values to, and nothing else in it or above it."""
         arguments = self.function.args
         given = {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-        names = [node for node in ast.walk(self.function) if isinstance(node, ast.Name)]
+        names = [node for node in nodes_in(self.function) if isinstance(node, ast.Name)]
         given |= {each.id for each in names if isinstance(each.ctx, ast.Store) and each.lineno < loop.lineno}
         branches = [each for each in loop.body if isinstance(each, ast.If)]
         always = NONE.union(*(writes(each) for each in loop.body if each not in branches))

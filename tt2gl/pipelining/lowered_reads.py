@@ -41,6 +41,7 @@ from dataclasses import dataclass
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import NONE, Names, blocks, inside, reads, writes
 from tt2gl.pipelining.static import called
+from tt2gl.syntax import nodes_in
 
 _PRODUCT = "mma_v2"
 
@@ -77,7 +78,7 @@ class _Lowered:
     @property
     def memory(self) -> Names:
         """The memory of the rings that are read."""
-        parts = (node for read in self.reads for node in ast.walk(read) if isinstance(node, ast.expr))
+        parts = (node for read in self.reads for node in nodes_in(read) if isinstance(node, ast.expr))
         return frozenset(map(_ring_of, parts)) - {""}
 
     @property
@@ -116,7 +117,7 @@ def _found(block: Sequence[ast.stmt]) -> Iterator[_Lowered]:
 
 def _read_in_branches(function: ast.FunctionDef, block: Sequence[ast.stmt]) -> Iterator[tuple[ast.Assign, ast.Name]]:
     """The reads in branches of a loop's block that one product alone takes, each with its operand there."""
-    names = [node.id for node in ast.walk(function) if isinstance(node, ast.Name)]
+    names = [node.id for node in nodes_in(function) if isinstance(node, ast.Name)]
     for index, branch in enumerate(block):
         bodies = [body for each in inside([branch]) if isinstance(each, ast.If) for body in blocks(each)]
         for read in (each for body in bodies if len(body) > 1 for each in body if _is_apart(each, body)):
@@ -132,7 +133,7 @@ def _read_in_branches(function: ast.FunctionDef, block: Sequence[ast.stmt]) -> I
 
 def _second_operand(taker: ast.stmt, name: str) -> ast.Name | None:
     """The operand that a product has of a name, its second one, where its first is read from shared memory there."""
-    for node in ast.walk(taker) if not list(blocks(taker)) else ():
+    for node in nodes_in(taker) if not list(blocks(taker)) else ():
         match node:
             case ast.Call(args=[first, ast.Name(id=taken) as second, *_]) if called(node) == _PRODUCT:
                 if taken == name and called(first) == "load":
@@ -142,7 +143,7 @@ def _second_operand(taker: ast.stmt, name: str) -> ast.Name | None:
 
 def _reads_the_same(between: Sequence[ast.stmt], read: ast.Assign) -> bool:
     """Whether a tile is the same behind these statements, of which some compute."""
-    memory = {_ring_of(node) for node in ast.walk(read) if isinstance(node, ast.expr)} - {""}
+    memory = {_ring_of(node) for node in nodes_in(read) if isinstance(node, ast.expr)} - {""}
     plain = [each for each in between if not list(blocks(each)) and not _is_read(each) and not _is_view(each)]
     bound = NONE.union(*map(writes, between))
     changed = memory & NONE.union(*map(reads, plain)) | reads(read) & bound
@@ -244,7 +245,7 @@ def _is_late(block: Sequence[ast.stmt], found: _Lowered) -> bool:
     products = [
         node.args
         for statement in block[block.index(found.taker) :]
-        for node in ast.walk(statement)
+        for node in nodes_in(statement)
         if isinstance(node, ast.Call) and called(node) == _PRODUCT
     ]
     firsts = [args[0] for args in products if isinstance(args[1], ast.Name) and args[1].id in names]

@@ -21,16 +21,15 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tt2gl.edits import BYTE_ORDER_MARK, Edit, Places, in_functions
+from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import NONE, Names, blocks, inside, reads, writes
 from tt2gl.pipelining.static import called, constants, parameters
+from tt2gl.syntax import nodes_in, python_tree
 
 
 def with_masked_reads(text: str, functions: Collection[str]) -> str:
     """The text with what is masked out in tiles of these functions put in as they are read."""
-    helpers = {
-        called(node) for node in ast.walk(ast.parse(text.removeprefix(BYTE_ORDER_MARK))) if isinstance(node, ast.Call)
-    }
+    helpers = {called(node) for node in nodes_in(python_tree(text)) if isinstance(node, ast.Call)}
     return in_functions(text, functions, lambda places, function: _edits(places, function, helpers))
 
 
@@ -39,7 +38,7 @@ def _edits(places: Places, function: ast.FunctionDef, helpers: Collection[str]) 
     given = parameters(function) - constants(function) if function.name in helpers else NONE
     for statement in inside(function.body):
         if isinstance(statement, ast.Assign):
-            for node in ast.walk(statement):
+            for node in nodes_in(statement):
                 if (found := _read(node)) is not None:
                     yield from _moved(places, statement, found, _Twins(function, found, given))
 
@@ -139,7 +138,7 @@ class _Twins:
         made = self._made(name, at)
         if isinstance(made, str):
             return name in self.tensors
-        if made is None or any(map(_makes_tensor, ast.walk(made))):
+        if made is None or any(map(_makes_tensor, nodes_in(made))):
             return True
         return any(self._has_layout(each, made) for each in reads(made))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tt2gl.names import claimed
+from tt2gl.syntax import nodes_in
 
 
 @dataclass
@@ -20,7 +21,7 @@ class Fresh:
         return claimed(wanted, self.taken)
 
 
-def names_of(nodes: Iterator[ast.AST]) -> set[str]:
+def names_of(nodes: Iterable[ast.AST]) -> set[str]:
     """Every name that the nodes use, whatever for."""
     found: set[str] = set()
     for node in nodes:
@@ -33,7 +34,7 @@ def names_of(nodes: Iterator[ast.AST]) -> set[str]:
 
 def fresh_names(file: ast.Module, function: ast.FunctionDef) -> Fresh:
     """Names for a function of a file: neither its own nor what the file has at its top; other functions' are free."""
-    return Fresh(names_of(_outside_functions(file.body)) | names_of(ast.walk(function)))
+    return Fresh(names_of(_outside_functions(file.body)) | names_of(nodes_in(function)))
 
 
 def _outside_functions(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:

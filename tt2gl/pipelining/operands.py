@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tt2gl.pipelining.flow import writes
 from tt2gl.pipelining.static import called
+from tt2gl.syntax import nodes_in
 
 # Methods of a shared-memory descriptor that give another view of the same memory.
 _VIEWS = {"permute", "reshape", "slice", "trans", "_reinterpret"}
@@ -55,7 +56,7 @@ def _place_of(name: str, index: int, body: Sequence[ast.stmt]) -> str:
         each = _compiled(body[earlier], earlier, body)
         if name in writes(each):
             # Branches may bind it too, to what lies in one kind of place, and to views of that.
-            values = [node.value for node in ast.walk(each) if isinstance(node, ast.Assign) and name in writes(node)]
+            values = [node.value for node in nodes_in(each) if isinstance(node, ast.Assign) and name in writes(node)]
             own = {place(value, earlier, body) for value in values if not _is_view_of(name, value)}
             if values and not own:
                 continue

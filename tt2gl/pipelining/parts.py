@@ -13,6 +13,7 @@ from tt2gl.pipelining.flow import NONE, Liveness
 from tt2gl.pipelining.texts import WIDTH
 from tt2gl.pipelining.trees import code, statement
 from tt2gl.pipelining.walking import Lines
+from tt2gl.syntax import nodes_in
 
 WORKER_REGISTERS = "24"
 """Registers of a thread that only starts copies or products: what Triton asks for its own."""
@@ -23,7 +24,7 @@ def names_before(function: ast.FunctionDef, loop: ast.stmt) -> list[str]:
     arguments = function.args
     found = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     for each in function.body[: function.body.index(loop)]:
-        found += [node.id for node in ast.walk(each) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        found += [node.id for node in nodes_in(each) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     return list(dict.fromkeys(found))
 
 

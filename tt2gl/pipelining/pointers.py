@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tt2gl.pipelining.flow import NONE, Names, blocks, inside, writes
 from tt2gl.pipelining.static import called
+from tt2gl.syntax import nodes_in
 
 # The blocks that a statement is in, each with the place of the statement (or of what it is in) there, innermost first.
 _Path = tuple[tuple[Sequence[ast.stmt], int], ...]
@@ -39,9 +40,9 @@ class Pointers:
             for statement, path in _paths(self.function.body, ())
             for part in ast.iter_child_nodes(statement)
             if not isinstance(part, ast.stmt)
-            for node in ast.walk(part)
+            for node in nodes_in(part)
         }
-        self.loads_addresses = any(map(self._casts_to_pointer, ast.walk(self.function)))
+        self.loads_addresses = any(map(self._casts_to_pointer, nodes_in(self.function)))
 
     def _casts_to_pointer(self, node: ast.AST) -> bool:
         """Whether numbers become pointers by an expression: `tl.pointer_type(...)`, `.to(x_ptr.dtype)`."""

@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import Names, reads, writes
 from tt2gl.pipelining.static import bound, called, constants, is_static
+from tt2gl.syntax import nodes_in
 
 _MESSAGE = "both products are taken to read the same tile"
 
@@ -75,9 +76,11 @@ class _Tiles:
     def __init__(self, places: Places, function: ast.FunctionDef) -> None:
         self.places, self.function = places, function
         self.fixed, self.variables = constants(function), bound(function)
-        names = [each for each in ast.walk(function) if isinstance(each, ast.Name)]
+        names = [each for each in nodes_in(function) if isinstance(each, ast.Name)]
         self.bindings = [each.id for each in names if isinstance(each.ctx, ast.Store)]
-        self.uses = {each.id: [use for use in names if use.id == each.id] for each in names}
+        self.uses: dict[str, list[ast.Name]] = {}
+        for each in names:
+            self.uses.setdefault(each.id, []).append(each)
 
     def edits(self) -> Iterator[Edit]:
         """The edits of the function."""
@@ -131,7 +134,7 @@ class _Tiles:
 
     def _is_operand(self, name: str) -> bool:
         """Whether shared memory of that name is read by products alone, as it lies."""
-        calls = (each for each in ast.walk(self.function) if isinstance(each, ast.Call))
+        calls = (each for each in nodes_in(self.function) if isinstance(each, ast.Call))
         operands = [_memory(each) for call in calls if called(call) == "warpgroup_mma" for each in call.args[:2]]
         return self.bindings.count(name) == 1 and len(self.uses[name]) - 1 == operands.count(name)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.pipelining.flow import NONE, Names, blocks, inside, reads, writes
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class _Producer(_Backwards):
         if writes(statement) & live or statement in self.also:
             self.taken.add(statement)
             live = (live - writes(statement)) | reads(statement, self.skipped)
-        for node in ast.walk(statement):
+        for node in nodes_in(statement):
             if isinstance(node, ast.Call) and node in self.loads:
                 live = live.union(*(reads(each, self.skipped) for each in self.loads[node]))
         return live
@@ -164,7 +165,7 @@ class _Producer(_Backwards):
     def wanted(self, statement: ast.stmt) -> bool:
         """Whether something of a statement is in the slice."""
         return any(each in self.taken for each in inside([statement])) or any(
-            node in self.loads for node in ast.walk(statement) if isinstance(node, ast.Call)
+            node in self.loads for node in nodes_in(statement) if isinstance(node, ast.Call)
         )
 
 

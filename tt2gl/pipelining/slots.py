@@ -13,6 +13,7 @@ from tt2gl.pipelining.static import called
 from tt2gl.pipelining.trees import statement
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import Ring
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def counted_twice(loop: ast.For, spec: LoopRings, rings: Sequence[Ring]) -> bool
     """
     if not spec.slots_apart or spec.looks_ahead or not by_threads(rings):
         return False
-    return any(called(each) == "mma_v2" for each in ast.walk(loop) if isinstance(each, ast.Call))
+    return any(called(each) == "mma_v2" for each in nodes_in(loop) if isinstance(each, ast.Call))
 
 
 def slots_of(

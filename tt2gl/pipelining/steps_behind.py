@@ -25,6 +25,7 @@ from tt2gl.pipelining.flow import NONE, Liveness, Names, inside, reads, writes
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.static import called, parameters
 from tt2gl.pipelining.texts import operand
+from tt2gl.syntax import nodes_in
 
 
 def with_steps_behind(text: str, functions: Collection[str]) -> str:
@@ -80,7 +81,7 @@ class _Function:
         """Whether a value is a whole number: written as one, or what ranges end at."""
         if isinstance(value, ast.Constant):
             return type(value.value) is int
-        calls = (node for node in ast.walk(self.function) if isinstance(node, ast.Call) and called(node) == "arange")
+        calls = (node for node in nodes_in(self.function) if isinstance(node, ast.Call) and called(node) == "arange")
         return isinstance(value, ast.Name) and any(value.id in map(ast.unparse, call.args) for call in calls)
 
     def _moved(self, step: ast.AugAssign, loop: ast.For, turns: str) -> Iterator[Edit]:

@@ -30,6 +30,7 @@ from tt2gl.pipelining.flow import NONE, Names, reads, writes
 from tt2gl.pipelining.loads import LOADS, is_marker
 from tt2gl.pipelining.slices import Slice, slice_loop
 from tt2gl.pipelining.static import called
+from tt2gl.syntax import nodes_in
 
 Loads = Mapping[ast.Call, Sequence[ast.expr]]
 
@@ -61,7 +62,7 @@ def stops_of(loop: ast.For, loads: Loads, parts: Slice, live_after: Names, stati
 
 
 def _loads(statement: ast.stmt) -> bool:
-    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_in(statement) if isinstance(node, ast.Call)]
     return any(called(each) in LOADS or is_marker(each) for each in calls)
 
 

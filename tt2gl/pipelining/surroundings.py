@@ -33,6 +33,7 @@ from tt2gl.pipelining.flow import NONE, inside, reads, writes
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.trees import code, comments, indented, leading, lines_of, under
 from tt2gl.pipelining.walking import Lines
+from tt2gl.syntax import nodes_in
 
 
 @dataclass
@@ -95,5 +96,5 @@ def _pipelined_inside(loop: ast.For | ast.While) -> int:
 
 def _own_nodes(loop: ast.For | ast.While) -> list[ast.AST]:
     """The nodes of a loop's body without those of loops inside it."""
-    nested = {node for each in inside(loop.body) if isinstance(each, ast.For | ast.While) for node in ast.walk(each)}
-    return [node for statement in loop.body for node in ast.walk(statement) if node not in nested]
+    nested = {node for each in inside(loop.body) if isinstance(each, ast.For | ast.While) for node in nodes_in(each)}
+    return [node for statement in loop.body for node in nodes_in(statement) if node not in nested]

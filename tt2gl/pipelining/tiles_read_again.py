@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterator, Sequence
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import NONE, blocks, inside, reads, writes
 from tt2gl.pipelining.static import bound, called, constants, is_static
+from tt2gl.syntax import nodes_in
 
 _COPIES = {"async_load", "async_copy_global_to_shared", "commit_group", "store", "wait_group"}
 """What may put another tile into a slot, or waits for what does."""
@@ -49,7 +50,7 @@ def _edits(places: Places, function: ast.FunctionDef) -> Iterator[Edit]:
 def _operands(statement: ast.stmt) -> Iterator[ast.Name]:
     """The operands of a statement's product that are names, where the other one is read from memory."""
     if isinstance(statement, ast.Assign):
-        for call in ast.walk(statement):
+        for call in nodes_in(statement):
             if isinstance(call, ast.Call) and called(call) == "mma_v2":
                 pair = call.args[:2]
                 for one, other in (pair, reversed(pair)):
@@ -69,7 +70,7 @@ def _tile(above: Sequence[ast.stmt], name: str) -> tuple[ast.expr, ast.expr] | N
         return None
     ways = [each for each in below[below.index(flag) + 1 :] if _fills(each)]
     changed = NONE.union(*map(writes, below)) - {name}
-    if any(isinstance(node, ast.Call) and called(node) in _COPIES for each in below for node in ast.walk(each)):
+    if any(isinstance(node, ast.Call) and called(node) in _COPIES for each in below for node in nodes_in(each)):
         return None
     if not ways or changed & (reads(statement.value) | reads(flag.test)) or _is_read(name, below, flag):
         return None
@@ -101,7 +102,7 @@ def _fills(statement: ast.stmt) -> bool:
 def _is_read(name: str, statements: Sequence[ast.stmt], flag: ast.stmt | None) -> bool:
     """Whether statements, but for those under the flag, ask more of a value than its type, before it is another."""
     for statement in statements:
-        nodes = [] if statement is flag else [*ast.walk(statement)]
+        nodes = [] if statement is flag else [*nodes_in(statement)]
         typed = {id(each.value) for each in nodes if isinstance(each, ast.Attribute) and each.attr == "dtype"}
         names = [each for each in nodes if isinstance(each, ast.Name) and each.id == name]
         if any(isinstance(each.ctx, ast.Load) and id(each) not in typed for each in names):

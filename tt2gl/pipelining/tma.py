@@ -38,6 +38,7 @@ from tt2gl.pipelining.texts import call
 from tt2gl.pipelining.trees import parsed, statement
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import RING_MARK, TMA_LOAD, Ring
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def _depth(spec: LoopRings, name: str) -> Amount:
 def descriptors(spec: LoopRings, body: Sequence[ast.stmt]) -> dict[str, str]:
     """The rings of tiles that statements read, and the descriptor of each. Raises NotPipelinedError."""
     found: dict[str, str] = {}
-    for node in (node for each in body for node in ast.walk(each)):
+    for node in (node for each in body for node in nodes_in(each)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(RING_MARK)):
             continue
         name = node.func.id.removeprefix(RING_MARK)

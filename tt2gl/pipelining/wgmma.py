@@ -44,6 +44,7 @@ from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.pipelining.trees import indented, lines_of, mentions, statement
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.ways import Way, in_arms, spelled, taken_so, through, told_by
+from tt2gl.syntax import nodes_in
 
 _ALL, _OTHERS = "all", "others"
 
@@ -65,7 +66,7 @@ def launched_asynchronously(
         return is_static(test, *known)
 
     def loop(statement: ast.stmt, line: cst.BaseStatement, indent: int) -> Lines:
-        if not any(called(node) == "warpgroup_mma" for node in ast.walk(statement) if isinstance(node, ast.Call)):
+        if not any(called(node) == "warpgroup_mma" for node in nodes_in(statement) if isinstance(node, ast.Call)):
             return [line]
         inner = with_blocks(statement, line, loop, indent)
         if isinstance(statement, ast.For) and isinstance(inner, cst.For):
@@ -156,7 +157,7 @@ class _Loop:
         assert isinstance(loop, ast.For)
         assert isinstance(node, cst.For)
         arm = _Loop(loop, node, self.synchronous, self.freed, self.static)
-        many = sum(called(each) == "warpgroup_mma" for each in ast.walk(loop) if isinstance(each, ast.Call))
+        many = sum(called(each) == "warpgroup_mma" for each in nodes_in(loop) if isinstance(each, ast.Call))
         arm.running = [each for each in arm._products() if many == 1 and arm._may_run_on(each)]
         return arm if arm.running else None
 

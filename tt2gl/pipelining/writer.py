@@ -38,6 +38,7 @@ from tt2gl.pipelining.trees import (
 )
 from tt2gl.pipelining.walking import Compound, Lines
 from tt2gl.pipelining.wgmma import runs_on
+from tt2gl.syntax import nodes_in
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class LoopWriter:
             return True
         if runs_on(made, plan.spec.synchronous, plan.freed, lambda test: ast.unparse(test) in plan.decided):
             return True
-        calls = [each for each in ast.walk(ast.parse(code(made))) if isinstance(each, ast.Call)]
+        calls = [each for each in nodes_in(ast.parse(code(made))) if isinstance(each, ast.Call)]
         if [called(each) for each in calls].count("mma_v2") == 1:
             return plan.lookups is None
         products = [each for each in calls if called(each) == "warpgroup_mma"]

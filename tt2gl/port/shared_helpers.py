@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from tt2gl.syntax import nodes_in
+
 _NAMES = ("gluon_layouts", "gluon_layouts_shared")
 _HEAD = '''"""Layouts that several modules of this package use."""
 
@@ -103,9 +105,9 @@ def _functions(lines: list[str], text: str) -> dict[str, tuple[ast.FunctionDef, 
 
 def _read_names(function: ast.FunctionDef) -> set[str]:
     """Names that a function reads and does not make itself; builtins apart."""
-    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    names = [node for node in nodes_in(function) if isinstance(node, ast.Name)]
     made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    made |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)} | {function.name}
+    made |= {node.arg for node in nodes_in(function) if isinstance(node, ast.arg)} | {function.name}
     return {node.id for node in names} - made - set(dir(builtins))
 
 

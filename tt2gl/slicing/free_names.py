@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tt2gl.host.scopes import all_arguments
+from tt2gl.syntax import nodes_in
 
 Context = Literal["body", "annotation", "default"]
 """Where a definition reads a name."""
@@ -49,7 +50,7 @@ def _read_names(nodes: Iterable[ast.AST], context: Context, local: frozenset[str
 def free_names(node: ast.FunctionDef) -> Uses:
     """The names that a function reads and does not bind, by Python's rules."""
     local = {arg.arg for arg in all_arguments(node.args)}
-    for inner in ast.walk(ast.Module(node.body, [])):
+    for inner in nodes_in(ast.Module(node.body, [])):
         match inner:
             case ast.Name(id=name, ctx=ast.Store()):
                 local.add(name)
@@ -69,12 +70,12 @@ def free_names(node: ast.FunctionDef) -> Uses:
 def class_names(node: ast.ClassDef) -> Uses:
     """The names that a class reads and does not bind: in its methods, and outside of them."""
     uses = Uses()
-    for method in (item for item in ast.walk(node) if isinstance(item, ast.FunctionDef)):
+    for method in (item for item in nodes_in(node) if isinstance(item, ast.FunctionDef)):
         for (name, context), chains in free_names(method).chains.items():
             if name != node.name:
                 uses.chains.setdefault((name, context), set()).update(chains)
     stored = frozenset(
-        inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+        inner.id for inner in nodes_in(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
     )
     outside: list[ast.AST] = [*node.bases, *node.decorator_list, *(keyword.value for keyword in node.keywords)]
     for item in node.body:

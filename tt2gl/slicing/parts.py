@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from tt2gl.host.scopes import Module
+from tt2gl.syntax import nodes_in
 
 DIGEST = "0_digest_0"
 """Stands for the digest of the slice in its modules' names until all text is there."""
@@ -67,7 +68,7 @@ def part_text(part: Part) -> str:
     result = [""] * len(lines)
     inside: set[ast.AST] = set()
     for kept in part.kept.values():
-        inside.update(node for node in ast.walk(kept.node) if node is not kept.node)
+        inside.update(node for node in nodes_in(kept.node) if node is not kept.node)
     kept_here = sorted((kept for kept in part.kept.values() if kept.node not in inside), key=lambda kept: kept.first)
     levels = [""]
     occupied: set[int] = set()
