@@ -454,6 +454,29 @@ x = cols * 1.0
         ),
         pytest.param(
             """
+if BLOCK > 4096:
+    x_ptr = x_ptr + tl.load(i_ptr) * 8
+else:
+    x_ptr = x_ptr + row * stride
+if BLOCK > 2048:
+    x_ptr = x_ptr + cols * n
+    x = tl.load(x_ptr)
+else:
+    x_ptr = x_ptr + cols
+    x = tl.load(x_ptr - n)
+""",
+            [
+                "x_offsets = gl.cast(gl.load(i_ptr) * 8, gl.int32)",
+                "x_offsets = row * stride",
+                "x_offsets = x_offsets + cols_y * n",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, x_offsets)",
+                "x_offsets = x_offsets + cols",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, x_offsets - n)",
+            ],
+            id="a parameter that is moved otherwise where no launch comes, and becomes a tensor",
+        ),
+        pytest.param(
+            """
 x = tl.zeros([BLOCK], tl.float32)
 for k in range(n):
     base = x_ptr + k * stride

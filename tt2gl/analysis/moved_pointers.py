@@ -60,8 +60,9 @@ def moved_pointer(body: Body, name: str, seen: frozenset[str] = frozenset()) -> 
     if len(every) == len(statements):
         fits = not any(each - {"scalar"} for each in kinds)
     else:
-        # It becomes a tensor besides: where no launch comes, it is not known which it is.
-        fits = all(each in ({"scalar"}, {"tensor"}) for each in kinds)
+        # It becomes a tensor besides. Where no launch comes, it is not known which it is, and need not be: there it is
+        # made of what it holds again, or of the parameter and that, and both are right of either.
+        fits = all(len(each) < 2 for each in kinds)
         fits = fits and not any(begins_tensor(body, each) for each in every)
     if not fits:
         return None
