@@ -109,6 +109,58 @@ def test_tiles_that_wait_in_registers_as_the_product_takes_them(tmp_path: Path) 
     assert not [found for found in report.diagnostics if found.code in ("TTG331", "TTG508")]
 
 
+GROUPED = """
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def grouped_kernel(a_ptr, w_ptr, s_ptr, g_ptr, c_ptr, K, N: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr):
+        rows, columns, offs_k = tl.arange(0, BLOCK), tl.arange(0, N), tl.arange(0, DEPTH)
+        a_ptrs, g_ptrs = a_ptr + rows[:, None] * K + offs_k[None, :], g_ptr + offs_k
+        w_ptrs, s_ptrs = w_ptr + (offs_k[:, None] // 8) * N + columns[None, :], s_ptr + columns[None, :]
+        acc = tl.zeros((BLOCK, N), dtype=tl.float32)
+        for start in range(0, tl.cdiv(K, DEPTH)):
+            group = tl.load(g_ptrs)
+            scales = tl.load(s_ptrs + group[:, None] * N)
+            a = tl.load(a_ptrs)
+            w = tl.load(w_ptrs)
+            b = ((w >> (offs_k[:, None] % 8) * 4) & 15) * scales
+            acc = tl.dot(a, b, acc)
+            a_ptrs += DEPTH
+            w_ptrs += (DEPTH // 8) * N
+            g_ptrs += DEPTH
+        tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc)
+"""
+
+
+@pytest.mark.parametrize("turns", [2, 5])
+def test_tiles_that_wait_in_registers_and_are_looked_up_earlier(tmp_path: Path, turns: int) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(textwrap.dedent(GROUPED))
+    size = turns * 32
+    signature = {"a_ptr": "*fp16", "w_ptr": "*i32", "s_ptr": "*fp16", "g_ptr": "*i32", "c_ptr": "*fp32", "K": "i32"}
+    tensors = {
+        "a_ptr": TensorArg("float16", (64, size), (size, 1)),
+        "w_ptr": TensorArg("int32", (size // 8, 128), (128, 1)),
+        "s_ptr": TensorArg("float16", (4, 128), (128, 1)),
+        "g_ptr": TensorArg("int32", (size,), (1,), (0, 3)),
+        "c_ptr": TensorArg("float32", (64, 128), (128, 1)),
+    }
+    blocks = {"N": 128, "BLOCK": 64, "DEPTH": 32}
+    kinds = {**signature, **dict.fromkeys(blocks, "constexpr")}
+    options = Options(4, 4)
+    known = Launch(
+        str(path), "grouped_kernel", kinds, blocks, (*signature,), options, (1, 1, 1), {**tensors, "K": size}
+    )
+    made = convert(path, target="gfx942", launches=[known], root=tmp_path, compile=False)
+    assert "scales_held = scales_held[1:] + (scales_next,)" in made.text
+    assert "w_held = w_held[1:] + (w_next,)" in made.text
+    assert "# where the next tiles are, looked up one iteration before they are copied" in made.text
+    report, triton, gluon = compared(path, known, "gfx942")
+    assert gluon.step_waits <= triton.step_waits
+    assert not [found for found in report.diagnostics if found.code == "TTG331" or found.code.startswith("TTG5")]
+
+
 CHAINED = """
     import triton
     import triton.language as tl

@@ -92,6 +92,15 @@ def test_what_is_left_behind_loads_to_registers() -> None:
         assert part.index("a_ptr += ") > part.index("gl.load(a_ptr")
 
 
+def test_what_says_where_the_tiles_after_are_is_left_behind_loads_to_registers() -> None:
+    body = "y = gl.load(b_ptr)\nacc += _tt2gl_ring_a(a_ptr + y).load(x)\nb_ptr += 4\na_ptr += BLOCK\n"
+    first, steady, _ = _parts(body)
+    assert first.index("if k > 0:\n        a_ptr += BLOCK\n") < first.index("y = gl.load(b_ptr")
+    ends = ("y = gl.load(b_ptr", "    b_ptr += 4", "y_next = gl.load(b_ptr", "\nb_ptr += 4")
+    assert sorted(ends, key=first.index) == [*ends]
+    assert steady.index("y_next = gl.load(b_ptr") < steady.index("    b_ptr += 4")
+
+
 def _parts(body: str) -> list[str]:
     """A prologue, the loop and its last iterations, of tiles that come to registers."""
     loops = written(body, registers=True).split("for k in ")[1:]

@@ -6,7 +6,7 @@ pipeliner gives a load, all by the place in the source. They are the floor that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence, Set
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import replace
 
 from tt2gl.amd_shared_layouts import is_turned
@@ -135,7 +135,8 @@ class _Reader:
         everywhere = {c: ring for c, ring in self.rings.items() if ring.registers or c not in self.held_back}
         rings = {c: _without_spare(ring, self.filled.get(c, [])) for c, ring in everywhere.items()}
         early = self._early(rings)
-        held = {c: ring for c, done in early.items() if self.chip and (ring := _held(done)) is not None}
+        order = {id(each): number for number, each in enumerate(self.kernel.walk())}
+        held = {c: ring for c, done in early.items() if self.chip and (ring := _held(done, order)) is not None}
         direct = operand_loads(self.kernel, self.made, self.loops) if self.chip else ()
         return Lowered(
             self.dots,
@@ -183,14 +184,17 @@ def _carried(kernel: Operation) -> set[int]:
     return {id(value) for end in ends for value in end.operands}
 
 
-def _held(done: Sequence[tuple[Operation, int | None]]) -> RingFact | None:
-    """The tiles that wait in registers for a loop: one loaded in it, the others before; None for other loads."""
+def _held(done: Sequence[tuple[Operation, int | None]], order: Mapping[int, int]) -> RingFact | None:
+    """The tiles that wait in registers for a loop: one loaded in it, others before; None for other loads."""
     kind, layout = done[0][0].results[0].type, _layout(done[0][0].results[0].type)
     places = [loop for _, loop in done]
     once = any(loop is not None and places.count(loop) == 1 for loop in places)
     if not isinstance(kind, TensorType) or not isinstance(layout, DialectAttr) or not once or len(set(places)) != 2:
         return None
-    return RingFact(len(places) - 1, kind.shape, layout, registers=True, held=True)
+    # Those behind the loop are for its last iterations, as where others look up ahead of it.
+    inside = next(order[id(each)] for each, loop in done if loop is not None)
+    before = sum(order[id(each)] < inside for each, _ in done)
+    return RingFact(before, kind.shape, layout, registers=True, held=True)
 
 
 def _chip(module: Module) -> str:

@@ -7,7 +7,7 @@ and a load that may not run ahead (it reads what the loop writes, or is masked w
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tt2gl.analysis.copied_rows import COPY_BITS, copied_row, is_narrow, tile_around
@@ -146,7 +146,9 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
         node.replaced = node.chain in kept and replaced
     loops = [(key, members[0].loop) for (key, _), members in asked.items()]
     wide = {key: frozenset(n for k, loop in loops if k == key for n in _wide(key, loop, facts)) for key, _ in loops}
-    waiting = [n for scene in scenes for n in scene.graph.nodes if n.chain not in kept and _waits(scene, n)]
+    # What says where tiles are comes as early as those do, or earlier.
+    early = kept.union(*(_addressing(scene.graph, kept) for scene in scenes))
+    waiting = [n for scene in scenes for n in scene.graph.nodes if n.chain not in early and _waits(scene, n)]
     refused += [_refusal(node, _GATHERED if node.tile else _IN_REGISTERS) for node in waiting]
     seen = {(known.path, known.line) for each in facts for known in each.functions.values()}
     staged = [node for node in (*nodes, *tiles) if node.chain in kept or node.tile]
@@ -214,10 +216,13 @@ def _held(scenes: Sequence[Scene]) -> set[CallChain]:
         lowered = scene.facts.lowered
         depths: dict[int, set[int]] = {}
         loads = [node for node in scene.graph.nodes if node.kind == "load" and node.loop is not None]
-        for node in loads:
+        # Those that say where others read come as these do, and may come earlier still.
+        looked_up = {*_addressing(scene.graph, {*lowered.rings, *lowered.held})} - lowered.rings.keys()
+        found -= looked_up
+        for node in (node for node in loads if node.chain not in looked_up):
             fact = lowered.rings.get(node.chain) or lowered.held.get(node.chain)
             depths.setdefault(id(node.loop), set()).update([] if fact is None else [stages_of(fact)])
-        for node in loads:
+        for node in (node for node in loads if node.chain in found):
             alike = len(depths[id(node.loop)]) == 1 and node.chain in lowered.held
             if not alike or not node.shape:
                 found.discard(node.chain)
@@ -271,7 +276,7 @@ def _are_rows(scenes: Sequence[Scene], chain: CallChain) -> bool:
     )
 
 
-def _addressing(graph: Graph, staged: set[CallChain]) -> Iterator[CallChain]:
+def _addressing(graph: Graph, staged: Container[CallChain]) -> Iterator[CallChain]:
     """The loads that say where loads through rings read: those must be done when the copies start."""
     for node in graph.nodes:
         if node.kind == "load" and node.chain in staged:

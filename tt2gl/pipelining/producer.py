@@ -99,13 +99,20 @@ class Producer:
         return [edited(line, Renamed(self.names)) for line in first_stores(self.plan, statements, block)]
 
     def _advanced(self, made: Lines, end: int) -> Lines:
-        """The slice with what steps from tile to tile before its loads, of which `made[:end]` has the last."""
-        head, steps = made[:end], made[end:]
-        if not stepping(steps, head, self.variable):
+        """The slice with what steps from tile to tile before its loads, of which `made[:end]` has the last.
+
+        What lookups step is by then where they are for the iteration after, and stays behind.
+        """
+        lookups = self.plan.lookups
+        own = NONE if lookups is None else NONE.union(*map(writes, lookups.found))
+        head, rest = made[:end], made[end:]
+        steps = [line for line in rest if not own & writes(ast.parse(code(line)))]
+        left = [line for line in rest if line not in steps]
+        if not stepping(steps, [*head, *left], self.variable):
             return made
         if self.place == "prologue":
             steps = [] if self.plan.spec.ahead.known == 1 else after_first(steps, self.plan.stage)
-        return [*steps, *head]
+        return [*steps, *head, *left]
 
     def _awaited(self) -> Lines:
         """The wait for what was looked up last, where the wait for tiles leaves it under way."""
