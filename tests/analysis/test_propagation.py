@@ -455,6 +455,36 @@ tl.store(y_ptr + rows, tl.sum(x, 1))
         assert conversions(made) == 0
         assert made.count("gl.arange(0, BM") == 1
 
+    @pytest.mark.parametrize("kept", ["tl.sum(x, 1)[:, None]", "tl.sum(x, 1, keep_dims=True)"])
+    def test_a_column_is_stored_once_and_not_by_each_element_of_a_thread(self, tiles: Port, kept: str) -> None:
+        made = tiles(f"""
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :]).to(tl.float32)
+tl.store(y_ptr + rows[:, None], {kept})
+""")
+        assert "y_layout: gl.constexpr = coalesced([BM, 1], [0, 1], " in made
+        assert conversions(made) == 1
+
+    def test_a_column_that_a_loop_sums_up_is_spread_over_the_threads(self, tiles: Port) -> None:
+        made = tiles("""
+acc = tl.zeros([BM, BN], tl.float32)
+for i in range(4):
+    acc += tl.load(x_ptr + i * N + rows[:, None] + cols[None, :] * M).to(tl.float32)
+tl.store(y_ptr + rows[:, None], tl.sum(acc, 1)[:, None])
+""")
+        assert "y_layout: gl.constexpr = coalesced([BM, 1], [0, 1], " in made
+        assert conversions(made) == 1
+
+    def test_a_column_of_a_tile_with_an_element_a_thread_is_stored_as_it_is(self, tiles: Port) -> None:
+        made = tiles(
+            """
+x = tl.load(x_ptr + rows[:, None] * N + cols[None, :]).to(tl.float32)
+tl.store(y_ptr + rows[:, None], tl.sum(x, 1)[:, None])
+""",
+            BM=8,
+            BN=16,
+        )
+        assert conversions(made) == 0
+
     def test_a_reduction_expanded_again_needs_no_conversion(self, tiles: Port) -> None:
         made = tiles("""
 at = rows[:, None] * N + cols[None, :]
@@ -744,7 +774,8 @@ def kernel(x_ptr, y_ptr, n, M: tl.constexpr, N: tl.constexpr):
         count = tl.where(cols < n, next_count, count)
     tl.store(y_ptr + rows, tl.sum(total / count, 1)[:, None])
 """
-        assert conversions(port(text, launch("x_ptr=*fp32 y_ptr=*fp32 n=i32", M=64, N=64))) == 0
+        made = port(text, launch("x_ptr=*fp32 y_ptr=*fp32 n=i32", M=64, N=64))
+        assert conversions(made[: made.index("gl.store(")]) == 0
 
     def test_tuples_of_tensors(self, vectors: Port) -> None:
         made = vectors("""

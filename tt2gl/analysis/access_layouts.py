@@ -82,8 +82,13 @@ class AccessLayouts:
             for operand in (*node.operands[1:2], node.operands[0]):
                 known = operand.natural if not isinstance(operand.natural, Inferred) else None
                 if known is not None and len(operand.shape) == len(node.shape):
-                    return known
+                    return self.flow.access_root(node) if self._is_repeated(node, known) else known
         return self.flow.access_root(node)
+
+    def _is_repeated(self, node: Node, term: Term) -> bool:
+        """Whether threads would store each element several times, along a dimension that has one alone."""
+        single = [dim for dim, extent in enumerate(node.dims_known) if extent == "1"]
+        return isinstance(term, Root) and any(self.flow.classes.repeats(term.name, dim) for dim in single)
 
     def _is_spread(self, node: Node) -> bool:
         """Whether Triton stores a value in a layout for memory, under every launch."""

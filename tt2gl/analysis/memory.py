@@ -147,6 +147,11 @@ class Classes:
         layouts = (known.layouts.get(index) for known in self.classes if known.name == name)
         return any(isinstance(layout, Blocked) and layout.warps_per_cta[axis] == 1 for layout in layouts)
 
+    def repeats(self, name: str, axis: int) -> bool:
+        """Whether a thread has several elements along `axis` in the layout of that key, under any launch."""
+        known = (layout for each in self.classes if each.name == name for layout in each.layouts.values())
+        return any(isinstance(layout, Blocked) and layout.size_per_thread[axis] > 1 for layout in known)
+
     def lines(self, tile: Node, axis: int, index: int) -> str | None:
         """The key of the class of a tile of which each warp has whole lines along `axis`, spread over its lanes.
 

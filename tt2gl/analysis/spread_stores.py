@@ -16,7 +16,10 @@ from tt2gl.ir.types import TensorType
 LOOPS = ("scf.for", "scf.while")
 """Operations that are loops."""
 
-_CASTS = ("arith.truncf", "arith.extf", "arith.trunci", "arith.extsi", "arith.extui", "tt.fp_to_fp", "tt.bitcast")
+_PASSED = (
+    "arith.truncf", "arith.extf", "arith.trunci", "arith.extsi", "arith.extui", "tt.fp_to_fp", "tt.bitcast",
+    "tt.expand_dims",
+)  # fmt: skip
 
 
 def may_be_spread(accesses: Collection[Access], ir: str) -> bool:
@@ -35,7 +38,7 @@ def spread_stores(module: Module, author_file: Callable[[str], str]) -> frozense
 
     def converted(store: Operation) -> bool:
         value = made.get(id(store.operands[1]))
-        while value is not None and value.name in _CASTS:
+        while value is not None and value.name in _PASSED:
             value = made.get(id(value.operands[0]))
         return value is not None and value.name == "ttg.convert_layout" and is_spread(store)
 
