@@ -36,6 +36,7 @@ from tt2gl.analysis.buffer_atomics import ATOMICS, atomic_function, elements_tak
 from tt2gl.analysis.buffer_edits import Found, Refused
 from tt2gl.analysis.buffer_sites import Site, Sites
 from tt2gl.analysis.buffer_sizes import BUFFER_BYTES, Sizes
+from tt2gl.analysis.current_values import current_values
 from tt2gl.analysis.facts import ConstFact, Fact, TensorFact
 from tt2gl.analysis.intervals import Interval, union_of
 from tt2gl.analysis.moved_arguments import holders, pass_moved, tensors_of
@@ -247,6 +248,7 @@ class BufferOps:
     def _reading(self, site: Site, base: ast.expr | None, assume: Collection[tuple[str, str]] = ()) -> Reader:
         """A reader of what an access adds to its scalar pointer, where its mask holds."""
         reader = Reader(self.body, assume, constraints_of(site.given.get("mask"), self.body))
+        reader.current = current_values(site.call, self.body)
         if isinstance(base, ast.Name):
             stack: list[tuple[Body, ast.expr]] = [(self.body, base)]
             while stack:

@@ -110,7 +110,7 @@ class Reader:
     """Reads intervals in a body. `constraints`: what a mask says of expressions, by their text.
 
     `assume`: parameters, each of a kernel, that are taken to be as under the launches. `read`: names whose interval was
-    asked for when it was known or supposed.
+    asked for when it was known or supposed. `current`: what a name is made of, where the mask says the same of that.
     """
 
     body: Body
@@ -118,6 +118,7 @@ class Reader:
     constraints: Mapping[str, Interval] = field(default_factory=dict)
     known: dict[tuple[int, str], Interval] = field(default_factory=dict)
     read: set[tuple[int, str]] = field(default_factory=set)
+    current: Callable[[str], ast.expr | None] | None = None
 
     def value(self, node: ast.expr) -> Interval:
         """The interval of an expression."""
@@ -137,7 +138,9 @@ class Reader:
             case ast.Constant(value=int() as number):
                 return Interval(int(number), int(number))
             case ast.Name(id=name):
-                return self.named(name)
+                made = self.named(name)
+                value = self.current(name) if self.current is not None and self.constraints else None
+                return made if value is None else made.within(self.value(value))
             case ast.BinOp(left=left, op=op, right=right):
                 made = combined(op, self.value(left), self.value(right))
                 return made.within(Interval(low=0)) if self._counts_down(node) or self._is_rest(node) else made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tt2gl.analysis.facts import ConstFact
 from tt2gl.analysis.intervals import ANY, Interval
 from tt2gl.analysis.offset_ranges import Body, Reader, only_adds_dims, plain_text
 from tt2gl.syntax import nodes_in
@@ -33,8 +34,7 @@ def constraints_of(mask: ast.expr | None, body: Body) -> dict[str, Interval]:
                     compared(sides[place], op, sides[place + 1])
 
     def compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> None:
-        names = {part.id for side in (left, right) for part in nodes_in(side) if isinstance(part, ast.Name)}
-        if not all(once(name) for name in names if name in body.definitions):
+        if not all(is_made_once(side) or is_constant(side) for side in (left, right)):
             return
         reader = Reader(body)
         low, high = reader.value(right), reader.value(left)
@@ -50,9 +50,18 @@ def constraints_of(mask: ast.expr | None, body: Body) -> dict[str, Interval]:
             case ast.Eq():
                 note(left, low)
 
+    def is_made_once(side: ast.expr) -> bool:
+        names = {part.id for part in nodes_in(side) if isinstance(part, ast.Name)}
+        return all(once(name) for name in names if name in body.definitions)
+
+    def is_constant(side: ast.expr) -> bool:
+        said = body.said(side)
+        return bool(said) and all(isinstance(fact, ConstFact) for fact in said)
+
     def note(node: ast.expr, interval: Interval) -> None:
-        key = plain_text(node)
-        found[key] = found.get(key, ANY).within(interval)
+        if is_made_once(node):
+            key = plain_text(node)
+            found[key] = found.get(key, ANY).within(interval)
 
     if mask is not None:
         visit(mask)
