@@ -84,6 +84,21 @@ def _one(*_: object) -> None:
     """All jobs are for one child."""
 
 
+def test_a_table_of_pointers_that_is_a_matrix_here(tmp_path: Path) -> None:
+    body = """\
+b = b_ptr if BLOCK > 1 else tl.load(b_ptr + K).to(tl.pointer_type(tl.float16))
+tl.store(o_ptr + at, tl.dot(tl.load(a_ptr + at), tl.load(b + at)))"""
+    assert types(body, tmp_path) == ["*fp16", "*fp16", "*fp32", "*fp32"]
+
+
+def test_a_number_that_lies_in_memory_under_other_flags(tmp_path: Path) -> None:
+    body = """\
+n = tl.load(s_ptr) if BLOCK == 1 else s_ptr.to(tl.int32)
+for k in range(n):
+    tl.store(o_ptr + at + k, tl.load(a_ptr + at) + tl.load(b_ptr + at))"""
+    assert types(body, tmp_path) == ["*fp32", "*fp32", "i32", "*fp32"]
+
+
 def test_a_flag_is_turned(tmp_path: Path) -> None:
     text = HEADER.replace("BLOCK: tl", "PACKED: tl.constexpr, BLOCK: tl") + (
         "    if PACKED:\n        x = tl.load(a_ptr + at)\n    tl.store(o_ptr + at, x)\n"

@@ -308,6 +308,14 @@ def kernel(a, sa, b, sb, c, e):
     }
 
 
+def test_a_format_that_a_constexpr_says_is_one_of_bytes() -> None:
+    scaled = "tl.store(o, tl.dot_scaled(tl.load(a), tl.load(s), F, tl.load(b), None, G))"
+    launch = guess("a, b, s, o, F: tl.constexpr, G: tl.constexpr", f"k = 2 if G == 'e2m1' else 1; {scaled}")
+    assert launch.constexprs == {"F": "e4m3", "G": "e2m1"}
+    assert launch.signature["a"] == "*fp8e4nv"
+    assert launch.signature["b"] == launch.signature["s"] == "*u8"
+
+
 def test_float_arithmetic_leaves_a_pointer_floating() -> None:
     body = "v = tl.load(x); b = v.to(tl.int32, bitcast=True); w = v.to(tl.int32) >> 2; tl.store(x, (b >> 3) + w)"
     assert guess("x", body).signature == {"x": "*fp32"}
@@ -325,6 +333,11 @@ def test_packed_operands_of_a_product_are_integers_and_their_scales_are_not() ->
         "q": "*i32",
         "o": "*fp32",
     }
+
+
+def test_bits_of_what_was_computed_of_an_operand_are_not_its_own() -> None:
+    body = "v = tl.load(b); c = tl.dot(tl.load(a), v); s = tl.minimum(tl.sum(v * v), 1); tl.store(o, c + (s >> 2))"
+    assert guess("a, b, o", body).signature == {"a": "*fp16", "b": "*fp16", "o": "*fp32"}
 
 
 def test_conditions_joined_say_nothing_of_what_was_loaded() -> None:

@@ -202,7 +202,8 @@ class Body:
             for mark in marks:
                 self._mark((*value.bases, *loaded), mark)
             if not isinstance(op, ast.FloorDiv | ast.Mod):
-                self._mark(loaded, "packed")
+                # Of what was computed, bits are taken of the result: `dot`'s operands are not packed by that.
+                self._mark(value.raw, "packed")
             if not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
                 self._mark(value.bases, "number")
                 self._mark(value.bases, "multiplied")

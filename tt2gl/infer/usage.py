@@ -86,9 +86,8 @@ class Usage(Body):
         if receiver is not None and name in _RESHAPING and self._is_value(receiver):
             self._mark((base for value in values if name in _SHAPED for base in value.bases), "tile")
             return self._value(receiver)
-        total = Value()
-        for value in [*values, *named.values()]:
-            total |= value
+        passed = [*values, *named.values()]
+        total = functools.reduce(operator.or_, passed) if passed else Value()
         if name in ("make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"):
             parts = dict(zip(_BLOCK_PARTS, node.args, strict=False)) | keywords
             self._unit_stride(parts.get("strides"), parts.get("order"))
@@ -218,11 +217,16 @@ class Usage(Body):
         self.products.append(functools.reduce(operator.or_, map(side, values), Product(frozenset())))
 
     def _dot_scaled(self, arguments: Iterable[tuple[str, ast.expr]]) -> Value:
-        """A product of operands with scales: formats that are written out say what operands and scales are made of."""
+        """A product of operands with scales: their formats say what operands and scales are made of."""
         parts = dict(arguments)
         for side_of in ("lhs", "rhs"):
-            written = parts.get(f"{side_of}_format")
-            element = _FORMATS.get(str(written.value), "") if isinstance(written, ast.Constant) else ""
+            element = ""
+            match parts.get(f"{side_of}_format"):
+                case ast.Constant(value=written):
+                    element = _FORMATS.get(str(written), "")
+                case ast.Name(id=name) if name in self.facts:
+                    self.facts[name].strings.append("e4m3")  # of which no two share a byte
+                    element = _FORMATS.get(self.facts[name].strings[0], "")
             for part, dtype in ((side_of, element), (f"{side_of}_scale", "u8")):
                 value = self._value(parts[part]) if part in parts else Value()
                 for name in value.loaded or value.bases:
