@@ -1,4 +1,7 @@
-"""A loop with loads ahead, and its names in another branch or one below: last iterations have names of their own."""
+"""A loop with loads ahead, and its names in another branch or one below: last iterations have names of their own.
+
+And names that both arms of a branch give a product: they have its layout before it, too.
+"""
 
 from __future__ import annotations
 
@@ -65,3 +68,29 @@ def test_tiles_of_the_last_iterations_meet_none_of(tmp_path: Path, loop: str, ta
         {**args, "K": 128, "tail": tail},
     )
     compared(path, launch, "gfx942")
+
+
+def test_what_a_branch_overwrites_has_the_layout_of_what_it_becomes(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        HEAD.replace("K, tail,", "tail,")
+        + """    a = tl.load(a_ptr + rows[:, None] * B + cols[None, :])
+    b = tl.load(b_ptr + rows[:, None] * B + cols[None, :])
+    if tail == 0:
+        acc = tl.dot(a, b)
+    else:
+        acc = tl.dot(b, a)
+"""
+        + STORE
+    )
+    args = {
+        "a_ptr": TensorArg("float16", (32, 32), (32, 1)),
+        "b_ptr": TensorArg("float16", (32, 32), (32, 1)),
+        "c_ptr": TensorArg("float32", (32, 32), (32, 1)),
+    }
+    types = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "tail": "i32", "B": "constexpr"}
+    for target in ("sm80", "gfx942"):
+        launch = Launch(
+            "kernels.py", "kernel", types, {"B": 32}, tuple(args), Options(4, 2), (1, 1, 1), {**args, "tail": 16}
+        )
+        compared(path, launch, target)

@@ -115,7 +115,9 @@ def webs(graph: Graph, name: str) -> list[int]:
         pytest.param("for i in range(n):\n    x = x * 2", [2], id="carried by a loop"),
         pytest.param("while n > 0:\n    x = x * 2\n    n -= 1", [2], id="carried by a while loop"),
         pytest.param("if n > 3:\n    x = x * 2", [2], id="one arm"),
-        pytest.param("if n > 3:\n    x = x * 2\nelse:\n    x = -x", [1, 2], id="both arms"),
+        pytest.param("if FLAG:\n    x = x * 2\nelse:\n    x = -x", [1, 1], id="one arm of a constant"),
+        pytest.param("if n > 3:\n    x = x * 2\nelse:\n    x = -x", [3], id="both arms"),
+        pytest.param("if n > 3:\n    y = x * 2\nelse:\n    y = -x", [1], id="a name of the arms alone"),
         pytest.param("for i in range(n):\n    x = x + 1\n    x = x * 2", [1, 2], id="twice in a loop"),
     ],
 )

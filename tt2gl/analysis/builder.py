@@ -156,7 +156,7 @@ class Builder:
                 self.effect(*value)
 
     def branch(self, node: ast.If, frame: Frame) -> bool:
-        """Walk what the condition lets through; join the names of both arms where it lets through either.
+        """Walk what the condition lets through; join the names of both arms, and before, where it lets through either.
 
         Those are runtime scalars, and what the copies of an unrolled loop answer differently: there the arm that the
         first takes comes first, as the other may read what it has made.
@@ -166,17 +166,18 @@ class Builder:
             self.inside_constant(node.test, frame)
             return self.body(node.body if test.value else node.orelse, frame)
         self.effect(self.evaluate(node.test, frame))
-        before, loop = dict(frame.env), frame.loop
-        frame.loop = None
+        before, loop, frame.loop = dict(frame.env), frame.loop, None
         arms = (node.body, node.orelse) if first is not False else (node.orelse, node.body)
         ended = self.body(arms[0], frame)
         after, frame.env = frame.env, {**(frame.env if first is not None else {}), **before}
         ended_else = self.body(arms[1], frame)
         frame.loop = loop
-        if ended:
-            return ended_else
-        frame.env = after if ended_else else joined(after, frame.env)
-        return False
+        other = frame.env
+        if not ended:
+            frame.env = after if ended_else else joined(after, other)
+        for arm in (after, other) if first is None else ():
+            joined(arm, before)  # for Triton neither arm may give a name another type
+        return ended and ended_else
 
     def loop(self, node: ast.For | ast.While, frame: Frame, test: ast.expr | None = None) -> None:
         """Walk a body once; names it carries join their values before it."""
