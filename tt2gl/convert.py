@@ -37,6 +37,7 @@ from tt2gl.pipelining.masked_reads import with_masked_reads
 from tt2gl.pipelining.shared_operands import with_shared_operands
 from tt2gl.pipelining.steps_behind import with_steps_behind
 from tt2gl.pipelining.tiles_read_again import with_tiles_read_again
+from tt2gl.pipelining.turned_loads import with_turned_loads
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_instructions
@@ -174,7 +175,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                 made = without_invariant_tiles(with_steps_behind(with_instructions(made), functions), functions)
                 made = without_invariants(with_early_conversions(made, functions), functions)
                 if asked.target.backend == "cuda":
-                    made = with_converted_loads(made, functions)
+                    made = with_turned_loads(with_converted_loads(made, functions), functions)
                 made = with_early_operands(with_late_conversions(made, functions), functions)
             made = with_tiles_read_again(made, functions)
             text = fitted(with_instructions(made), source.text)

@@ -42,7 +42,7 @@ def _edits(places: Places, function: ast.FunctionDef) -> Iterator[Edit]:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value
     }
     for loop in inside(function.body):
-        if isinstance(loop, ast.For | ast.While) and _products(loop) == {"mma_v2"}:
+        if isinstance(loop, ast.For | ast.While) and products(loop) == {"mma_v2"}:
             for block in blocks(loop):
                 yield from _block(places, block, function, layouts)
 
@@ -69,7 +69,7 @@ def _block(
         if (
             bound & set(re.findall(r"\w+", layout))
             or not _is_coalesced(layout, layouts)
-            or not any(map(_reads, between))
+            or not any(map(is_read, between))
         ):
             continue
         start, end = places.of(load)
@@ -79,7 +79,7 @@ def _block(
             yield Edit(*places.of(call), name)
 
 
-def _products(loop: ast.stmt) -> set[str]:
+def products(loop: ast.stmt) -> set[str]:
     """The instructions that a loop multiplies by."""
     called = {node.func.id for node in nodes_in(loop) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return called & _INSTRUCTIONS
@@ -101,7 +101,7 @@ def _is_coalesced(layout: str, layouts: Mapping[str, str]) -> bool:
     return bool(made_of) and all(source.startswith("coalesced(") for source in made_of)
 
 
-def _reads(statement: ast.stmt) -> bool:
+def is_read(statement: ast.stmt) -> bool:
     """Whether a statement reads a tile of shared memory, or loads one."""
     return any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load"
