@@ -42,7 +42,6 @@ from tt2gl.kernel_state import Kernel  # noqa: E402
 from tt2gl.launches import Launch, TensorArg, launches_for  # noqa: E402
 from tt2gl.lowering.lowered_source import LoweredSource  # noqa: E402
 from tt2gl.pipeline import staged  # noqa: E402
-from tt2gl.plan import FITS_BUFFERS  # noqa: E402
 from tt2gl.rewrite.file import rewrite  # noqa: E402
 from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE  # noqa: E402
 from tt2gl.rewrite.imports import with_instructions  # noqa: E402
@@ -55,6 +54,7 @@ from tt2gl.targets import Target, get_target  # noqa: E402
 from tt2gl.verify.device import Participant  # noqa: E402
 from tt2gl.verify.inputs import UnknownInputsError, numpy_dtype  # noqa: E402
 from tt2gl.verify.simulated_kernel import SimulatedKernel, Stopped  # noqa: E402
+from tt2gl.words import FITS_BUFFERS  # noqa: E402
 
 _SMALL = 1 << 20
 """Bytes of the tensors of launches to start from."""

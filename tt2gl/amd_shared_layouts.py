@@ -158,7 +158,7 @@ def as_operand(value, layout: gl.constexpr, order: gl.constexpr, banks: gl.const
         shared: gl.constexpr = pieces if banks else gl.SwizzledSharedLayout(1, 1, 1, order)
         return gl.allocate_shared_memory(value.dtype, shape, shared, value).load(layout)
 '''
-"""What puts a value into the registers of a product's operand (`plan.AS_OPERAND`); it calls `BANKED_SOURCE`."""
+"""What puts a value into the registers of a product's operand (`words.AS_OPERAND`); it calls `BANKED_SOURCE`."""
 
 
 def banked_source(values: Sequence[Swizzled], tile: Tile, widths: Sequence[Width]) -> Written:

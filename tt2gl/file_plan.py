@@ -48,20 +48,7 @@ from tt2gl.matrix_layouts import (
 from tt2gl.names import unused
 from tt2gl.padded_layouts import DIRECT_SOURCE, LINED_SOURCE, SPACED_SOURCE, STAGGERED_SOURCE
 from tt2gl.pipelining.rings import NotPipelinedError
-from tt2gl.plan import (
-    AS_OPERAND,
-    ATOMIC_ADD,
-    FITS_BUFFERS,
-    HOST_PARTS,
-    HOST_TILES,
-    SIGNED_ATOMIC_ADD,
-    STORE_AGAIN,
-    Dispatch,
-    Edits,
-    FilePlan,
-    FunctionPlan,
-    KeptFunction,
-)
+from tt2gl.plan import Dispatch, Edits, FilePlan, FunctionPlan, KeptFunction
 from tt2gl.rewrite.buffer_ops import atomic_add_source, signed_atomic_add_source
 from tt2gl.rewrite.dots import MFMA_F8F6F4_SOURCE, MFMA_TF32_SOURCE, MMA_V2_SCALED_SOURCE
 from tt2gl.rewrite.file import KEPT
@@ -94,6 +81,7 @@ from tt2gl.tensor_memory_layouts import (
     TENSOR_MEMORY_SOURCE,
 )
 from tt2gl.variants import give_bodies
+from tt2gl.words import AS_OPERAND, ATOMIC_ADD, FITS_BUFFERS, HOST_PARTS, HOST_TILES, SIGNED_ATOMIC_ADD, STORE_AGAIN
 
 _COST = "See with `tt2gl verify --run gpu` what it costs."
 """The hint where Triton does more than the port."""

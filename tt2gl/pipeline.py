@@ -29,10 +29,11 @@ from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.tcgen05 import with_tensor_memory
 from tt2gl.pipelining.walking import Lines, walked, with_blocks
 from tt2gl.pipelining.wgmma import launched_asynchronously
-from tt2gl.plan import ASYNC_LOAD, FilePlan, FunctionPlan, Ring
+from tt2gl.plan import FilePlan, FunctionPlan, Ring
 from tt2gl.source import SourceFile
 from tt2gl.stages import LOOKED_UP
 from tt2gl.syntax import nodes_in, python_tree
+from tt2gl.words import ASYNC_LOAD
 
 __all__ = ["Ahead", "LoopRings", "NotPipelinedError", "Ring", "can_run_ahead", "pipelined", "staged"]
 

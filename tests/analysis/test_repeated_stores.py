@@ -10,7 +10,8 @@ from tt2gl.analysis.decisions import Decisions, Spot
 from tt2gl.analysis.graph import Site
 from tt2gl.analysis.repeated_stores import mark_repeated
 from tt2gl.analysis.statics import position_of
-from tt2gl.plan import ENTRY, STORE_AGAIN
+from tt2gl.plan import ENTRY
+from tt2gl.words import STORE_AGAIN
 
 
 def kinds(body: str, converted: str = "") -> list[str]:

@@ -13,7 +13,8 @@ from tests.pipelining.test_proof import compiled, simulated, slices
 from tt2gl.pipelining.direct import Read, direct_copy
 from tt2gl.pipelining.loads import Load, is_masked, needs
 from tt2gl.pipelining.rings import LoopRings
-from tt2gl.plan import RING_MARK, Ring
+from tt2gl.plan import Ring
+from tt2gl.words import RING_MARK
 
 A = Ring("a", "dtype", ("BLOCK_M", "BLOCK_K"), "a_shared", False, direct="async_copy.global_load_to_shared")
 B = Ring("b", "dtype", ("BLOCK_K", "BLOCK_N"), "b_shared", False, direct="async_copy.global_load_to_shared")

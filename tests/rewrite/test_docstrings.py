@@ -13,18 +13,7 @@ import libcst as cst
 import pytest
 
 import tt2gl.rewrite
-from tt2gl.plan import (
-    STORE_AGAIN,
-    BufferAccess,
-    Choice,
-    Dispatch,
-    Edits,
-    FilePlan,
-    FunctionPlan,
-    Guard,
-    Hoist,
-    Position,
-)
+from tt2gl.plan import BufferAccess, Choice, Dispatch, Edits, FilePlan, FunctionPlan, Guard, Hoist, Position
 from tt2gl.rewrite.at_once import read_at_once
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.carried_operands import stored_first
@@ -35,6 +24,7 @@ from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.sums import summed_first
 from tt2gl.source import read_source
 from tt2gl.stages import Declaration
+from tt2gl.words import STORE_AGAIN
 
 Rewritten = Callable[..., str]
 

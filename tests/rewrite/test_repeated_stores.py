@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tt2gl.plan import STORE_AGAIN
+from tt2gl.words import STORE_AGAIN
 
 Body = Callable[..., str]
 

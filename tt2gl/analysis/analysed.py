@@ -11,8 +11,8 @@ from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.staging import Refusal
-from tt2gl.plan import STORE_AGAIN
 from tt2gl.stages import Stages
+from tt2gl.words import STORE_AGAIN
 
 
 @dataclass

@@ -26,8 +26,8 @@ from tt2gl.analysis.operations import (
     short_name,
 )
 from tt2gl.analysis.statics import Static, position_of, static_text
-from tt2gl.plan import HELPED
 from tt2gl.targets import softmax_keeps_dims
+from tt2gl.words import HELPED
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder

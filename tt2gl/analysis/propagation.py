@@ -15,18 +15,17 @@ from contextlib import contextmanager
 
 from tt2gl.analysis.access_layouts import AccessLayouts
 from tt2gl.analysis.anchors import Anchors
-from tt2gl.analysis.cheap import in_ring, is_operand, last_tile, mark_cheap
+from tt2gl.analysis.cheap import in_ring, last_tile, mark_cheap
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
-from tt2gl.analysis.graph import Definition, Node, Web, made_once, sources, uncast
+from tt2gl.analysis.graph import Definition, Node, Web, uncast
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
+from tt2gl.analysis.rearranged import Rearranged
 from tt2gl.analysis.remade_names import move_remade
-from tt2gl.analysis.reshapes import unreshaped
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Turned, halved
-from tt2gl.analysis.unpacking import half, merges
+from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Turned
 from tt2gl.analysis.widened_names import converted_bits, forget_widened
-from tt2gl.plan import ENTRY, HELPED
+from tt2gl.plan import ENTRY
 
 _DEPTH = 50_000
 
@@ -39,6 +38,7 @@ class Propagation(Anchors):
         self.decisions = Decisions()
         self.products = Products(self)
         self.accesses = AccessLayouts(self)
+        self.rearranged = Rearranged(self)
         self._done: set[tuple[int, Term | None, Clone]] = set()
 
     def run(self) -> None:
@@ -127,12 +127,13 @@ class Propagation(Anchors):
                 if operand.kind in ("read", "elementwise") and operand.shape == node.shape:
                     return operand.natural if operand.natural is not None else self._wanted(operand)
         if node.function == "interleave":
-            return self.doubled(self._operand_term(node), node) or self.default(node)
+            return self.doubled(self.operand_term(node), node) or self.default(node)
         if node.kind == "reduce" and node.shape:
-            return self.reduced(node, self._operand_term(node)) or self.default(node)
+            return self.reduced(node, self.operand_term(node)) or self.default(node)
         return self.default(node)
 
-    def _operand_term(self, node: Node) -> Term:
+    def operand_term(self, node: Node) -> Term:
+        """The layout that what a value is made of comes in."""
         if node.operand_term is not None:
             return node.operand_term
         alone = node.operands[0].natural if len(node.operands) == 1 else None
@@ -190,7 +191,7 @@ class Propagation(Anchors):
             case "reduce" | "scan":
                 self._fold(node, term, spot)
             case "join":
-                self._join(node, term, spot)
+                self.rearranged.join(node, term, spot)
             case "split" if isinstance(node.natural, Inferred):
                 self.settle(node.operands[0], clone)
             case "split":
@@ -199,66 +200,25 @@ class Propagation(Anchors):
                 is_row = len(node.operands[0].shape) == 1
                 self.resolve(node.operands[0], Cut(0, whole) if is_row else whole, clone)
             case "opaque" if node.function == "interleave":
-                self._interleave(node, term, spot)
+                self.rearranged.interleave(node, term, spot)
             case "opaque" if node.function == "gather" and isinstance(node.natural or term, Root | Cut):
-                self._gather(node, term, spot)
+                self.rearranged.gather(node, term, spot)
             case "opaque" if node.function == "cat":
-                self._concatenate(node, term, spot)
+                self.rearranged.concatenate(node, term, spot)
             case "opaque":
-                self._reorder(node, term, spot)
+                self.rearranged.reorder(node, term, spot)
             case "call" | "argument":
                 self._passed(node, term, spot)
 
     def _fold(self, node: Node, term: Term, spot: Spot) -> None:
         """A reduction or a scan: what it takes comes in one layout, which says that of what it gives."""
-        taken = self._operand_term(node)
+        taken = self.operand_term(node)
         self.take(node, taken, spot.clone)
         if node.function:
             self.decisions.indexed[spot] = node.function
         own = taken if node.kind == "scan" else self.reduced(node, taken)
         if own is not None:
             self.convert(node, own, term, spot)
-
-    def _reorder(self, node: Node, term: Term, spot: Spot) -> None:
-        """What is reshaped or permuted comes in a layout of its own; Gluon infers the result's, which is converted.
-
-        What can be made anew is made in the layout that becomes the one wanted when it is reshaped.
-        """
-        if merges(node) and id(node) in self.products.unpacked:
-            for operand in node.operands[0].operands:
-                self.resolve(operand, half(term, node), spot.clone)
-            self.decisions.converts[spot] = term
-            return
-        for operand in node.operands:
-            before = self._turned_back(node, operand, term)
-            if before is None and operand.cheap and operand.natural is None and not in_ring(operand):
-                before = unreshaped(node, term)
-            if before is not None:
-                self.resolve(operand, before, spot.clone)
-            else:
-                self.settle(operand, spot.clone)
-        if node.function in HELPED:
-            self.decisions.indexed[spot] = node.function
-        if not node.several and (node.natural != term or not isinstance(term, Inferred | Turned)):
-            self.decisions.converts[spot] = term
-
-    def _concatenate(self, node: Node, term: Term, spot: Spot) -> None:
-        """What comes one after the other has one layout; Gluon infers that of both together, which is converted."""
-        naturals = (operand.natural for operand in node.operands)
-        own = next((each for each in naturals if isinstance(each, Root | Cut)), None) or self.default(node.operands[0])
-        for operand in node.operands:
-            self.resolve(operand, own, spot.clone)
-        self.decisions.converts[spot] = term
-
-    def _turned_back(self, node: Node, operand: Node, term: Term) -> Term | None:
-        """The layout of what is transposed to a product's operand, where it was loaded for that; None elsewhere.
-
-        So is what a ring holds, which is read in any layout, and changed element by element on its way.
-        """
-        if node.order != (1, 0) or not isinstance(term, Operand) or operand.natural is not None:
-            return None
-        loaded = id(node) in self.products.unpacked or any(is_operand(each, self.scene) for each in sources(operand))
-        return Turned(term, node.dims_known) if loaded or _is_of_ring(operand) else None
 
     def _create(self, node: Node, term: Term, spot: Spot) -> None:
         self.decisions.creations[spot] = term
@@ -268,33 +228,6 @@ class Propagation(Anchors):
                 self.resolve(operand, together[0].natural, spot.clone)
             else:
                 self.settle(operand, spot.clone)
-
-    def _interleave(self, node: Node, term: Term, spot: Spot) -> None:
-        """Interleaved values: each in the layout that the result's is twice of, else both in one of theirs."""
-        own = node.natural if node.natural is not None else term
-        halves = halved(own, len(node.shape) - 1) or self._operand_term(node)
-        for operand in node.operands:
-            self.resolve(operand, halves, spot.clone)
-        self.decisions.converts[spot] = term
-
-    def _gather(self, node: Node, term: Term, spot: Spot) -> None:
-        """What is gathered comes as its indices do, and as what it is gathered from where that has to."""
-        source, indices = node.operands
-        own = node.natural or term
-        if node.operand_term is not None:
-            self.resolve(source, own, spot.clone)
-        else:
-            self.settle(source, spot.clone)
-        self.resolve(indices, own, spot.clone)
-        self.convert(node, own, term, spot)
-
-    def _join(self, node: Node, term: Term, spot: Spot) -> None:
-        own = node.natural if node.natural is not None else self.paired(node)
-        halves = node.operands[0].natural
-        split_before = isinstance(halves, Cut) and halves.parent == own
-        for operand in node.operands:
-            self.resolve(operand, halves if split_before and halves else own.parent, spot.clone)  # type: ignore[union-attr]
-        self.convert(node, own, term, spot)
 
     def take(self, node: Node, term: Term, clone: Clone) -> None:
         """Resolve operands at a node's layout; those of lower rank are expanded on the left first."""
@@ -396,12 +329,3 @@ def _deep_calls() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(limit)
-
-
-def _is_of_ring(value: Node) -> bool:
-    """Whether a value is a ring's slot, or computed of one element by element."""
-    if in_ring(value):
-        return True
-    if (made := made_once(value)) is not None:
-        return _is_of_ring(made.node)
-    return value.kind == "elementwise" and any(map(_is_of_ring, value.operands))

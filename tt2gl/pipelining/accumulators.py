@@ -16,7 +16,7 @@ from tt2gl.pipelining.computed_operands import Computed, computed_operand, read_
 from tt2gl.pipelining.flow import blocks, inside, reads, writes
 from tt2gl.pipelining.operands import memory, place
 from tt2gl.pipelining.static import called
-from tt2gl.plan import TCGEN05_MARK
+from tt2gl.words import TCGEN05_MARK
 
 Loop = ast.For | ast.While
 

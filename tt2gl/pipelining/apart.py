@@ -24,8 +24,9 @@ from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import offsets_of
 from tt2gl.pipelining.trees import calls_in, code, indented, lines_of
-from tt2gl.plan import PARTITIONED, RING_MARK, Ring
+from tt2gl.plan import Ring
 from tt2gl.syntax import nodes_in
+from tt2gl.words import PARTITIONED, RING_MARK
 
 
 @dataclass(frozen=True)

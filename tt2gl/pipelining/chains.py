@@ -66,7 +66,7 @@ from tt2gl.pipelining.trees import (
     under,
 )
 from tt2gl.pipelining.walking import Lines
-from tt2gl.plan import PARTITIONED, RING_MARK, TMA_LOAD
+from tt2gl.words import PARTITIONED, RING_MARK, TMA_LOAD
 
 
 @dataclass

@@ -21,8 +21,8 @@ import libcst as cst
 from tt2gl.pipelining.flow import blocks
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.texts import negated
-from tt2gl.plan import RING_MARK
 from tt2gl.syntax import nodes_in
+from tt2gl.words import RING_MARK
 
 
 def conditions(loop: ast.For, is_settled: Callable[[ast.expr], bool]) -> Mapping[str, tuple[str, ...]]:

@@ -19,7 +19,7 @@ from tt2gl.pipelining.rings import Amount
 from tt2gl.pipelining.tma import of_ring
 from tt2gl.pipelining.trees import Member, Replaced, calls_in, code, edited, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Compound, Lines
-from tt2gl.plan import RING_MARK
+from tt2gl.words import RING_MARK
 
 
 @dataclass

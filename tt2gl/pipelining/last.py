@@ -27,9 +27,9 @@ from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.static import called, is_static
 from tt2gl.pipelining.trees import code, edited, indented, statement
 from tt2gl.pipelining.walking import Lines
-from tt2gl.plan import AS_OPERAND
 from tt2gl.syntax import nodes_in
 from tt2gl.visitors import Editor, within
+from tt2gl.words import AS_OPERAND
 
 Named = tuple[str, str, str]
 """What a product and its operands are called, where they get names."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tt2gl.pipelining.trees import code
-from tt2gl.plan import RING_MARK
+from tt2gl.words import RING_MARK
 
 LOADS = ("load", "buffer_load")
 """What loads to registers are called."""

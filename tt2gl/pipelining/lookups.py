@@ -52,9 +52,10 @@ from tt2gl.pipelining.trees import (
     under,
 )
 from tt2gl.pipelining.walking import Lines
-from tt2gl.plan import RING_MARK, Ring
+from tt2gl.plan import Ring
 from tt2gl.syntax import is_name, nodes_in
 from tt2gl.visitors import Editor
+from tt2gl.words import RING_MARK
 
 
 @dataclass(frozen=True)

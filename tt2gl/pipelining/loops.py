@@ -31,8 +31,9 @@ from tt2gl.pipelining.trees import code
 from tt2gl.pipelining.turns import Turns, entry_of, needed_around
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
-from tt2gl.plan import RING_MARK, Ring
+from tt2gl.plan import Ring
 from tt2gl.syntax import nodes_in
+from tt2gl.words import RING_MARK
 
 
 def markers_of(loop: ast.For) -> list[ast.Call]:

@@ -65,9 +65,9 @@ from tt2gl.pipelining.trees import (
     under,
 )
 from tt2gl.pipelining.walking import Lines
-from tt2gl.plan import PARTITIONED, RING_MARK, STORES_DONE, TMA_LOAD
 from tt2gl.syntax import is_name
 from tt2gl.visitors import Editor
+from tt2gl.words import PARTITIONED, RING_MARK, STORES_DONE, TMA_LOAD
 
 
 def partitioned(text: str, specs: Sequence[LoopRings]) -> tuple[str, frozenset[LoopRings]]:

@@ -21,8 +21,9 @@ from tt2gl.pipelining.flow import NONE, reads, writes
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.trees import calls_in, code, lines_of, under
 from tt2gl.pipelining.walking import Lines
-from tt2gl.plan import RING_MARK, Ring
+from tt2gl.plan import Ring
 from tt2gl.visitors import Editor
+from tt2gl.words import RING_MARK
 
 
 def stored(plan: LoopPlan, ring: Ring, slot: str, value: str) -> cst.BaseStatement:

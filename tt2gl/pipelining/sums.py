@@ -15,8 +15,8 @@ import ast
 import libcst as cst
 
 from tt2gl.pipelining.flow import reads
-from tt2gl.plan import TCGEN05_MARK
 from tt2gl.visitors import Editor
+from tt2gl.words import TCGEN05_MARK
 
 
 def with_plain_sums(function: cst.FunctionDef) -> cst.FunctionDef:

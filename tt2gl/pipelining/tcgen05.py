@@ -51,7 +51,7 @@ from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.pipelining.sums import with_plain_sums
 from tt2gl.pipelining.trees import alone, indented, leading, lines_of, mentions, statement, together, under
 from tt2gl.pipelining.walking import Lines
-from tt2gl.plan import TCGEN05_MARK
+from tt2gl.words import TCGEN05_MARK
 
 
 def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh, freed: Collection[str] = ()) -> cst.FunctionDef:

@@ -37,8 +37,9 @@ from tt2gl.pipelining.slots import Slots
 from tt2gl.pipelining.texts import call
 from tt2gl.pipelining.trees import parsed, statement
 from tt2gl.pipelining.walking import Lines
-from tt2gl.plan import RING_MARK, TMA_LOAD, Ring
+from tt2gl.plan import Ring
 from tt2gl.syntax import nodes_in
+from tt2gl.words import RING_MARK, TMA_LOAD
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,11 @@ from dataclasses import dataclass
 import libcst as cst
 
 from tt2gl.names import claimed
-from tt2gl.plan import RING_MARK
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.build import MARK
 from tt2gl.rewrite.dots import names_in
 from tt2gl.visitors import Editor, Reader
+from tt2gl.words import RING_MARK
 
 _ALLOCATE = ("gl", "allocate_shared_memory")
 _PRODUCT = "mma_v2"

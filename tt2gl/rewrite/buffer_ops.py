@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tt2gl.plan import ATOMIC_ADD, SIGNED_ATOMIC_ADD, BufferAccess
+from tt2gl.plan import BufferAccess
 from tt2gl.rewrite.build import bare, expression
 from tt2gl.rewrite.dots import argument
+from tt2gl.words import ATOMIC_ADD, SIGNED_ATOMIC_ADD
 
 _RUN_TIME = (cst.Call, cst.Subscript)
 

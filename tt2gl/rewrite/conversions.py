@@ -14,10 +14,11 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tt2gl.formulas import bracketed
-from tt2gl.plan import AS_OPERAND, Conversion, Store
+from tt2gl.plan import Conversion, Store
 from tt2gl.rewrite.buffer_ops import cast
 from tt2gl.rewrite.build import bare, call, expression
 from tt2gl.rewrite.dots import argument, fence, put
+from tt2gl.words import AS_OPERAND
 
 
 def converted(value: cst.BaseExpression, layout: str) -> cst.BaseExpression:

@@ -24,10 +24,11 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tt2gl.plan import TCGEN05_MARK, Dot, Store
+from tt2gl.plan import Dot, Store
 from tt2gl.rewrite.build import MARK, bare, call, expression, statement
 from tt2gl.rewrite.creations import with_keywords
 from tt2gl.visitors import VariableReader
+from tt2gl.words import TCGEN05_MARK
 
 _FUNCTIONS = {
     "fma": "gl.dot_fma",

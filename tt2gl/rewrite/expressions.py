@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import libcst as cst
 
 from tt2gl.names import claimed
-from tt2gl.plan import HELPED, RING_MARK, Dot, Edits, Position, Upcast
+from tt2gl.plan import Dot, Edits, Position, Upcast
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.buffer_ops import by_buffer, cast, in_ring, narrowed, on_base, one_side
 from tt2gl.rewrite.build import MARK, through
@@ -35,6 +35,7 @@ from tt2gl.rewrite.names import rewrite_name
 from tt2gl.rewrite.scaled_dots import scaled_operand, upcasted, with_scales, with_scales_beside
 from tt2gl.rewrite.tiles import through_tile
 from tt2gl.visitors import Editor
+from tt2gl.words import HELPED, RING_MARK
 
 Locate = Callable[[cst.CSTNode], Position | None]
 Qualify = Callable[[cst.CSTNode], Collection[str]]

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tt2gl.plan import FITS_BUFFERS, Guard
+from tt2gl.plan import Guard
 from tt2gl.rewrite.build import expression, statement
+from tt2gl.words import FITS_BUFFERS
 
 _FLAG = FITS_BUFFERS.upper()
 

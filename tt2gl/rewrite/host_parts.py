@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from tt2gl.plan import HOST_PARTS
 from tt2gl.rewrite.build import expression
+from tt2gl.words import HOST_PARTS
 
 HOST_PARTS_SOURCE = f'''def {HOST_PARTS}(**ranks):
     """What gives a kernel, for each tensor descriptor of its host, the base, sizes, strides and tile of that."""

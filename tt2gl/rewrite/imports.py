@@ -20,9 +20,9 @@ from textwrap import indent
 
 import libcst as cst
 
-from tt2gl.plan import ASYNC_LOAD, HOST_PARTS, HOST_TILES, TMA_LOAD, TMA_STORE
 from tt2gl.qualified_names import REEXPORTED, walk
 from tt2gl.syntax import is_name
+from tt2gl.words import ASYNC_LOAD, HOST_PARTS, HOST_TILES, TMA_LOAD, TMA_STORE
 
 IMPORTED = {"gluon": "triton.experimental.gluon", "gl": "triton.experimental.gluon.language"}
 """The names that converted code uses, and the modules they stand for."""

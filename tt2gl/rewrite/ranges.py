@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 import libcst as cst
 
-from tt2gl.plan import PARTITIONED
+from tt2gl.words import PARTITIONED
 
 _TRITON = "triton.language.range"
 _BOUNDS = ("arg1", "arg2", "step")

@@ -20,13 +20,13 @@ import libcst as cst
 
 from tt2gl.names import claimed
 from tt2gl.pipelining.conditions import guarded
-from tt2gl.plan import STORE_AGAIN, STORES_DONE
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.build import MARK, statement
 from tt2gl.rewrite.creations import with_keywords
 from tt2gl.rewrite.dots import names_in
 from tt2gl.syntax import is_name
 from tt2gl.visitors import Editor
+from tt2gl.words import STORE_AGAIN, STORES_DONE
 
 _CALLED = f"{MARK}{STORE_AGAIN}_tile"
 

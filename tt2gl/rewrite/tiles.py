@@ -16,9 +16,9 @@ from collections import Counter
 
 import libcst as cst
 
-from tt2gl.plan import HOST_TILES, RING_MARK, STORE_AGAIN
 from tt2gl.rewrite.build import MARK, expression
 from tt2gl.visitors import Reader
+from tt2gl.words import HOST_TILES, RING_MARK, STORE_AGAIN
 
 _TMA_LOAD_SOURCE = '''@gluon.jit
 def load_tile(desc, offsets):
