@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,14 @@ Lower = Callable[..., Lowered]
 def lower(tmp_path: Path) -> Lower:
     """A kernel's body (after the header) lowered; `signature` has its parameters."""
 
-    def run(body: str, signature: str = "x_ptr, y_ptr, n, m, s, BLOCK: tl.constexpr, B: tl.constexpr") -> Lowered:
+    def run(
+        body: str,
+        signature: str = "x_ptr, y_ptr, n, m, s, BLOCK: tl.constexpr, B: tl.constexpr",
+        *,
+        at_use: bool = False,
+    ) -> Lowered:
         text = f"{HEADER}def kernel({signature}):\n{textwrap.indent(textwrap.dedent(body), '    ')}"
-        return lowered(read_source(tmp_path / "kernel.py", text))
+        return lowered(read_source(tmp_path / "kernel.py", text), at_use=at_use)
 
     return run
 
@@ -32,7 +38,7 @@ def lower(tmp_path: Path) -> Lower:
 def body(lower: Lower) -> Callable[..., str]:
     """The lowered body of a kernel, which must lower."""
 
-    def run(text: str, **options: str) -> str:
+    def run(text: str, **options: Any) -> str:
         done = lower(text, **options)
         assert done.functions == ("kernel",)
         return textwrap.dedent(done.text.partition("):\n")[2])

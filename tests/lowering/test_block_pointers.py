@@ -91,14 +91,17 @@ def test_a_second_run_changes_nothing(lower: Lower, tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------ what becomes
 
 
-def test_the_example_of_the_docstring_is_what_is_made(body: Body) -> None:
-    before, _, after = (block_pointers.__doc__ or "").partition("becomes")
-    before, after = (
+def test_the_examples_of_the_docstring_are_what_is_made(body: Body) -> None:
+    before, _, both = (block_pointers.__doc__ or "").partition("becomes")
+    made_first, _, made_late = both.partition("and with `at_use`")
+    before, made_first, made_late = (
         textwrap.dedent("\n".join(line for line in text.splitlines() if line.startswith("    ")))
-        for text in (before, after)
+        for text in (before, made_first, made_late)
     )
-    made = body("i_t = tl.program_id(0)\n" + before + "\n", signature="k, base, T, H, K, BT, BK")
-    assert made.strip() == f"i_t = tl.program_id(0)\n{after}"
+    given = "i_t = tl.program_id(0)\n"
+    signature = "k, base, T, H, K, BT, BK"
+    assert body(f"{given}{before}\n", signature=signature).strip() == f"{given}{made_first}"
+    assert body(f"{given}{before}\n", signature=signature, at_use=True).strip() == f"{given}{made_late}"
 
 
 def test_the_lower_bound_is_checked_where_an_offset_may_be_negative(body: Body) -> None:
@@ -231,6 +234,33 @@ def test_a_pointer_made_anew_starts_anew(body: Body) -> None:
     index = "p_offs = p_start + tl.arange(0, B)\n"
     assert made.endswith(f"p_start = tl.cast(m, tl.int64)\np = y_ptr\n{index}x += tl.load(p + p_offs)\n")
     assert made.count(index) == 2
+
+
+def test_addresses_where_they_are_used_are_made_at_each_use(body: Body) -> None:
+    made = body(
+        MAKE + "x = tl.load(p, boundary_check=(0,))\nn += 1\ntl.store(p, x, boundary_check=(0,))\n", at_use=True
+    )
+    address = "p + (offs_n[:, None] * s + offs_m[None, :])"
+    assert made.count("x_ptr") == 1
+    assert f"x = tl.load({address}, mask=offs_n[:, None] < p_row_bound, other=0.0)\n" in made
+    assert made.endswith(f"tl.store({address}, x, mask=offs_n[:, None] < p_row_bound)\n")
+
+
+def test_addresses_where_they_are_used_add_up_what_is_advanced_and_what_is_not(body: Body) -> None:
+    made = body(
+        "p = tl.make_block_ptr(x_ptr, (n, m), (s, 1), (0, 0), (BLOCK, B), (1, 0))\n"
+        "for i in range(0, m, B):\n"
+        "    x = tl.load(p)\n"
+        "    p = tl.advance(p, (0, B))\n",
+        at_use=True,
+    )
+    assert "p = x_ptr\n" in made
+    assert "    x = tl.load(p + (offs_n[:, None] * s + p_cols[None, :]))\n    p_col += B\n" in made
+
+
+def test_an_address_of_one_dimension_needs_no_sum(body: Body) -> None:
+    made = body("p = tl.make_block_ptr(x_ptr, (n,), (s,), (0,), (B,), (0,))\nx = tl.load(p)\n", at_use=True)
+    assert made.endswith("p = x_ptr\noffs_n = tl.arange(0, B).to(tl.int64)\nx = tl.load(p + offs_n * s)\n")
 
 
 def test_a_pointer_used_after_a_loop_is_made_there(body: Body) -> None:

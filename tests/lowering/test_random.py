@@ -159,9 +159,10 @@ class Writer:
 
 
 @pytest.mark.once
-def test_random_kernels_leave_the_same_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_use", [False, True])
+def test_random_kernels_leave_the_same_memory(tmp_path: Path, at_use: bool) -> None:
     for seed in range(60):
         text = Writer(seed).kernel()
-        done = lowered(read_source(tmp_path / "kernel.py", text))
+        done = lowered(read_source(tmp_path / "kernel.py", text), at_use=at_use)
         assert done.functions == ("kernel",), (seed, text, done.kept)
         assert np.array_equal(memory_after(text), memory_after(done.text)), (seed, text, done.text)

@@ -17,6 +17,7 @@ from tt2gl.results import Metrics
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import read_source
+from tt2gl.targets import get_target
 from tt2gl.verify.compile import CompileJob, compile_many
 from tt2gl.verify.device import Participant
 from tt2gl.verify.options import SimulationOptions
@@ -166,9 +167,9 @@ CASES = [
 
 
 def pairs(target: str) -> list[tuple[Slice, Slice]]:
-    """Every case's kernel and its lowered form."""
+    """Every case's kernel and its lowered form, as it is for a target."""
     source = read_source(FIXTURE)
-    done = lowered(source)
+    done = lowered(source, at_use=get_target(target).backend == "cuda")
     assert not done.kept
     assert set(done.functions) == {case.kernel for case in CASES} | {"inner", "load_tile"}
     port = read_source(FIXTURE, done.text)
@@ -184,10 +185,11 @@ HAVE_BLOCK_POINTERS = hasattr(TritonSemantic, "make_block_ptr")
 @pytest.mark.slow
 @pytest.mark.subset
 @pytest.mark.skipif(not HAVE_BLOCK_POINTERS, reason="this Triton has no block pointers")
-def test_lowered_kernels_compute_the_same_bits() -> None:
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+def test_lowered_kernels_compute_the_same_bits(target: str) -> None:
     jobs = [
-        SimulationJob(Participant(original, case.launch()), Participant(port, case.launch()), "sm90")
-        for case, (original, port) in zip(CASES, pairs("sm90"), strict=True)
+        SimulationJob(Participant(original, case.launch()), Participant(port, case.launch()), target)
+        for case, (original, port) in zip(CASES, pairs(target), strict=True)
     ]
     for case, run in zip(CASES, simulate_many(jobs, SimulationOptions(seeds=1)), strict=True):
         assert run.trouble is None, (case.kernel, run.trouble)

@@ -10,10 +10,22 @@ becomes
     p_k = k + base + offs_t[:, None] * (H * K) + offs_k[None, :]
     b_k = tl.load(p_k, mask=(offs_t[:, None] < T) & (offs_k[None, :] < K), other=0.0)
 
+and with `at_use`
+
+    p_k = k + base
+    offs_t = i_t * BT + tl.arange(0, BT).to(tl.int64)
+    offs_k = tl.arange(0, BK).to(tl.int64)
+    k_mask = (offs_t[:, None] < T) & (offs_k[None, :] < K)
+    b_k = tl.load(p_k + (offs_t[:, None] * (H * K) + offs_k[None, :]), mask=k_mask, other=0.0)
+
 What it means follows Triton's own RewriteTensorPointer: 64-bit offsets, a mask for the dimensions checked, padding as
 `other`; where no padding is asked for, the zeros that every backend puts there. The lower bound is checked unless the
 text shows that an offset is never negative. A pointer that `tl.advance` moves keeps a scalar offset for each dimension
 moved. A function whose block pointers are used in a way that is not understood stays as it is.
+
+With `at_use` the addresses are where that pass has them, too: beside each load and store, the offsets added up before
+they are added to the base. ptxas is given the same order by that, and so ends up with the same registers. On AMD, where
+LLVM schedules a loop as a whole, addresses made with the pointer took fewer.
 """
 
 from __future__ import annotations
@@ -25,12 +37,15 @@ from tt2gl.lowering.steps import Lowered, Step
 from tt2gl.source import SourceFile
 
 
-def lowered(source: SourceFile) -> Lowered:
-    """Lower the block pointers of all Triton functions of a file; where one cannot be, it and what it calls stay."""
+def lowered(source: SourceFile, *, at_use: bool = False) -> Lowered:
+    """Lower the block pointers of all Triton functions of a file; where one cannot be, it and what it calls stay.
+
+    `at_use`: addresses are made where they are used.
+    """
     step = Step(source)
     if "make_block_ptr" not in step.text:
         return step.done([], [])
-    functions = Functions(source, step.text, step.spans)
+    functions = Functions(source, step.text, step.spans, at_use=at_use)
     edits = functions.edits()
     kept = {name: _diagnostic(source, refused) for name, refused in functions.refused.items()}
     pairs = {name: functions.before_and_after(name, own) for name, own in edits.items()}

@@ -96,7 +96,7 @@ class Given:
 
 @dataclass
 class Emission:
-    """One function on its way. `available`: names of indices that hold their value, by key."""
+    """One function on its way. `at_use`: addresses are made where they are used, as Triton makes them."""
 
     spans: Spans
     reaching: Reaching
@@ -104,6 +104,7 @@ class Emission:
     signs: Signs
     names: Names
     newline: str
+    at_use: bool = False
     edits: list[Edit] = field(default_factory=list)
     given: list[Given] = field(default_factory=list)
 
@@ -288,7 +289,13 @@ class Emission:
                     checks.append(f"{here} >= 0")
                 checks.append(f"{here} < {bound}")
         mask = checks[0] if len(checks) == 1 else " & ".join(f"({check})" for check in checks)
-        self._arguments(event, step, lines, " + ".join(terms), mask)
+        self._arguments(event, step, lines, self._address(terms), mask)
+
+    def _address(self, terms: Sequence[str]) -> str:
+        """The pointers of a block: Triton's RewriteTensorPointer adds offsets up before it adds them to the base."""
+        base, *offsets = terms
+        summed = " + ".join(offsets)
+        return f"{base} + ({summed})" if self.at_use and len(offsets) > 1 else " + ".join(terms)
 
     def _arguments(self, event: Access, step: Step, lines: list[str], pointer: str, mask: str) -> None:
         """The edits of a load's or store's own arguments."""

@@ -63,9 +63,13 @@ class _Function:
 
 
 class Functions:
-    """The Triton functions of a file. `refused`: why functions stay as they are, by name."""
+    """The Triton functions of a file. `refused`: why functions stay as they are, by name.
 
-    def __init__(self, source: SourceFile, text: str, spans: Spans) -> None:
+    `at_use`: addresses are made where they are used.
+    """
+
+    def __init__(self, source: SourceFile, text: str, spans: Spans, *, at_use: bool = False) -> None:
+        self.at_use = at_use
         self.module = source.module
         self.spans = spans
         self.meanings = source.names
@@ -199,10 +203,11 @@ class Functions:
         emission = Emission(
             self.spans,
             one.reach,
-            shapes(one.nodes, one.reach, one.given),
+            shapes(one.nodes, one.reach, one.given, at_use=self.at_use),
             Signs(one.function.node, sizes | one.positive),
             one.names,
             self.module.default_newline,
+            self.at_use,
         )
         emission.run(one.nodes, one.given, self._first(one))
         one.edits += emission.edits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -140,7 +140,9 @@ def lowered_source(
         step = with_helpers(source, helpers, target.name, root)
         found.append((step, work))
         work = read_source(work.path, step.text)
-    lowerings = [lowered] if mover(target) else [lowered, written_out, passed_in_parts, lowered_descriptors]
+    lowerings: list[Callable[[SourceFile], Lowered]] = [partial(lowered, at_use=target.backend == "cuda")]
+    if not mover(target):
+        lowerings += [written_out, passed_in_parts, lowered_descriptors]
     taken_apart = parted_descriptors(work, hosts or {})
     if taken_apart.functions or taken_apart.kept:
         found.append((taken_apart, work))

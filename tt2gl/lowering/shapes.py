@@ -2,9 +2,9 @@
 
 A variable becomes a tensor of pointers with every dimension in it that is settled where the pointer is made. A
 dimension is added at each use instead where `tl.advance` moves it, or where a loop lies between: a tensor of pointers
-would take registers all through that loop, and scalars make it again as well. What a use needs besides (strides,
-bounds, indices) is written there as the author wrote it, unless something assigned in between may have changed it: then
-its value is kept in a variable beside the pointer.
+would take registers all through that loop, and scalars make it again as well. With `at_use` all dimensions are added
+there. What a use needs besides (strides, bounds, indices) is written there as the author wrote it, unless something
+assigned in between may have changed it: then its value is kept in a variable beside the pointer.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Shape:
         return (role, dimension) in self.beside
 
 
-def shapes(nodes: Sequence[Node], reaching: Reaching, given: Iterable[str]) -> dict[str, Shape]:
+def shapes(
+    nodes: Sequence[Node], reaching: Reaching, given: Iterable[str], *, at_use: bool = False
+) -> dict[str, Shape]:
     """The shape of every block pointer variable; those that `tl.advance` links share one. Raises Refused.
 
     `given`: the parameters that are block pointers.
@@ -51,10 +53,10 @@ def shapes(nodes: Sequence[Node], reaching: Reaching, given: Iterable[str]) -> d
             groups.find(event.name)
         elif isinstance(event, Move):
             groups.join(event.name, event.advance.pointer.value)
-    return {name: _shape(groups.of(events, name), reaching) for name in groups.parents}
+    return {name: _shape(groups.of(events, name), reaching, at_use) for name in groups.parents}
 
 
-def _shape(events: Sequence[Event], reaching: Reaching) -> Shape:
+def _shape(events: Sequence[Event], reaching: Reaching, at_use: bool) -> Shape:
     moves = [event for event in events if isinstance(event, Move) and event in reaching]
     accesses = [event for event in events if isinstance(event, (Access, Pass)) and event in reaching]
     uses: list[Move | Access | Pass] = [*moves, *accesses]
@@ -75,7 +77,7 @@ def _shape(events: Sequence[Event], reaching: Reaching) -> Shape:
         reaching[access].crossed or isinstance(access, Pass) or any(make.optional for make in reaching[access].origins)
         for access in accesses
     )
-    late = frozenset(range(highest)) if crossed else moved
+    late = frozenset(range(highest)) if crossed or at_use else moved
     beside: set[tuple[Role, int]] = {("offset", dimension) for dimension in moved}
     for access in accesses:
         reach = reaching[access]
