@@ -215,6 +215,48 @@ def test_copies_of_threads_go_through_both_loops() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", ""),
+        # What is loaded beside the copies is at an address that goes on from turn to turn of the loop inside.
+        ("mma_v2(", "mma_v2(gl.load(c_desc) + "),
+        ("mma_v2(", "mma_v2(gl.load(c_desc, mask=k < n) + "),
+        # The variable is read behind the loop.
+        ("    gl.store(c_desc + tile, acc)", "    gl.store(c_desc + k, acc)"),
+    ],
+    ids=["no other load", "another address", "in a mask alone", "read behind the loop"],
+)
+def test_the_variable_of_the_loop_inside_stays_its_own(before: str, after: str) -> None:
+    body = COPIED.replace("x, acc)", "gl.load(c_desc + k), acc)") if "+ k, acc" in after else COPIED
+    made = written(body.replace(before, after), "tile", rings=[SLOTS])
+    assert "    for k in range(steps):\n" in made
+    assert "k = gl.where" not in made
+
+
+def test_nor_is_it_counted_on_beside_copies_of_tma() -> None:
+    made = written(LOOP.replace("warpgroup_mma(x,", "warpgroup_mma(gl.load(table + k),"), "tile")
+    assert "    for k in range(steps):\n" in made
+
+
+@pytest.mark.parametrize(
+    ("span", "counted", "first", "step"),
+    [
+        ("range(steps)", "range(steps)", "k = 0\n", "k = gl.where(k + 1 >= steps, 0, k + 1)\n"),
+        ("range(8, n, 4)", "range(8, n, 4)", "k = 8\n", "k = gl.where(k + 4 >= n, 8, k + 4)\n"),
+        ("range(steps, 0, -2)", "range(steps, end, -2)", "k = steps\n", "k = gl.where(k - 2 <= end, steps, k - 2)\n"),
+    ],
+)
+def test_where_other_loads_go_by_it_the_variable_is_counted_on(span: str, counted: str, first: str, step: str) -> None:
+    body = COPIED.replace("range(steps)", span)
+    body = body.replace("        acc = mma_v2", "        rows = table + k * 8\n        acc = mma_v2")
+    made = written(body.replace("x, acc)", "gl.load(rows), acc)"), "tile", rings=[SLOTS])
+    loop = made.index("for tile in")
+    assert first in made[made.index("slot = 0\n") : loop]
+    assert f"    for _ in {counted}:\n        rows = table + k * 8\n" in made[loop:]
+    assert f"        {step}    gl.store(c_desc + tile, acc)\n" in made[loop:]
+
+
 def test_an_unrolled_loop_is_none_beside_them() -> None:
     body = LOOP.replace("    store_tile", "    for i in gl.static_range(2):\n        acc += i\n    store_tile")
     assert "tile_ahead" in written(body, "tile")

@@ -28,7 +28,7 @@ from tt2gl.pipelining.surroundings import Surroundings, home_of
 from tt2gl.pipelining.texts import operand, whole
 from tt2gl.pipelining.tma import barriers, descriptors
 from tt2gl.pipelining.trees import code
-from tt2gl.pipelining.turns import Turns, entry_of, needed_around
+from tt2gl.pipelining.turns import Turns, entry_of, loads_by, needed_around
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
 from tt2gl.plan import Ring
@@ -143,6 +143,8 @@ class FunctionWriter:
         ahead = plan.first if plan.first != variable else self.fresh(f"{variable}_ahead")
         entry = entry_of(outer, node, found, names)
         home.gone, home.count = found.gone, around
+        own_loads = by_threads(plan.rings) and loads_by(variable, plan.parts.kept)
+        counted_on = own_loads and variable not in self.liveness.after[loop]
         return replace(
             plan,
             ahead=ahead,
@@ -150,7 +152,7 @@ class FunctionWriter:
             stage=plan.stage if plan.stage != plan.first else self.fresh("s"),
             renamed=names,
             bindings=tuple(bindings),
-            turns=Turns(around, plan.count, names[around.variable], ahead, plan.more, entry),
+            turns=Turns(around, plan.count, names[around.variable], ahead, plan.more, entry, counted_on),
             slots={depth: each.once() for depth, each in plan.slots.items()},
         )
 

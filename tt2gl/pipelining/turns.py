@@ -28,12 +28,22 @@ for tile in range(first, tiles, programs):
 So the copies of a turn's first tiles are under way while the turn before it still computes and stores. Triton makes one
 loop of the two for it. Of tiles that threads copy, where those ahead are from is carried from turn to turn as tensors,
 and each iteration ends a group of copies, so that the waits count as they do in one loop.
+
+Where other loads of the loop inside go by its variable, it is counted on through both, as in Triton's one loop:
+
+    for _ in range(k_tiles):
+        b = gl.load(b_ptr + (k * BLOCK_K + offs_k)[:, None] * stride_bk)
+        ...
+        k = gl.where(k + 1 >= k_tiles, 0, k + 1)
+
+The loop's own variable LLVM would widen to 64 bits, and the masks with it, as addresses are made of it: for sm80 a
+matmul of 128 by 256 tiles then spills 10 registers.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -41,11 +51,23 @@ import libcst as cst
 from tt2gl.pipelining.counting import Count, header_of
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import Names, inside, reads, writes
-from tt2gl.pipelining.rings import NotPipelinedError
+from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.slices import Around, Slice, slice_around
-from tt2gl.pipelining.static import is_unrolled
+from tt2gl.pipelining.static import called, is_unrolled
 from tt2gl.pipelining.texts import operand
-from tt2gl.pipelining.trees import Renamed, alone, bare, comment, comments, edited, leading, lines_of, statement, under
+from tt2gl.pipelining.trees import (
+    Renamed,
+    alone,
+    bare,
+    comment,
+    comments,
+    edited,
+    indented,
+    leading,
+    lines_of,
+    statement,
+    under,
+)
 from tt2gl.pipelining.walking import Lines
 
 
@@ -55,7 +77,7 @@ class Turns:
 
     `around`, `inner`: how the loops count; `around_ahead`, `inner_ahead`: their variables ahead. `entry`: what a turn
     of the loop around does for its loads, in names of their own. `more`: the name for whether there is such an
-    iteration.
+    iteration. `counted_on`: the variable of the loop inside is carried through both.
     """
 
     around: Count
@@ -64,6 +86,21 @@ class Turns:
     inner_ahead: str
     more: str
     entry: Lines
+    counted_on: bool = False
+
+    def started(self) -> Lines:
+        """The variable of the loop inside before both, where it is carried."""
+        return [statement(f"{self.inner.variable} = {self.inner.lower}")] if self.counted_on else []
+
+    def counted(self, loop: cst.For) -> cst.For:
+        """The loop inside with its variable counted at the body's end, where it is carried."""
+        if not self.counted_on:
+            return loop
+        following = self.inner.further(Amount("", 1))
+        step = f"gl.where({self.inner.over(following)}, {self.inner.lower}, {following})"
+        block = indented(loop.body)
+        body = [*block.body, statement(f"{self.inner.variable} = {step}")]
+        return loop.with_changes(target=cst.Name("_"), body=block.with_changes(body=body))
 
     def first(self) -> Lines:
         """The first iteration of both."""
@@ -125,6 +162,18 @@ def needed_around(
     # They are done for a turn that there is not, too.
     early = all(isinstance(each, ast.Assign | ast.AugAssign) and effects.only_computes(each) for each in found.taken)
     return found if early and found.top & assigned == {variable} and found.taken <= set(outer.body) else None
+
+
+def loads_by(variable: str, kept: Iterable[ast.stmt]) -> bool:
+    """Whether the statements that stay in a loop load from addresses made of its variable."""
+    made = frozenset({variable})
+    for each in sorted(kept, key=lambda statement: statement.lineno):
+        loads = [node for node in ast.walk(each) if isinstance(node, ast.Call) and called(node) == "load"]
+        if any(reads(argument) & made for load in loads for argument in load.args[:1]):
+            return True
+        if reads(each) & made and isinstance(each, ast.Assign):
+            made |= writes(each)
+    return False
 
 
 def _is_loop(statement: ast.stmt) -> bool:

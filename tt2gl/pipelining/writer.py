@@ -53,7 +53,7 @@ class LoopWriter:
         """What stands in the loop's place."""
         plan = self.plan
         if plan.turns is not None:
-            return [self._counted(node, *self._steady(loop, node))[0]]
+            return [plan.turns.counted(self._counted(node, *self._steady(loop, node))[0])]
         lead = list(node.leading_lines)
         blank = [line for line in lead if line.comment is None][
             : lead.index(comments(lead)[0]) if comments(lead) else None
@@ -200,7 +200,8 @@ class LoopWriter:
         block = cst.IndentedBlock(Producer(plan, "prologue", self.indent).lines(loop.body, node.body))
         span = cst.parse_expression(f"gl.static_range({plan.spec.ahead.source})")
         bound = [statement(f"{name} = {source}") for name, source in plan.bindings]
-        return [*bound, *plan.turns.first(), cst.For(cst.Name(plan.stage), span, block), *self._started(at_use=False)]
+        prologue = cst.For(cst.Name(plan.stage), span, block)
+        return [*bound, *plan.turns.first(), prologue, *self._started(at_use=False), *plan.turns.started()]
 
     def ended(self) -> Lines:
         """What ends the life of the rings: copies that ran on to the last turn's end, and their mbarriers."""
