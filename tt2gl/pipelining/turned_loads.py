@@ -27,6 +27,7 @@ from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.converted_loads import is_read, products
 from tt2gl.pipelining.flow import blocks, inside, reads, writes
 from tt2gl.pipelining.naming import Fresh, names_of
+from tt2gl.syntax import nodes_in
 
 
 def with_turned_loads(text: str, functions: Collection[str]) -> str:
@@ -46,7 +47,7 @@ class _Conversion:
 class _Function:
     def __init__(self, places: Places, function: ast.FunctionDef) -> None:
         self.places, self.function = places, function
-        self.fresh = Fresh(names_of(ast.walk(function)))
+        self.fresh = Fresh(names_of(nodes_in(function)))
         self.sides = _sides(function)
 
     def edits(self) -> Iterator[Edit]:
@@ -72,7 +73,7 @@ class _Function:
         """The conversions of what a statement loads, turned for products, by what they say, until it is changed."""
         found: dict[str, list[_Conversion]] = defaultdict(list)
         for place, below in enumerate(block[index + 1 :], index + 1):
-            for node in ast.walk(below) if not list(blocks(below)) else ():
+            for node in nodes_in(below) if not list(blocks(below)) else ():
                 if isinstance(node, ast.Call) and _converts(node, name):
                     said = ast.unparse(node)
                     side = self.sides.get(_whole(below, node) or said)
@@ -117,7 +118,7 @@ def _name_of(block: Sequence[ast.stmt], conversion: _Conversion) -> str:
 def _sides(function: ast.FunctionDef) -> Mapping[str, str]:
     """The operands of a function's products by `mma_v2`, as source, and which of the two each is."""
     found: dict[str, str] = {}
-    for node in ast.walk(function):
+    for node in nodes_in(function):
         match node:
             case ast.Call(func=ast.Name(id="mma_v2"), args=[lhs, rhs, *_]):
                 found |= {ast.unparse(lhs): "lhs", ast.unparse(rhs): "rhs"}
