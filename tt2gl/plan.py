@@ -210,7 +210,7 @@ class Conversion:
     """`target = convert_layout(source, layout)`, right after a statement; with `dims`, into shared memory.
 
     `in_place`: a dot reads it there. `counts`: it is a range from zero, which is made anew. `narrow`: as of `Store`.
-    `loads`: it is read from shared memory.
+    `loads`: it is read from shared memory. `recast`: it is cast there, as in the statement, from what that casts.
     """
 
     target: str
@@ -221,6 +221,7 @@ class Conversion:
     counts: bool = False
     narrow: str = ""
     loads: bool = False
+    recast: bool = False
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ class CallReader:
                 shaped.squeezed = name in ("reshape", "view") and not arguments.keywords and _is_squeezed(shaped)
             return shaped
         if name in ELEMENTWISE or is_operator(name) or is_extern_math(qualified):
-            computed = self.spread(node, tensors, frame, fact, "elementwise")
+            computed = self.spread(node, tensors, frame, fact, "elementwise", name if name == "to" else "")
             is_cast = name in ("to", "cast") and fact == self.builder.shape_of(arguments.get("input", 0), frame)
             if is_cast and isinstance(computed, Node):
                 computed.order = tuple(range(len(computed.shape)))

@@ -120,6 +120,7 @@ class Function:
     given: dict[str, Wanted] = field(default_factory=dict)
     ranges: dict[str, set[Context]] = field(default_factory=dict)
     mentions: dict[Position, tuple[str, set[Position]]] = field(default_factory=dict)
+    recast: set[tuple[Position, str, Context, Term]] = field(default_factory=set)
     constants: dict[Position, tuple[str, Position]] = field(default_factory=dict)
 
     @cached_property
@@ -300,6 +301,8 @@ def collect(
         made = functions.setdefault(body(key), Function()).after
         for name, source, target in steps:
             made.setdefault((statement, name), []).append(((kernel, launch, chain), source, target))
+    for key, statement, chain, name, term in decisions.recast:
+        functions[body(key)].recast.add((statement, name, (kernel, launch, chain), term))
     for key, chain, name in decisions.ranges:
         functions[body(key)].ranges.setdefault(name, set()).add((kernel, launch, chain))
     for (key, chain, name), slot in decisions.given.items():

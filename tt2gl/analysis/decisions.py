@@ -94,7 +94,8 @@ class Decisions:
     `unconverted`: the layouts of values that are as they are wanted, for a text that another launch has converted.
     `expansions`: how many dimensions an operand gains, none among them, and how many it has.
     `given`: the parameters of helpers that come in shared memory; `ranges`: those that count from zero. `mentions`:
-    variables of which only what is known without their layout is asked, each with one of its statements.
+    variables of which only what is known without their layout is asked, each with one of its statements. `recast`:
+    names that are cast from what their statement casts, in another layout.
     """
 
     creations: dict[Spot, Term] = field(default_factory=dict)
@@ -118,6 +119,7 @@ class Decisions:
     given: dict[tuple[FunctionKey, CallChain, str], Stored] = field(default_factory=dict)
     ranges: set[tuple[FunctionKey, CallChain, str]] = field(default_factory=set)
     mentions: dict[Site, tuple[str, Position]] = field(default_factory=dict)
+    recast: set[tuple[FunctionKey, Position, CallChain, str, Term]] = field(default_factory=set)
 
     def convert_after(self, made: Definition, name: str, source: Term, target: Term) -> None:
         """Have a name in another layout too, right after its definition."""
@@ -126,6 +128,11 @@ class Decisions:
             steps.append((name, source, target))
         if made.entry is not None and made.web is not None and counts_from_zero(made.node):
             self.ranges.add((made.web.function, made.entry, name))
+
+    def recast_after(self, made: Definition, name: str, source: Term, target: Term) -> None:
+        """Have a name in another layout too, cast from what its statement casts it from."""
+        self.convert_after(made, name, source, target)
+        self.recast.add((*place_of(made), name, target))
 
 
 def place_of(made: Definition) -> tuple[FunctionKey, Position, CallChain]:

@@ -78,7 +78,8 @@ class Planner:
                 narrow = target.narrow if isinstance(target, Stored) else ""
                 counts = statement == ENTRY and joined.keys() <= function.ranges.get(variable, set())
                 made_of, loads = labels.label(variable, context, source), isinstance(source, Stored)
-                step = Conversion(into, made_of, layout, dims, in_place, counts, narrow, loads)
+                recast = any((statement, variable, *each) in function.recast for each in wanted.items())
+                step = Conversion(into, made_of, layout, dims, in_place, counts, narrow, loads, recast)
                 if step not in made:
                     made.append(step)
         everywhere, copies = self._edits(key, function, labels)

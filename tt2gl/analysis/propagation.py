@@ -24,7 +24,7 @@ from tt2gl.analysis.rearranged import Rearranged
 from tt2gl.analysis.remade_names import move_remade
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Turned
-from tt2gl.analysis.widened_names import converted_bits, forget_widened
+from tt2gl.analysis.widened_names import Recast, forget_widened, is_wider, recasts
 from tt2gl.plan import ENTRY
 
 _DEPTH = 50_000
@@ -39,13 +39,18 @@ class Propagation(Anchors):
         self.products = Products(self)
         self.accesses = AccessLayouts(self)
         self.rearranged = Rearranged(self)
+        self.recast: Recast = {}
         self._done: set[tuple[int, Term | None, Clone]] = set()
 
-    def run(self) -> None:
-        """Decide the layouts of all that is used."""
+    def prepare(self) -> None:
+        """Find what has a layout of its own."""
         mark_cheap(self.scene, self.is_anchor, self.cores.held)
         self.find_naturals()
-        forget_widened(self.graph, self.accesses.written)
+
+    def run(self, recast: Recast) -> None:
+        """Decide the layouts of all that is used."""
+        self.recast = recast
+        forget_widened(self.graph, self.accesses.written, recast)
         move_remade(self.graph)
         self.products.find()
         for step in self.graph.steps:
@@ -249,7 +254,8 @@ class Propagation(Anchors):
         Then that is converted instead: a tile of bytes before it becomes floats, and not after. So is a name of
         before the loop that is cast to the type that it has, which is converted there.
         """
-        if node.natural is None or node.several or converted_bits(node) < node.elements * node.bits:
+        recast = self.recast if isinstance(term, Root | Cut) else {}
+        if node.natural is None or node.several or is_wider(node, recast=recast):
             return term
         value = uncast(node)[0]
         if value is not node and value.web is not None and value.web.find().made_outside(value) is not None:
@@ -284,6 +290,10 @@ class Propagation(Anchors):
             self.decisions.reads[spot] = (web.name, term)
             self.decisions.unconverted[spot] = term
             return
+        if (cast := web.made_once()) is not None and id(node) in self.recast and isinstance(term, Root | Cut):
+            self.decisions.recast_after(cast, web.name, web.natural, term)
+            self.decisions.reads[spot] = (web.name, term)
+            return
         self.decisions.reads[spot] = (web.name, web.natural)
         made = web.made_once() if id(web) in self.products.once else web.made_outside(node)
         if made is not None:
@@ -316,7 +326,10 @@ def propagated(scenes: Sequence[Scene], classes: Classes, cores: TensorCores) ->
     launches = [Propagation(scene, index, classes, cores) for index, scene in enumerate(scenes)]
     with _deep_calls():
         for each in launches:
-            each.run()
+            each.prepare()
+        recast = recasts([scene.graph for scene in scenes])
+        for each in launches:
+            each.run(recast)
     return [each.finish([other.decisions for other in launches if other is not each]) for each in launches]
 
 

@@ -5,7 +5,14 @@
     tl.store(y_ptr + offs, y)                           gl.store(y_ptr + offs_y, y)
 
 What they are made of is converted instead: a row before it is repeated, or bytes before they become floats. Triton's
-pass RemoveLayoutConversions moves conversions above extensions and broadcasts, too.
+pass RemoveLayoutConversions moves conversions above extensions and broadcasts, too. So it is with a name that is wanted
+in its own layout besides:
+
+    b = tl.load(b_ptrs).to(tl.float32)          b_narrow = gl.load(b_ptrs)
+    active = tl.max(b)                          b = b_narrow.to(gl.float32)
+    s = tl.where(b >= 0, b, 0.0) + tl.dot(..)   b_s = gl.convert_layout(b_narrow, s_layout).to(gl.float32)
+
+The first passes half of the shared memory so, and has what is computed of it for free in the other layout.
 """
 
 from __future__ import annotations
@@ -13,23 +20,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 
-from tt2gl.analysis.graph import Graph, Node, Web
+from tt2gl.analysis.graph import Graph, Node, Web, made_once
 from tt2gl.analysis.terms import Root, Term
 
 Written = Callable[[Node], Term]
+Recast = Mapping[int, int]
+"""Reads of names that can be had in another layout by a cast there, by identity, with the bits they are cast from."""
+
+_NOTHING: Mapping[int, int] = {}
+_BYTE = 8
 
 
-def forget_widened(graph: Graph, written: Written) -> None:
+def forget_widened(graph: Graph, written: Written, recast: Recast = _NOTHING) -> None:
     """Give up the layouts of such names; each gets the first that it is wanted in. `written`: a store's layout."""
     readers = readers_of(graph)
-    elsewhere = _cheaper_elsewhere(graph, readers, written)
+    elsewhere = _cheaper_elsewhere(graph, readers, written, recast)
     forgotten: list[tuple[Web, Node]] = []
     for web in graph.distinct_webs():
         made = web.made_once()
         if made is None or not isinstance(web.natural, Root) or made.node.kind != "elementwise":
             continue
-        wider = converted_bits(made.node, elsewhere) < made.node.elements * made.node.bits
-        if wider and _all_in(readers[id(web)], elsewhere):
+        if is_wider(made.node, elsewhere, recast) and _all_in(readers[id(web)], elsewhere):
             forgotten.append((web, made.node))
     for web, node in forgotten:
         for each in (node, *readers[id(web)]):
@@ -37,22 +48,62 @@ def forget_widened(graph: Graph, written: Written) -> None:
         web.natural = None
 
 
-def converted_bits(node: Node, through: Container[int] = ()) -> int:
-    """The bits that are converted to have a value in another layout than its own, in the cheapest way.
+def recasts(graphs: Sequence[Graph]) -> Recast:
+    """The reads of names that are cast to more bits under some launch, with the bits that they are cast from there.
 
-    `through`: reads of names that can be had in that layout by what they are made of.
+    Under others a name may be cast from as many: its text is the same.
     """
-    return _converted_bits(node, through, {})
+    places: dict[object, list[tuple[Node, Node]]] = defaultdict(list)
+    for node in (node for graph in graphs for node in graph.nodes):
+        if (source := _cast_from(node)) is not None:
+            places[node.site.function, node.site.position].append((node, source))
+    found: dict[int, int] = {}
+    for pairs in places.values():
+        if any(source.bits < node.bits for node, source in pairs):
+            bits = min(source.bits for _, source in pairs)
+            found |= {id(node): bits for node, _ in pairs}
+    return found
 
 
-def _converted_bits(node: Node, through: Container[int], known: dict[int, int]) -> int:
+def _cast_from(node: Node) -> Node | None:
+    """What the name of a tile that is read here is cast from by its only statement, in the layout that both have."""
+    made = made_once(node) if len(node.shape) > 1 else None
+    if made is None or not made.clonable or made.depth > node.depth or made.node.function != "to":
+        return None
+    source = made.node.operands[0]
+    alike = source.natural is not None and source.natural == made.own_web().natural
+    return source if alike and not source.staged and source.bits >= _BYTE else None
+
+
+def is_wider(node: Node, through: Container[int] = (), recast: Recast = _NOTHING) -> bool:
+    """Whether it takes fewer bits to have a value in another layout by what it is made of than as it is.
+
+    `through`: reads of names that can be had in that layout by what they are made of. A mask is compared there again
+    where casts give all that it is made of, which has more bits, but is converted for others as well.
+    """
+    leaves = _converted(node, through, recast, {})
+    return sum(leaves.values()) < node.elements * node.bits or _is_mask_of_casts(node, leaves)
+
+
+_Leaves = Mapping[tuple[int, bool], int]
+
+
+def _is_mask_of_casts(node: Node, leaves: _Leaves) -> bool:
+    return node.bits == 1 and bool(leaves) and all(is_cast for _, is_cast in leaves)
+
+
+def _converted(node: Node, through: Container[int], recast: Recast, known: dict[int, _Leaves]) -> _Leaves:
+    """The bits of the values that are converted, each once, by their identity and whether they are cast there."""
     if node.natural is None:
-        return 0
+        return {}
+    if id(node) in recast and node.web is not None:
+        return {(id(node.web.find()), True): node.elements * recast[id(node)]}
     if id(node) not in known:
-        known[id(node)] = node.elements * node.bits
+        known[id(node)] = whole = {(id(node), False): node.elements * node.bits}
         if parts := _parts(node, through):
-            made = sum(_converted_bits(part, through, known) for part in parts)
-            known[id(node)] = min(known[id(node)], made)
+            made = {of: bits for part in parts for of, bits in _converted(part, through, recast, known).items()}
+            if sum(made.values()) < sum(whole.values()) or _is_mask_of_casts(node, made):
+                known[id(node)] = made
     return known[id(node)]
 
 
@@ -76,7 +127,7 @@ def readers_of(graph: Graph) -> Mapping[int, list[Node]]:
     return readers
 
 
-def _cheaper_elsewhere(graph: Graph, readers: Mapping[int, list[Node]], written: Written) -> set[int]:
+def _cheaper_elsewhere(graph: Graph, readers: Mapping[int, list[Node]], written: Written, recast: Recast) -> set[int]:
     """The values that are wanted in other layouts alone, where what they are made of takes fewer bits to convert."""
     kept: set[int] = set()
     while True:
@@ -85,7 +136,7 @@ def _cheaper_elsewhere(graph: Graph, readers: Mapping[int, list[Node]], written:
             id(node)
             for node in graph.nodes
             if id(node) in found and any(_wants_another(reader, node, written) for reader in readers[id(node)])
-            if converted_bits(node, found) >= node.elements * node.bits
+            if not is_wider(node, found, recast)
         }
         if not dear:
             return found
@@ -122,9 +173,14 @@ def _all_in(nodes: Sequence[Node], found: Container[int]) -> bool:
 
 
 def _wants_another(reader: Node, value: Node, written: Written) -> bool:
-    """Whether a value is wanted in another layout than its own: in a slice of one, or in its reader's."""
+    """Whether a value is wanted in another layout than its own: in a slice of one, or in its reader's.
+
+    What a product is added to is wanted in the product's.
+    """
     if reader.kind == "expand":
         return reader.natural is None
+    if reader.kind == "dot":
+        return any(each is value for each in reader.operands[2:]) and reader.natural != value.natural
     if value.natural is None or value.elements != reader.elements:
         return False
     if reader.kind == "store":

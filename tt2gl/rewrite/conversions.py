@@ -46,6 +46,45 @@ def conversion_lines(step: Conversion) -> list[cst.SimpleStatementLine]:
     return [cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(step.target))], value)])]
 
 
+def recast_lines(
+    statements: Sequence[cst.BaseSmallStatement], steps: Sequence[Conversion], unnamed: str
+) -> list[cst.BaseSmallStatement]:
+    """A statement, with its name in further layouts: each cast from what the statement casts, converted.
+
+    Of `b = gl.load(b_ptrs).to(gl.float32)` becomes
+
+        b_narrow = gl.load(b_ptrs)
+        b = b_narrow.to(gl.float32)
+        b_s = gl.convert_layout(b_narrow, s_layout).to(gl.float32)
+
+    What the statement casts is called `unnamed`, unless it has a name. Where the statement is no cast alone, but one
+    under a condition, say, its name is converted.
+    """
+    *above, made = statements
+    name = steps[0].source
+    match made:
+        case cst.Assign(value=cst.Call(func=cst.Attribute(value=narrow, attr=cst.Name("to"))) as cast):
+            pass
+        case _:
+            return [*statements, *(_bound(step.target, converted(cst.Name(name), step.layout)) for step in steps)]
+    if not isinstance(narrow, cst.Name):
+        above.append(_bound(unnamed, bare(narrow)))
+        narrow = cst.Name(unnamed)
+    whole = made.with_changes(value=_cast(cast, narrow))
+    others = [_bound(step.target, _cast(cast, converted(narrow, step.layout))) for step in steps]
+    # The statement may change what it casts: `b = b.to(gl.float32)`.
+    return [*above, *others, whole] if narrow.value == name else [*above, whole, *others]
+
+
+def _cast(like: cst.Call, value: cst.BaseExpression) -> cst.Call:
+    """Another value cast as one is."""
+    return like.with_deep_changes(like.func, value=value)
+
+
+def _bound(name: str, value: cst.BaseExpression) -> cst.Assign:
+    return cst.Assign([cst.AssignTarget(cst.Name(name))], value)
+
+
 def shortened(node: cst.Call, dtype: str) -> cst.Call:
     """A store whose value is of fewer bits before it is converted, where it is."""
     value = argument(node, "value", 1)

@@ -7,8 +7,9 @@ from itertools import takewhile
 
 import libcst as cst
 
+from tt2gl.names import claimed
 from tt2gl.plan import FunctionPlan, Position
-from tt2gl.rewrite.conversions import conversion_lines
+from tt2gl.rewrite.conversions import conversion_lines, recast_lines
 from tt2gl.rewrite.dots import names_in
 from tt2gl.rewrite.expressions import Expressions, Locate, Qualify
 from tt2gl.rewrite.hoists import Loop, before_loop, early_line
@@ -28,6 +29,7 @@ class FunctionBody(Expressions):
         self.copies, self.conversions, self.hoists = plan.copies, plan.conversions, plan.hoists
         self.early = plan.early
         self.partitioned = plan.partitioned
+        self.narrow: dict[str, str] = {}
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         """Note the author's variables."""
@@ -96,9 +98,17 @@ class FunctionBody(Expressions):
             # The plan knows the parts of `a, b = x, y` by their targets.
             apart: list[tuple[Position, int | None]] = [(part, index) for index, part in enumerate(own)]
             for part, index in apart if changed.intersection(own) else [(place, None)]:
-                lines += map(_line, self._copies(before, after, part, index))
-                lines += [line for step in self.conversions.get(part, ()) for line in conversion_lines(step)]
+                made, steps = self._copies(before, after, part, index), self.conversions.get(part, ())
+                recast = [step for step in steps if step.recast]
+                lines += map(_line, recast_lines(made, recast, self._narrow(recast[0].source)) if recast else made)
+                lines += [line for step in steps if not step.recast for line in conversion_lines(step)]
         return lines
+
+    def _narrow(self, name: str) -> str:
+        """What is called what a name is cast from to more bits: the same wherever it gets a value."""
+        if name not in self.narrow:
+            self.narrow[name] = claimed(f"{name}_narrow", self.taken)
+        return self.narrow[name]
 
     def _copies(
         self, original: cst.BaseSmallStatement, updated: cst.BaseSmallStatement, place: Position, index: int | None
