@@ -108,6 +108,13 @@ def last_tile(node: Node, scene: Scene, is_anchor: Callable[[Node], bool]) -> No
     return next((each for each in reversed(scene.graph.nodes) if id(each) in tiles), None)
 
 
+def last_row(node: Node, scene: Scene) -> Node | None:
+    """Of the rows that a value without a layout is computed of, and that are loaded in any, the last; None without."""
+    loads = (each for each in sources(node) if each.kind == "load" and not each.staged and not each.anchored)
+    rows = {id(each) for each in loads if each.shape == node.shape}
+    return next((each for each in reversed(scene.graph.nodes) if id(each) in rows), None)
+
+
 def _loads(node: Node) -> bool:
     """Whether an expression reads global memory, itself or through the names it reads."""
     return any(source.kind == "load" for source in sources(node))

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from tt2gl.analysis.access_layouts import AccessLayouts
 from tt2gl.analysis.anchors import Anchors
-from tt2gl.analysis.cheap import in_ring, last_tile, mark_cheap
+from tt2gl.analysis.cheap import in_ring, last_row, last_tile, mark_cheap
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
 from tt2gl.analysis.graph import Definition, Node, Web, uncast
 from tt2gl.analysis.memory import Classes, Scene
@@ -147,6 +147,9 @@ class Propagation(Anchors):
         for operand in node.operands:
             if operand.natural is not None and not isinstance(operand.natural, Inferred):
                 return operand.natural
+        if node.kind == "reduce" and not node.shape and (row := last_row(node.operands[0], self.scene)) is not None:
+            # Triton loads it once more, as it lies in memory: in a slice of a tile a thread has many of its elements.
+            return self.access_root(row)
         return self._wanted(node.operands[0])
 
     def resolve(self, node: Node, term: Term, clone: Clone) -> None:
