@@ -93,6 +93,16 @@ def test_a_tile_that_one_product_widens_and_another_has_in_memory(load: str, tmp
     assert re.search(r"warpgroup_mma\(x_smem(_2)?\.load\(y_\w*lhs_layout\)\.to\(x\.dtype\), w_smem", text)
 
 
+def test_a_tile_that_a_product_casts_as_it_takes_it_is_cast_behind_its_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = KERNEL.replace("y = tl.dot(x, w)", "y = tl.dot(x.to(tl.float32), w)").replace("tl.dot(y, x)", "tl.sum(y)")
+    monkeypatch.setitem(globals(), "KERNEL", here)
+    text = ported("x = tl.load(x_ptr + rows * B + columns)", tmp_path, "sm80")
+    assert "x_smem = gl.allocate_shared_memory(x.dtype, [B, B], x_shared, x)" in text
+    assert re.search(r"mma_v2\(\s*x_smem\.load\(\w*lhs_layout\)\.to\(gl\.float32\),", text)
+
+
 @pytest.mark.parametrize("turned", ["tl.trans(x)", "x.trans()", "x.T"])
 def test_its_transposition_is_read_from_the_same_memory(
     turned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -8,7 +8,8 @@ Triton casts after the tile has passed shared memory to the operand's layout, wh
 the registers. (Its pass RemoveLayoutConversions brings the conversion of an operand above all that is computed element
 by element.) On sm90 the backward pass of a linear attention spills 6 registers a thread so, for 75. A product of the
 tile's transposition reads what another one of the tile has in shared memory. (Triton converts what was loaded for it,
-which takes it through shared memory a second time.)
+which takes it through shared memory a second time.) A tile that is cast where it is taken is put there, too: the
+product of `v.to(tl.float32)` takes `v_smem.load(y_rhs_layout).to(gl.float32)`.
 
 On AMD nothing is put anywhere, as the compiler finds memory for each conversion, which serves others before and after:
 
@@ -41,6 +42,8 @@ class WidenedOperands:
     def stored(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
         """Through shared memory, where it is put as soon as it is loaded."""
         slot = narrow_slot(self.cores, dot, place, operand, self.graph)
+        if slot is not None and (tile := _cast_name(operand)) is not None:
+            return self._cast(tile, slot, term, clone)
         web = operand.web.find() if operand.web is not None else None
         made = web.made_once() if web is not None else None
         if slot is None or web is None or made is None or web.natural is None:
@@ -48,6 +51,16 @@ class WidenedOperands:
         self.decisions.convert_after(made, web.name, web.natural, slot)
         self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
         self.decisions.loads[Spot(operand.site, clone)] = term
+        return True
+
+    def _cast(self, tile: Node, slot: Stored, term: Term, clone: Clone) -> bool:
+        """By the tile's own name, which the product's operand casts: that is read from there, and cast."""
+        made = made_once(tile)
+        if made is None or (web := named(made)) is None or web.natural is None:
+            return False
+        self.decisions.convert_after(made, web.name, web.natural, slot)
+        self.decisions.reads[Spot(tile.site, clone)] = (web.name, slot)
+        self.decisions.loads[Spot(tile.site, clone)] = term
         return True
 
     def _turned(self, operand: Node, term: Term, clone: Clone) -> bool:
@@ -84,12 +97,16 @@ def narrow_slot(cores: TensorCores, dot: Node, place: int, operand: Node, graph:
     facts = {i: fact.b if place else fact.a for i, fact in cores.dots[dot.chain].facts.items()}
     layouts = {index: fact.widened for index, fact in facts.items() if fact.widened is not None}
     load = _widened(operand)
-    if load is None or operand.web is None or len(layouts) < len(facts):
+    tile = _cast_name(operand)
+    web = (operand if tile is None else tile).web
+    if load is None or web is None or len(layouts) < len(facts):
         return None
     shapes = {index: fact.shape for index, fact in facts.items()}
     dims = cores.dims(operand, shapes)
-    root = Root(cores.register(dims, shapes, layouts, f"{operand.web.find().name}_narrow_shared"))
-    element = graph.element_type(load)
+    name, element = f"{web.find().name}_narrow_shared", graph.element_type(load)
+    if tile is not None:
+        name, element = f"{web.find().name}_shared", ""
+    root = Root(cores.register(dims, shapes, layouts, name))
     return Stored(root, cores.spelled(operand, graph, shapes), in_place=False, narrow=element)
 
 
@@ -117,7 +134,13 @@ def turned_slot(cores: TensorCores, operand: Node, graph: Graph) -> Stored | Non
 
 
 def _widened(operand: Node) -> Node | None:
-    """The load of a tile that is an operand by its only name, cast to more bits; None for other operands."""
+    """The load of a tile that is an operand by its only name, cast to more bits; None for other operands.
+
+    Or the operand casts it, by the only name that it has.
+    """
+    if (cast := _cast_name(operand)) is not None:
+        made = made_once(cast)
+        return made.node if made is not None else None
     made = made_once(operand)
     if made is None or made.node.kind != "elementwise" or len(made.node.operands) != 1:
         return None
@@ -125,3 +148,13 @@ def _widened(operand: Node) -> Node | None:
     if (loaded := made_once(tile)) is not None:
         tile = loaded.node
     return tile if tile.kind == "load" and not tile.staged and tile.bits < made.node.bits else None
+
+
+def _cast_name(operand: Node) -> Node | None:
+    """The only name of a loaded tile that an operand casts to more bits where it is taken; None for other operands."""
+    if operand.kind != "elementwise" or operand.function != "to":
+        return None
+    (tile,) = operand.operands
+    made = made_once(tile)
+    is_tile = made is not None and made.node.kind == "load" and not made.node.staged
+    return tile if is_tile and tile.bits < operand.bits else None
