@@ -40,7 +40,7 @@ FLOORS = (
     ("files", "config", "results", "stages", "targets"),
     ("visitors",),
     ("descriptor_parts", "diagnostics", "edits", "formatting", "ir", "ledger", "qualified_names", "spawned"),
-    ("isolate", "names", "syntax", "words"),
+    ("isolate", "names", "syntax", "trees", "words"),
     ("children", "cores"),
 )
 """From the top: a module imports modules of floors below its own, or of its own package."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from tt2gl.syntax import functions_in, python_tree
+from tt2gl.trees import functions_in, python_tree
 
 BYTE_ORDER_MARK = "\ufeff"
 """It is no part of a text that is parsed, and stays in front of it."""

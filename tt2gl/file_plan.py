@@ -71,7 +71,6 @@ from tt2gl.rewrite.tiles import (
 from tt2gl.scale_layouts import OPERAND_SCALES_SOURCE
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
-from tt2gl.syntax import functions_in
 from tt2gl.targets import Target, mover
 from tt2gl.tensor_memory_layouts import (
     LOADED_FOR_ROWS_SOURCE,
@@ -80,6 +79,7 @@ from tt2gl.tensor_memory_layouts import (
     SCALES_SOURCE,
     TENSOR_MEMORY_SOURCE,
 )
+from tt2gl.trees import functions_in
 from tt2gl.variants import give_bodies
 from tt2gl.words import AS_OPERAND, ATOMIC_ADD, FITS_BUFFERS, HOST_PARTS, HOST_TILES, SIGNED_ATOMIC_ADD, STORE_AGAIN
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from tt2gl.syntax import python_tree
+from tt2gl.trees import python_tree
 
 WIDTH = 120
 """Lines of converted code are kept to this length, where they can be."""

@@ -26,8 +26,8 @@ from tt2gl.launches import DtypeValue, Launch
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.source import SourceFile
-from tt2gl.syntax import python_tree
 from tt2gl.targets import get_target
+from tt2gl.trees import python_tree
 
 _OTHERS: Mapping[str, tuple[str, ...]] = {
     "*fp16": ("*fp32", "*i8", "*i32"),

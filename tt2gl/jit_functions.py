@@ -16,7 +16,7 @@ import libcst as cst
 
 from tt2gl.host.triton_names import DecoratorKind, Dialect, decorator_kind
 from tt2gl.qualified_names import QualifiedNames, children
-from tt2gl.syntax import python_tree
+from tt2gl.trees import python_tree
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from tt2gl.pipelining.wgmma import launched_asynchronously
 from tt2gl.plan import FilePlan, FunctionPlan, Ring
 from tt2gl.source import SourceFile
 from tt2gl.stages import LOOKED_UP
-from tt2gl.syntax import nodes_in, python_tree
+from tt2gl.trees import nodes_in, python_tree
 from tt2gl.words import ASYNC_LOAD
 
 __all__ = ["Ahead", "LoopRings", "NotPipelinedError", "Ring", "can_run_ahead", "pipelined", "staged"]

@@ -20,7 +20,7 @@ from tt2gl.jit_calls import decorations, jit_calls
 from tt2gl.jit_functions import JitFunction, jit_functions, resolver_of
 from tt2gl.launch_calls import LaunchCall, launch_calls
 from tt2gl.qualified_names import QualifiedNames
-from tt2gl.syntax import python_tree
+from tt2gl.trees import python_tree
 
 
 @dataclass(frozen=True)

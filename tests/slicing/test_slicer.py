@@ -20,7 +20,7 @@ from tt2gl.slicing.parts import split_lines
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice, load_slice
 from tt2gl.source import read_source
-from tt2gl.syntax import python_tree
+from tt2gl.trees import python_tree
 
 HEADER = "import triton\nimport triton.language as tl\n"
 

@@ -12,7 +12,7 @@ from tt2gl.analysis.frames import Frame, Value, unsupported
 from tt2gl.analysis.graph import Node, Web
 from tt2gl.analysis.operations import gluon_dtype, short_name
 from tt2gl.analysis.statics import Static, position_of
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder

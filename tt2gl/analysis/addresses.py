@@ -16,7 +16,7 @@ from tt2gl.analysis.intervals import Interval
 from tt2gl.analysis.offset_ranges import Body, Definition, Reader, only_adds_dims
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Position
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 Side = Literal["left", "right"]
 

@@ -15,7 +15,7 @@ from tt2gl.analysis.separate_numbers import tell_numbers_apart
 from tt2gl.analysis.stated_ranges import assumed_ranges
 from tt2gl.analysis.statics import position_of
 from tt2gl.launches import Launch
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 @dataclass(frozen=True)

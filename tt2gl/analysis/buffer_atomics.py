@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Position
-from tt2gl.syntax import ACCESSES, nodes_in
+from tt2gl.syntax import ACCESSES
+from tt2gl.trees import nodes_in
 from tt2gl.words import ATOMIC_ADD, SIGNED_ATOMIC_ADD
 
 ATOMICS: Mapping[str, frozenset[str]] = {

@@ -15,7 +15,7 @@ from tt2gl.analysis.naming import listed
 from tt2gl.analysis.pointer_arguments import offsets_name
 from tt2gl.names import unused
 from tt2gl.plan import BufferAccess, Edits, FunctionPlan, Position
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 @dataclass(frozen=True)

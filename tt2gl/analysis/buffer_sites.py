@@ -14,8 +14,8 @@ from tt2gl.analysis.naming import listed
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Position
-from tt2gl.syntax import nodes_in
 from tt2gl.targets import buffers_spread
+from tt2gl.trees import nodes_in
 
 
 @dataclass(frozen=True)

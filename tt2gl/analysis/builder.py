@@ -21,7 +21,7 @@ from tt2gl.analysis.helpers import HelperReader
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.statics import Static, independent, position_of, static_text
 from tt2gl.analysis.unrolled import are_of_one_rank, becomes_tensor, counted_by, first_answer, in_turn, is_unrolled
-from tt2gl.syntax import functions_in, nodes_in, variables_in
+from tt2gl.trees import functions_in, nodes_in, variables_in
 
 
 class Builder:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tt2gl.analysis.facts import FunctionFact, FunctionFacts, LaunchFacts, TensorFact
 from tt2gl.analysis.statics import position_of
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _DOT = "triton.language.core.dot"
 

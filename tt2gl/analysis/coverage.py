@@ -18,7 +18,7 @@ from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.operations import CREATE
 from tt2gl.analysis.statics import position_of
 from tt2gl.launches import Launch
-from tt2gl.syntax import functions_in, nodes_in
+from tt2gl.trees import functions_in, nodes_in
 
 MOST_VARIANTS = 8
 """Launches with a flag turned, tried beyond those of a kernel: each costs a run of the frontend."""

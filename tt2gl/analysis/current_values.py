@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable
 
 from tt2gl.analysis.offset_ranges import Body
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 def current_values(site: ast.expr, body: Body) -> Callable[[str], ast.expr | None]:

@@ -14,7 +14,7 @@ from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.scaled_dots import read_scaled
 from tt2gl.analysis.statics import position_of
 from tt2gl.lowering.precise_dots import PRECISIONS
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder

@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence, Set
 from tt2gl.analysis.hoisting import Loop, is_loop, made_before, ranges_in, stored
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import FunctionPlan, Position
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _Known = Mapping[str, tuple[Position, ...]]
 """Where ranges are made that are there for what follows, by what they are called with."""

@@ -14,7 +14,7 @@ from typing import Literal
 from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.terms import Term
 from tt2gl.plan import Scaled
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 FunctionKey = tuple[str, int]
 """A jit function: the author's file and the line of its `def`."""

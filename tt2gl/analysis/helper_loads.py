@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tt2gl.analysis.facts import CallChain, LaunchFacts
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _RANGES = ("range", "persistent_range")
 

@@ -11,7 +11,7 @@ from tt2gl.analysis.facts import ConstFact
 from tt2gl.analysis.frames import Frame, Value
 from tt2gl.analysis.graph import CallSite, Definition, Node, Site, Web
 from tt2gl.analysis.statics import Static, position_of
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 if TYPE_CHECKING:
     from tt2gl.analysis.builder import Builder

@@ -26,7 +26,7 @@ from typing import TypeGuard
 from tt2gl.analysis.statics import position_of
 from tt2gl.names import unused
 from tt2gl.plan import Edits, FunctionPlan, Hoist, Position
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 Loop = ast.For | ast.While
 Ranges = Mapping[Position, tuple[Loop, ast.Call, str]]

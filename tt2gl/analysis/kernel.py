@@ -20,8 +20,8 @@ from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.failures import CompileError, explain
 from tt2gl.launches import Launch
 from tt2gl.slicing.slices import Slice
-from tt2gl.syntax import nodes_in, python_tree
 from tt2gl.targets import Target
+from tt2gl.trees import nodes_in, python_tree
 
 
 def observe_job(kernel: Slice, launch: Launch, target: str, direct_to_lds: bool) -> LaunchFacts:

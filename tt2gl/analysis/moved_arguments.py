@@ -23,7 +23,7 @@ from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.pointer_arguments import offsets_name, passed_pairs
 from tt2gl.analysis.statics import position_of
 from tt2gl.names import unused
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 def _passed(body: Body) -> Iterator[tuple[ast.Call, str, ast.Name]]:

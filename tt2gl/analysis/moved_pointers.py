@@ -29,7 +29,7 @@ from tt2gl.analysis.facts import ConstFact
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.statics import position_of
 from tt2gl.pipelining.flow import writes
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tt2gl.analysis.facts import ConstFact, Fact, FunctionFact, FunctionFacts, T
 from tt2gl.analysis.intervals import ANY, COUNT, NOTHING, TYPES, Interval, combined, union_of
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import Position
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _SAME = {
     "expand_dims", "broadcast_to", "broadcast", "reshape", "view", "trans", "permute", "ravel", "cast", "to",

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from tt2gl.analysis.addresses import address, pointer_kinds, scalar_parts
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.names import unused
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 def could_be_pairs(body: Body) -> dict[str, str]:

@@ -29,7 +29,7 @@ from tt2gl.analysis.addresses import (
 )
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.pointer_arguments import passed_pairs
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 Variables: TypeAlias = Mapping[str, tuple[str, list[ast.expr]]]
 """Variables by name: the scalar pointer that each starts from, and the values that it is given."""

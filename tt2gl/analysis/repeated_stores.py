@@ -17,7 +17,7 @@ from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.statics import position_of
 from tt2gl.pipelining.flow import writes
 from tt2gl.pipelining.static import called
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 from tt2gl.words import STORE_AGAIN
 
 Place = tuple[FunctionKey, Position]

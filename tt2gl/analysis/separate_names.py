@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from tt2gl.analysis.addresses import pointer_kinds
 from tt2gl.analysis.offset_ranges import Body, definitions_of
 from tt2gl.pipelining.flow import blocks
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 def tell_apart(body: Body) -> None:

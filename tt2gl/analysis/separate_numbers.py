@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from tt2gl.analysis.facts import ConstFact, TensorFact
 from tt2gl.analysis.offset_ranges import Body, definitions_of
 from tt2gl.pipelining.flow import writes
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _State = Mapping[str, frozenset[ast.stmt | None]]
 """The assignments that reach a place, by name; None is what a parameter is given."""

@@ -30,7 +30,7 @@ from tt2gl.analysis.hoisting import stored
 from tt2gl.analysis.statics import position_of
 from tt2gl.names import claimed
 from tt2gl.plan import Edits, FunctionPlan, Hoist, Position
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 # What a mask is made of where all that edits change in it are names.

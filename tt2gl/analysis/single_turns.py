@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from tt2gl.analysis.facts import ConstFact, FunctionFacts, LaunchFacts, Position
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 def single_turns(facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module], path: Path) -> set[tuple[int, int]]:

@@ -33,7 +33,7 @@ from tt2gl.analysis.uses import is_in_place, stages_of
 from tt2gl.pipelining.ahead import can_run_ahead, rereads
 from tt2gl.pipelining.flow import targets
 from tt2gl.pipelining.loads import other_of
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 @dataclass(frozen=True)

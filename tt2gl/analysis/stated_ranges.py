@@ -7,7 +7,7 @@ import ast
 from tt2gl.analysis.facts import ConstFact
 from tt2gl.analysis.intervals import ANY, Interval
 from tt2gl.analysis.offset_ranges import Body, Reader, only_adds_dims, plain_text
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 def constraints_of(mask: ast.expr | None, body: Body) -> dict[str, Interval]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tt2gl.analysis.facts import ConstFact, Fact, Position
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _PLAIN = (
     ast.Name,

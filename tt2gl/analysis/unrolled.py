@@ -16,7 +16,7 @@ from tt2gl.analysis.facts import FunctionFact, TensorFact
 from tt2gl.analysis.frames import Frame, Value
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.statics import position_of
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 def is_unrolled(node: ast.For | ast.While, frame: Frame) -> bool:

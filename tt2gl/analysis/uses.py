@@ -12,7 +12,7 @@ from tt2gl.analysis.graph import Definition, Graph, Node
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.statics import position_of
 from tt2gl.pipelining.direct import DIRECT_COPIES
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 LOOKED_UP_SHARED = "gl.SwizzledSharedLayout(1, 1, 1, [0])"
 """How Triton lays out the slots of what says where loads read, one element after the other."""

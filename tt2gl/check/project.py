@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tt2gl.check.lock import NAME
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 if TYPE_CHECKING:
     from tt2gl.host.scopes import World

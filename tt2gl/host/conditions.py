@@ -15,7 +15,7 @@ from tt2gl.host.values import (
     HostRaise,
     Undecided,
 )
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "ModuleNotFoundError": ("ModuleNotFoundError", "ImportError"),

@@ -35,7 +35,7 @@ from tt2gl.host.values import (
     Undecided,
     Unknown,
 )
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _DEPTH = 40
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from tt2gl.host import facts
 from tt2gl.host.values import External
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 def lazy_module(node: ast.ClassDef, args: Sequence[Any]) -> External | None:

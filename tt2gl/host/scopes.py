@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from tt2gl.host import facts
-from tt2gl.syntax import python_tree
+from tt2gl.trees import python_tree
 
 Statement = ast.stmt
 

@@ -12,7 +12,7 @@ from typing import Any
 from tt2gl.host.values import Function, HostRaise, Undecided
 from tt2gl.infer.found import Known
 from tt2gl.infer.kernel import Kernel
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _METHODS = ("load", "store", "gather", "scatter", "atomic_add")
 _USUAL = 64

@@ -12,7 +12,7 @@ from tt2gl.host.triton_names import decorator_kind
 from tt2gl.host.values import Constexpr, External, Function, Made, Unknown
 from tt2gl.infer.kernel import DTYPES, MISSING, Kernel
 from tt2gl.source import SourceFile
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 

@@ -32,7 +32,7 @@ from tt2gl.edits import Edit, Places
 from tt2gl.lowering.steps import Lowered, Step
 from tt2gl.qualified_names import walk
 from tt2gl.source import SourceFile
-from tt2gl.syntax import nodes_in, python_tree
+from tt2gl.trees import nodes_in, python_tree
 
 Flag = tuple[str, str]
 """A function's name, and that of a parameter or local of it."""

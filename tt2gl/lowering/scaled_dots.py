@@ -24,7 +24,7 @@ from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.expressions import expression
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.source import SourceFile
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 from tt2gl.visitors import Reader
 
 _DOT_SCALED = re.compile(r"(^|\.)(language|tl)(\.core)?\.dot_scaled$")

@@ -20,7 +20,7 @@ from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.slices import Slice, slice_loop, statements_for
 from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.plan import Position
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 @dataclass(frozen=True)

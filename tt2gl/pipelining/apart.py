@@ -25,7 +25,7 @@ from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import offsets_of
 from tt2gl.pipelining.trees import calls_in, code, indented, lines_of
 from tt2gl.plan import Ring
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 from tt2gl.words import PARTITIONED, RING_MARK
 
 

@@ -23,7 +23,7 @@ from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.slices import statements_for
 from tt2gl.pipelining.static import bound, constants, is_static
 from tt2gl.pipelining.trees import indented, lines_of
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 @dataclass(frozen=True)

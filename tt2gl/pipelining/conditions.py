@@ -21,7 +21,7 @@ import libcst as cst
 from tt2gl.pipelining.flow import blocks
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.texts import negated
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 from tt2gl.words import RING_MARK
 
 

@@ -13,7 +13,7 @@ from tt2gl.pipelining.rings import Amount, NotPipelinedError
 from tt2gl.pipelining.static import called, is_static
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.trees import code
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tt2gl.pipelining.static import called
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _BUILTINS = {"abs", "bool", "float", "int", "len", "max", "min", "range", "tuple"}
 

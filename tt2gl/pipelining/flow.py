@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 Names = frozenset[str]
 NONE: Names = frozenset()

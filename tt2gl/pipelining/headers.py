@@ -15,7 +15,7 @@ import ast
 from tt2gl.pipelining.flow import writes
 from tt2gl.pipelining.loops import markers_of
 from tt2gl.pipelining.naming import Fresh, names_of
-from tt2gl.syntax import nodes_in, python_tree
+from tt2gl.trees import nodes_in, python_tree
 
 
 def with_own_variables(text: str) -> str:

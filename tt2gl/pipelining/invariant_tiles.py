@@ -32,7 +32,7 @@ from tt2gl.pipelining.counting import entered, upwards
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import Liveness, Names, inside, reads, writes
 from tt2gl.pipelining.static import called, constants, is_unrolled
-from tt2gl.syntax import nodes_in, python_tree
+from tt2gl.trees import nodes_in, python_tree
 
 _READERS = {"load", "permute", "reshape"}
 """What is done to shared memory that leaves it as it is, as methods."""

@@ -27,7 +27,7 @@ from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import reads, writes
 from tt2gl.pipelining.naming import Fresh, names_of
 from tt2gl.pipelining.static import bound, called, constants, is_static, is_unrolled
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _TOTAL = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor)
 """Operators that may be carried out where a loop has no turn at all."""

@@ -27,7 +27,7 @@ from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.static import called, is_static
 from tt2gl.pipelining.trees import code, edited, indented, statement
 from tt2gl.pipelining.walking import Lines
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 from tt2gl.visitors import Editor, within
 from tt2gl.words import AS_OPERAND
 

@@ -53,7 +53,8 @@ from tt2gl.pipelining.trees import (
 )
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import Ring
-from tt2gl.syntax import is_name, nodes_in
+from tt2gl.syntax import is_name
+from tt2gl.trees import nodes_in
 from tt2gl.visitors import Editor
 from tt2gl.words import RING_MARK
 

@@ -32,7 +32,7 @@ from tt2gl.pipelining.turns import Turns, entry_of, loads_by, needed_around
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
 from tt2gl.plan import Ring
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 from tt2gl.words import RING_MARK
 
 

@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import NONE, Names, blocks, inside, reads, writes
 from tt2gl.pipelining.static import called
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _PRODUCT = "mma_v2"
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import NONE, Names, blocks, inside, reads, writes
 from tt2gl.pipelining.static import called, constants, parameters
-from tt2gl.syntax import nodes_in, python_tree
+from tt2gl.trees import nodes_in, python_tree
 
 
 def with_masked_reads(text: str, functions: Collection[str]) -> str:

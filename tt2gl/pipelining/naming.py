@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tt2gl.names import claimed
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tt2gl.pipelining.flow import writes
 from tt2gl.pipelining.static import called
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 # Methods of a shared-memory descriptor that give another view of the same memory.
 _VIEWS = {"permute", "reshape", "slice", "trans", "_reinterpret"}

@@ -13,7 +13,7 @@ from tt2gl.pipelining.flow import NONE, Liveness
 from tt2gl.pipelining.texts import WIDTH
 from tt2gl.pipelining.trees import code, statement
 from tt2gl.pipelining.walking import Lines
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 WORKER_REGISTERS = "24"
 """Registers of a thread that only starts copies or products: what Triton asks for its own."""

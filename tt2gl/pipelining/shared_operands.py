@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import Names, reads, writes
 from tt2gl.pipelining.static import bound, called, constants, is_static
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _MESSAGE = "both products are taken to read the same tile"
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.pipelining.flow import NONE, Names, blocks, inside, reads, writes
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from tt2gl.pipelining.static import called
 from tt2gl.pipelining.trees import statement
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import Ring
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from tt2gl.pipelining.flow import NONE, Liveness, Names, inside, reads, writes
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.static import called, parameters
 from tt2gl.pipelining.texts import operand
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 def with_steps_behind(text: str, functions: Collection[str]) -> str:

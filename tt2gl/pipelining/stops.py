@@ -30,7 +30,7 @@ from tt2gl.pipelining.flow import NONE, Names, reads, writes
 from tt2gl.pipelining.loads import LOADS, is_marker
 from tt2gl.pipelining.slices import Slice, slice_loop
 from tt2gl.pipelining.static import called
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 Loads = Mapping[ast.Call, Sequence[ast.expr]]
 

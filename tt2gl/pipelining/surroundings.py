@@ -33,7 +33,7 @@ from tt2gl.pipelining.flow import NONE, inside, reads, writes
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.trees import code, comments, indented, leading, lines_of, under
 from tt2gl.pipelining.walking import Lines
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 @dataclass

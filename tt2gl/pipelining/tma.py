@@ -38,7 +38,7 @@ from tt2gl.pipelining.texts import call
 from tt2gl.pipelining.trees import parsed, statement
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import Ring
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 from tt2gl.words import RING_MARK, TMA_LOAD
 
 

@@ -44,7 +44,7 @@ from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.pipelining.trees import indented, lines_of, mentions, statement
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.ways import Way, in_arms, spelled, taken_so, through, told_by
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _ALL, _OTHERS = "all", "others"
 

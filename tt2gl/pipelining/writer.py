@@ -38,7 +38,7 @@ from tt2gl.pipelining.trees import (
 )
 from tt2gl.pipelining.walking import Compound, Lines
 from tt2gl.pipelining.wgmma import runs_on
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 _NAMES = ("gluon_layouts", "gluon_layouts_shared")
 _HEAD = '''"""Layouts that several modules of this package use."""

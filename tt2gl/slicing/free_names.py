@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tt2gl.host.scopes import all_arguments
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 Context = Literal["body", "annotation", "default"]
 """Where a definition reads a name."""

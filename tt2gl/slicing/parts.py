@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from tt2gl.host.scopes import Module
-from tt2gl.syntax import nodes_in
+from tt2gl.trees import nodes_in
 
 DIGEST = "0_digest_0"
 """Stands for the digest of the slice in its modules' names until all text is there."""

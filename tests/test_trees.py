@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tt2gl.syntax import functions_in, nodes_in, python_tree
+from tt2gl.trees import functions_in, nodes_in, python_tree
 
 ROOT = Path(__file__).parent.parent
 LEFT_OUT = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
