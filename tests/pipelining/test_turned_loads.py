@@ -34,6 +34,7 @@ def converted(body: str, loop: str = "for k in range(n):") -> str:
         pytest.param(f"k = k_buf.index(0).load(layout)\n{BESIDE}{PRODUCT}", id="a slot"),
         pytest.param(f"k = gl.load(p) + 1\n{BESIDE}{PRODUCT}", id="computed"),
         pytest.param(f"{LOAD}{BESIDE}rhs_layout = layout_of(r)\n{PRODUCT}", id="a layout made between"),
+        pytest.param(f"{LOAD}{BESIDE}t = mma_v2(q, r, zeros)\n{PRODUCT}", id="another product between"),
         pytest.param(f"{LOAD}{BESIDE}t = {CONVERSION}\nu = mma_v2(q, r, zeros)\ngl.store(p, t)\n", id="no operand"),
     ],
 )

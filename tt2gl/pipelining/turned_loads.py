@@ -14,6 +14,8 @@ RemoveLayoutConversions), and the assembler moves no load or read of shared memo
 gradients of a latent attention spill 8 registers a thread so for 80 on sm90, where Triton's kernel spills 2.
 
 Not here: operands that are not turned are read from shared memory, and what goes through a ring is read from its slots.
+Nor where a product stands between, across which the operand would stay in registers: the keys' and values' gradients of
+attention spilled 90 a thread so for 28 on sm120, where Triton's kernel spills 48.
 """
 
 from __future__ import annotations
@@ -66,7 +68,8 @@ class _Function:
                 last = _stored(block, index, name)
                 between = block[last + 1 : calls[0].place]
                 bound = {written for each in block[index : calls[-1].place] for written in writes(each)} - {name}
-                if any(map(is_read, between)) and not bound & reads(calls[0].call):
+                early = any(map(is_read, between)) and not any(map(products, between))
+                if early and not bound & reads(calls[0].call):
                     yield from self._moved(block, last, name, calls)
 
     def _conversions(self, block: Sequence[ast.stmt], index: int, name: str) -> Mapping[str, list[_Conversion]]:
