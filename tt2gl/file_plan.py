@@ -189,8 +189,9 @@ def _functions_of(scenes: Sequence[Scene]) -> Iterator[FunctionKey]:
 
 
 def _originals(source: SourceFile, functions: Sequence[FunctionPlan], kept: Sequence[Kernel]) -> set[int]:
-    """The converted helpers that kept kernels need as they were, by line."""
+    """The converted helpers that kept kernels need as they were, or that are kept kernels themselves, by line."""
     needed = {name for kernel in kept if kernel.slice for _, name in kernel.slice.functions}
+    needed |= {kernel.function.name for kernel in kept}
     names = {function.line: function.name for function in source.functions}
     return {plan.line for plan in functions if not plan.is_kernel and names[plan.line] in needed}
 

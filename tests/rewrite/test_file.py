@@ -83,6 +83,18 @@ def test_a_twin_stands_beside_the_helper_and_is_what_converted_kernels_call() ->
     assert "    tl.store(x_ptr,helper(2))\n" in made
 
 
+def test_a_kept_kernel_that_another_calls_has_a_twin_below_it() -> None:
+    line = line_of("helper")
+    functions = (
+        FunctionPlan("f.py", line, False, name="helper_gluon"),
+        FunctionPlan("f.py", line_of("one"), True, calls={line: "helper_gluon"}),
+    )
+    kept = (KeptFunction(line, "tt2gl: kept as Triton, for a reason"),)
+    made = rewrite(read_source("f.py", FILE), FilePlan(functions, kept, originals=frozenset({line})))
+    assert "for a reason\n@triton.jit\ndef helper(x):\n    return x*2\n\n\n@gluon.jit\ndef helper_gluon(x):\n" in made
+    assert "    gl.store(x_ptr, helper_gluon(1))\n" in made
+
+
 def test_helpers_come_before_the_first_converted_function() -> None:
     plan = FilePlan((FunctionPlan("f.py", line_of("two"), True),), (), ("def paired(x):\n    return gl.a(x)\n",))
     made = rewrite(read_source("f.py", FILE), plan)

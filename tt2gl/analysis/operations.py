@@ -13,7 +13,7 @@ ELEMENTWISE = {
     "max_constancy", "rsqrt", "sigmoid", "sin", "sqrt", "sqrt_rn", "sub", "to", "umulhi", "where", "tanh", "rand",
     "randn", "randint", "randint4x", "rand4x", "randn4x", "philox", "uint_to_uniform_float", "logical_and",
     "logical_or", "isnan", "map_elementwise", "builtin_max", "builtin_min", "dot_product", "pair_uniform_to_normal",
-    "float_to_uint", "swizzle2d",
+    "float_to_uint", "swizzle2d", "broadcast",
 }  # fmt: skip
 """Element by element: operands and result share one layout. So do operators, called by their methods' names or not."""
 
@@ -38,7 +38,9 @@ ATOMIC = {
     "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor",
 }  # fmt: skip
 BROADCAST = {"broadcast_to"}
-OPAQUE = {"reshape", "view", "ravel", "trans", "permute", "T", "interleave", "gather", "topk", "cat"}
+OPAQUE = {
+    "reshape", "view", "ravel", "trans", "permute", "T", "interleave", "gather", "topk", "cat", "squeeze", "unsqueeze",
+}  # fmt: skip
 """The compiler infers the result's layout from the operand's."""
 
 IGNORED = {

@@ -116,16 +116,15 @@ class _FileEditor(Editor):
         if function is None:
             return updated_node
         comment = self.comments.get(function.line)
-        if comment is not None:
-            return _commented(updated_node, comment)
+        original = updated_node if comment is None else _commented(updated_node, comment)
         plans = self.plans.get(function.line)
         if plans is None:
-            return updated_node
+            return original
         self.edited.append(original_node)
         dispatch = self.dispatches.get(function.line)
         made = [self._converted(function, plan, dispatch is not None) for plan in plans]
         if function.line in self.plan.originals:
-            made.insert(0, updated_node)
+            made.insert(0, original)
         if dispatch is not None:
             made.append(self._dispatching(function, dispatch, plans[0].guard))
         if any(plan.host_tiles for plan in plans):

@@ -29,6 +29,7 @@ GLUON = frozenset(
         "atomic_xchg",
         "atomic_xor",
         "bfloat16",
+        "broadcast",
         "cast",
         "cdiv",
         "ceil",
