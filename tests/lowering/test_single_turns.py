@@ -67,6 +67,14 @@ def test_its_tiles_are_copied_ahead_of_the_loop_around(tmp_path: Path) -> None:
     equal(path, TEXT, made, LAUNCH)
 
 
+def test_so_are_those_of_one_that_counts_down(tmp_path: Path) -> None:
+    path, text = tmp_path / "kernel.py", TEXT.replace("(0, D, B)", "(D // B - 1, -1, -1)").replace("= d +", "= d * B +")
+    made = port(path, text, LAUNCH)
+    assert "for d in" not in made
+    assert made.index("k_buf = ") < made.index("for i in range(")
+    equal(path, text, made, LAUNCH)
+
+
 ARGUMENT = TEXT.replace("n, D", "n, m, D").replace("(0, D, B)", "(0, m, B)")
 
 
@@ -75,10 +83,17 @@ ARGUMENT = TEXT.replace("n, D", "n, m, D").replace("(0, D, B)", "(0, m, B)")
     [
         (TEXT, [replace(LAUNCH, constexprs={"D": 64, "B": 32})]),
         (TEXT, [LAUNCH, replace(LAUNCH, constexprs={"D": 64, "B": 32})]),
+        (TEXT.replace("(0, D, B)", "(D - B, -1, -B)"), [replace(LAUNCH, constexprs={"D": 64, "B": 32})]),
         (TEXT.replace("(0, D, B)", "(0, n, B)"), [LAUNCH]),
         (ARGUMENT, [replace(LAUNCH, signature={**LAUNCH.signature, "m": "i32"}, args={**(LAUNCH.args or {}), "m": 1})]),
     ],
-    ids=["two turns", "one under some launches", "bounds that no launch knows", "an argument of one"],
+    ids=[
+        "two turns",
+        "one under some launches",
+        "two turns downwards",
+        "bounds that no launch knows",
+        "an argument of one",
+    ],
 )
 def test_other_loops_stay(text: str, launches: list[Launch], tmp_path: Path) -> None:
     assert re.search("for d in", port(tmp_path / "kernel.py", text, *launches))
@@ -107,6 +122,10 @@ def test_the_text(tmp_path: Path) -> None:
     [
         ("tl.cdiv(D, B)", "tl.cdiv(D, B) == 1", "0"),
         ("B, D", "B < D and D <= B + 1", "B"),
+        ("D, 0, -1", "D == 0 + 1", "D"),
+        ("D // B - 1, -1, -1", "D // B - 1 == 0", "D // B - 1"),
+        ("D - B, -1, -B", "-1 < D - B and D - B <= -1 + B", "D - B"),
+        ("-D, B, 2 * D", "-D < B and B <= -D + 2 * D", "-D"),
         ("2, D if B else 4, B", "2 < (D if B else 4) and (D if B else 4) <= 2 + B", "2"),
     ],
 )

@@ -9,8 +9,8 @@ becomes, where the bounds are constants and `analysis.single_turns` has found it
     d = 0
     x = tl.load(x_ptrs + d)
 
-As Triton's compiler has no loop there, either, and copies what it loads ahead of the loop around it. One with a string
-of several lines in it stays.
+and so does one that counts down. As Triton's compiler has no loop there, either, and copies what it loads ahead of the
+loop around it. One with a string of several lines in it stays.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tt2gl.qualified_names import walk
 from tt2gl.source import SourceFile
 
 _MODULE = "triton.language."
-_PLAIN = (cst.Name, cst.Attribute, cst.Call, cst.Integer, cst.BinaryOperation)
+_PLAIN = (cst.Name, cst.Attribute, cst.Call, cst.Integer)
 _MESSAGE = "the loop is taken to have one turn"
 
 
@@ -65,7 +65,7 @@ def _written_out(loop: cst.For, language: str, spans: Spans) -> Iterator[Edit]:
     inner = spans.of(loop.body.body[0])[0]
     less = inner - (raw.rfind(b"\n", 0, inner) + 1) - column
     bounds = [arg.value for arg in loop.iter.args]
-    texts = [spans.text(each) if isinstance(each, _PLAIN) else f"({spans.text(each)})" for each in bounds]
+    texts = [spans.text(each) if _is_plain(each) else f"({spans.text(each)})" for each in bounds]
     head = f'{language}.static_assert({_runs_once(texts)}, "{_MESSAGE}")'
     colon = raw.index(b":", spans.whole(loop.iter)[1]) + 1
     yield Edit(start, colon, f"{head}\n{' ' * column}{loop.target.value} = {texts[0] if len(texts) > 1 else 0}")
@@ -77,8 +77,21 @@ def _written_out(loop: cst.For, language: str, spans: Spans) -> Iterator[Edit]:
 
 
 def _runs_once(bounds: list[str]) -> str:
-    """Whether a range of these bounds, as source, has one number."""
+    """Whether a range of these bounds, as source, has one number; a step that begins with a minus counts down."""
     if len(bounds) == 1:
         return f"{bounds[0]} == 1"
     start, stop, step = (*bounds, "1")[:3]
+    if step.startswith("-"):
+        above = "0" if (stop, step) == ("-1", "-1") else f"{stop} + {step[1:]}"
+        return f"{start} == {above}" if step == "-1" else f"{stop} < {start} and {start} <= {above}"
     return f"{start} < {stop} and {stop} <= {step if start == '0' else f'{start} + {step}'}"
+
+
+def _is_plain(bound: cst.BaseExpression) -> bool:
+    """Whether a bound can stand in a comparison, or be added to, without parentheses."""
+    match bound:
+        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Name() | cst.Integer()):
+            return True
+        case cst.BinaryOperation(left=left):
+            return _is_plain(left) and not isinstance(left, cst.UnaryOperation)
+    return isinstance(bound, _PLAIN)
