@@ -16,7 +16,15 @@ from tt2gl.analysis.facts import Access
 from tt2gl.analysis.kernel import observe_job
 from tt2gl.isolate import map_isolated, preload
 from tt2gl.launches import Launch, Options
-from tt2gl.layouts import ACCESS_BITS, PAIRED_SOURCE, WIDENED_SOURCE, Blocked, coalesced, coalesced_source
+from tt2gl.layouts import (
+    ACCESS_BITS,
+    NARROWED_SOURCE,
+    PAIRED_SOURCE,
+    WIDENED_SOURCE,
+    Blocked,
+    coalesced,
+    coalesced_source,
+)
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
 from tt2gl.targets import get_target
@@ -203,3 +211,14 @@ def test_what_is_widened_stays_in_its_thread() -> None:
     layout = Blocked((1, 8), (4, 8), (4, 1), (1, 0))
     made = names["widened"](layout, 1, 4)  # type: ignore[operator]
     assert made == Blocked([1, 32], (4, 8), (4, 1), (1, 0))  # type: ignore[arg-type]
+
+
+def test_what_is_narrowed_stays_in_its_thread() -> None:
+    names = {
+        "gluon": SimpleNamespace(constexpr_function=lambda function: function),
+        "gl": SimpleNamespace(BlockedLayout=Blocked),
+    }
+    exec(NARROWED_SOURCE, names)
+    layout = Blocked((1, 8), (4, 8), (4, 1), (1, 0))
+    made = names["narrowed"](layout, 1, 4)  # type: ignore[operator]
+    assert made == Blocked([1, 2], (4, 8), (4, 1), (1, 0))  # type: ignore[arg-type]

@@ -1,4 +1,7 @@
-"""`tl.split` of a pair gives two scalars: Triton parts it as a row of one, and the port says in which layout."""
+"""What is split: a pair gives two scalars, and pairs that a thread has loaded whole are parted in that thread.
+
+Triton parts a pair as a row of one, and the port says in which layout.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tt2gl.launches import Launch, TensorArg
+from tests.compared import compared
+from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options, TensorArg
 from tt2gl.verify.api import verify
 
 KERNEL = """import triton
@@ -40,3 +45,68 @@ def test_the_scalars_of_a_pair(tmp_path: Path, target: str) -> None:
     assert report.status == "converted", report.diagnostics
     assert report.simulate is not None
     assert report.simulate.bitwise, report.simulate
+
+
+ROTARY = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, angle_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr):
+    rows, cols, halves = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, N // 2)[None, :]
+    x = tl.load(x_ptr + rows * N + cols).to(tl.float32)
+    angle = tl.load(angle_ptr + rows * (N // 2) + halves).to(tl.float32)
+    {parted}
+    tl.store(y_ptr + rows * N + cols, y.to(y_ptr.dtype.element_ty))
+"""
+PAIRS = """pairs = tl.reshape(x, (M, N // 2, 2))
+    even, odd = tl.split(pairs)
+    y = tl.reshape(tl.join(even * tl.cos(angle), odd * tl.sin(angle)), (M, N))"""
+FOURS = """first, second = tl.split(tl.reshape(x, (M, N // 4, 2, 2)))
+    a, c = tl.split(first)
+    b, d = tl.split(second)
+    y = tl.reshape(tl.join(tl.join(d, b), tl.join(c, a)), (M, N)) * 2"""
+SIZES = {"x_ptr": 1, "angle_ptr": 2, "y_ptr": 1}
+
+
+def rotary(directory: Path, parted: str, rows: int, columns: int) -> tuple[Path, Launch]:
+    """A kernel that parts the pairs of a tile of bfloat16, and its launch."""
+    path = directory / "kernel.py"
+    path.write_text(ROTARY.format(parted=parted))
+    args = {
+        name: TensorArg("bfloat16", (rows, columns // part), (columns // part, 1), None) for name, part in SIZES.items()
+    }
+    types = {**dict.fromkeys(SIZES, "*bf16"), "M": "constexpr", "N": "constexpr"}
+    sizes = {"M": rows, "N": columns}
+    return path, Launch("kernel.py", "kernel", types, sizes, tuple(SIZES), Options(4), (1, 1, 1), args)
+
+
+@pytest.mark.parametrize(
+    ("parted", "rows", "columns"),
+    [
+        (PAIRS, 4, 32),
+        (FOURS, 8, 32),
+        (
+            "y = tl.trans(tl.split(tl.reshape(tl.trans(x), (M, N // 2, 2)))[0])\n    y = tl.join(y, y).reshape(M, N)",
+            64,
+            64,
+        ),
+        ("y = tl.sum(tl.reshape(x, (M, 2, N // 2)), axis=1)\n    y = tl.join(y, y).reshape(M, N)", 64, 64),
+    ],
+    ids=["an element a thread", "pairs where fours are parted", "columns", "halves of a row"],
+)
+def test_other_layouts_are_not_narrowed(tmp_path: Path, parted: str, rows: int, columns: int) -> None:
+    path, launch = rotary(tmp_path, parted, rows, columns)
+    text = convert(path, target="sm90", launches=[launch], root=tmp_path, compile=False).text
+    assert "narrowed(" not in text
+
+
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+@pytest.mark.parametrize("parted", [PAIRS, FOURS], ids=["pairs", "fours"])
+def test_pairs_are_parted_in_their_threads(tmp_path: Path, target: str, parted: str) -> None:
+    path, launch = rotary(tmp_path, parted, 64, 64)
+    _, triton, gluon = compared(path, launch, target)
+    assert gluon.convert_layouts <= triton.convert_layouts
+    assert (gluon.barriers, gluon.shared_bytes) <= (triton.barriers, triton.shared_bytes)
+    text = convert(path, target=target, launches=[launch], root=tmp_path, compile=False).text
+    assert "x_part_layout: gl.constexpr = narrowed(x_layout, 1, " in text

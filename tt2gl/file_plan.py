@@ -36,7 +36,14 @@ from tt2gl.buffers import buffered
 from tt2gl.diagnostics import Diagnostic, Severity, shown
 from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Kernel
-from tt2gl.layouts import COALESCED_BLOCKS_SOURCE, PAIRED_SOURCE, RESHAPED_SOURCE, WIDENED_SOURCE, coalesced_source
+from tt2gl.layouts import (
+    COALESCED_BLOCKS_SOURCE,
+    NARROWED_SOURCE,
+    PAIRED_SOURCE,
+    RESHAPED_SOURCE,
+    WIDENED_SOURCE,
+    coalesced_source,
+)
 from tt2gl.matrix_layouts import (
     BATCHED_MMA_V2_SOURCE,
     CHAINED_WGMMA_SOURCE,
@@ -238,6 +245,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "coalesced_blocks": (coalesced_source(target.warp_size), COALESCED_BLOCKS_SOURCE),
         "paired": (PAIRED_SOURCE,),
         "widened": (WIDENED_SOURCE,),
+        "narrowed": (NARROWED_SOURCE,),
         "reshaped": (RESHAPED_SOURCE,),
         "mma_v2_layout": (MMA_V2_SOURCE,),
         "batched_mma_v2_layout": (MMA_V2_SOURCE, BATCHED_MMA_V2_SOURCE),

@@ -115,6 +115,16 @@ def widened(layout, dim, factor):
 """`Widened` as a Gluon helper."""
 
 
+NARROWED_SOURCE = '''@gluon.constexpr_function
+def narrowed(layout, dim, factor):
+    """The layout of one element in place of `factor` neighbours along `dim`, in their thread: what `split` gives."""
+    size = list(layout.size_per_thread)
+    size[dim] = max(size[dim] // factor, 1)
+    return gl.BlockedLayout(size, layout.threads_per_warp, layout.warps_per_cta, layout.order)
+'''
+"""`Narrowed` as a Gluon helper."""
+
+
 RESHAPED_SOURCE = '''@gluon.constexpr_function
 def reshaped(layout, shape):
     """What a linear layout becomes when its tensor is reshaped to `shape`: each thread keeps its elements."""

@@ -6,6 +6,7 @@ import pytest
 
 from tt2gl.analysis.terms import (
     Cut,
+    Narrowed,
     Operand,
     Pair,
     Root,
@@ -30,6 +31,7 @@ from tt2gl.analysis.terms import (
         (Pair(Root("layout")), "paired(layout)"),
         (Cut(1, Pair(Root("layout"))), "gl.SliceLayout(1, paired(layout))"),
         (Cut(0, Widened(1, 8, Root("layout"))), "gl.SliceLayout(0, widened(layout, 1, 8))"),
+        (Pair(Narrowed(1, 2, Root("layout"))), "paired(narrowed(layout, 1, 2))"),
         (Turned(Root("layout"), ()), "turned(layout)"),
         (Turned(Root("layout"), ("M", "N")), "turned(gl.to_linear_layout(layout, [M, N]))"),
     ],
@@ -54,6 +56,7 @@ def test_what_a_term_is_made_of(term: Term) -> None:
         (Cut(0, Root("a")), Cut(0, Root("b"))),
         (Pair(Cut(1, Root("a"))), Pair(Cut(1, Root("b")))),
         (Widened(1, 2, Cut(1, Root("a"))), Widened(1, 2, Cut(1, Root("b")))),
+        (Pair(Narrowed(1, 2, Root("a"))), Pair(Narrowed(1, 2, Root("b")))),
         (Cut(0, Root("other")), Cut(0, Root("other"))),
         (Turned(Root("a"), ("M", "N")), Turned(Root("b"), ("M", "N"))),
     ],
@@ -92,3 +95,11 @@ def test_layouts_that_are_of_nothing_twice(term: Term) -> None:
 def test_twice_as_many_elements(term: Term, dim: int, twice: Term) -> None:
     assert doubled(term, dim) == twice
     assert halved(twice, dim) == term
+
+
+def test_parts_side_by_side_again() -> None:
+    half = doubled(Narrowed(1, 4, Root("a")), 1)
+    assert half == Narrowed(1, 2, Root("a"))
+    assert half is not None
+    assert doubled(half, 1) == Root("a")
+    assert doubled(half, 0) is None

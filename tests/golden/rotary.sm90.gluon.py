@@ -35,23 +35,31 @@ def paired(layout):
     )
 
 
+@gluon.constexpr_function
+def narrowed(layout, dim, factor):
+    """The layout of one element in place of `factor` neighbours along `dim`, in their thread: what `split` gives."""
+    size = list(layout.size_per_thread)
+    size[dim] = max(size[dim] // factor, 1)
+    return gl.BlockedLayout(size, layout.threads_per_warp, layout.warps_per_cta, layout.order)
+
+
 @gluon.jit
 def rotary_kernel(x_ptr, cos_ptr, sin_ptr, HALF: gl.constexpr, HEADS: gl.constexpr):
     # coalesced access to x_ptr
-    x_layout: gl.constexpr = coalesced(
+    tile_layout: gl.constexpr = coalesced(
         [HEADS, 2 * HALF], [1, 0], x_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps()
     )
-    tile_layout: gl.constexpr = coalesced([HEADS, HALF], [1, 0], 32, gl.num_warps())
+    tile_part_layout: gl.constexpr = narrowed(tile_layout, 1, 2)
 
     token = gl.program_id(0)
-    pairs = gl.arange(0, HALF, layout=gl.SliceLayout(0, gl.SliceLayout(2, paired(tile_layout))))
+    pairs = gl.arange(0, HALF, layout=gl.SliceLayout(0, gl.SliceLayout(2, paired(tile_part_layout))))
     cos = gl.load(cos_ptr + token * HALF + pairs)[None, :]
     sin = gl.load(sin_ptr + token * HALF + pairs)[None, :]
 
-    heads = gl.arange(0, HEADS, layout=gl.SliceLayout(1, x_layout))
-    cols = gl.arange(0, 2 * HALF, layout=gl.SliceLayout(0, x_layout))
+    heads = gl.arange(0, HEADS, layout=gl.SliceLayout(1, tile_layout))
+    cols = gl.arange(0, 2 * HALF, layout=gl.SliceLayout(0, tile_layout))
     at = x_ptr + (token * HEADS + heads[:, None]) * 2 * HALF + cols[None, :]
     x = gl.load(at)
-    even, odd = gl.split(gl.convert_layout(gl.reshape(x, (HEADS, HALF, 2)), paired(tile_layout)))
+    even, odd = gl.split(gl.convert_layout(gl.reshape(x, (HEADS, HALF, 2)), paired(tile_part_layout)))
     turned = gl.join(even * cos - odd * sin, odd * cos + even * sin)
-    gl.store(at, gl.convert_layout(gl.reshape(turned, (HEADS, 2 * HALF)), x_layout))
+    gl.store(at, gl.convert_layout(gl.reshape(turned, (HEADS, 2 * HALF)), tile_layout))

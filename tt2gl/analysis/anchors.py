@@ -11,7 +11,7 @@ from functools import cached_property
 
 from tt2gl.analysis.cheap import tile_in_ring
 from tt2gl.analysis.graph import Node, Web, made_once, sources
-from tt2gl.analysis.joins import merged_pairs, unpaired, wanted_in
+from tt2gl.analysis.joins import in_pairs, merged_pairs, pair_of, unpaired, wanted_in
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import RESHAPES, is_idle, is_large_enough, is_named_reshape, reshaped, unnamed
@@ -141,12 +141,10 @@ class Anchors:
                 return None
             case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
                 return inferred
-            case "split" if self.patience and self.is_kept(node) and node.operands[0].natural is None:
+            case "split" if self.patience and node.operands[0].natural is None and self._is_awaited_pair(node):
                 return None
             case "split":
-                operand = node.operands[0].natural
-                whole = operand if isinstance(operand, Pair) else Pair(self.default(node))
-                return Cut(len(node.shape), whole)
+                return Cut(len(node.shape), pair_of(node.operands[0]) or Pair(self.default(node)))
             case "opaque" if node.order == (1, 0):
                 return self._turned(node)
             case "opaque" if node.function == "interleave":
@@ -189,7 +187,7 @@ class Anchors:
     def _reshaped(self, node: Node) -> Term | None:
         """The layout in which threads keep what they loaded or gathered when it is reshaped, as Triton leaves it.
 
-        In kernels of products, too, that is not known. Pairs in the last dimension are laid out by what parts them.
+        In kernels of products, too, that is not known. Pairs that no thread has whole are laid out by what parts them.
         """
         operand, own = node.operands[0], node.operands[0].natural
         if is_idle(node) and not isinstance(own, Inferred):
@@ -198,6 +196,8 @@ class Anchors:
             return None
         if own != operand.operand_term and (self.cores.dots or not self.classes.serves(root_of(own).name)):
             return None
+        if (pairs := in_pairs(node, own, self.classes)) is not None:
+            return pairs
         if None in (*node.dims, *operand.dims):
             return Inferred(own, f"{node.function} at {node.site.position}")
         back = isinstance(own, Reshaped) and own.dims == node.dims
@@ -350,6 +350,10 @@ class Anchors:
     def _awaited(operand: Node, node: Node) -> bool:
         """Whether an operand as large as the result is yet to get a layout, and will: it is computed only once."""
         return operand.natural is None and not operand.cheap and operand.elements == node.elements
+
+    def _is_awaited_pair(self, split: Node) -> bool:
+        """Whether what is split may get a layout yet: in a kernel of products, where Triton has told."""
+        return self.is_kept(split) or not split.operands[0].cheap and not self.cores.dots
 
     @staticmethod
     def _is_of_several(node: Node) -> bool:

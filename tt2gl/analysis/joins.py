@@ -2,25 +2,53 @@
 
 z = tl.join(lo, hi).reshape(1, N)      # nothing says how threads hold a row of fewer elements than there are threads
 w = weights - z                        # but here it meets a tile
+even, odd = tl.split(x.reshape(M, N // 2, 2))     # and here each thread has pairs in what it loaded, and parts them
 """
 
 from __future__ import annotations
 
 from tt2gl.analysis.graph import Node
+from tt2gl.analysis.memory import Classes
 from tt2gl.analysis.readers import Readers
-from tt2gl.analysis.terms import Cut, Pair, Term, halved
+from tt2gl.analysis.terms import Cut, Narrowed, Pair, Root, Term, halved
 
 _FOLLOWED = ("read", "call", "argument", "elementwise", "expand", "join")
 
 
 def merged_pairs(node: Node) -> int:
     """How many last dimensions of two are reshaped into the one before them, side by side; 0 where it is otherwise."""
-    if node.function not in ("reshape", "view") or not node.operands:
-        return 0
-    before, count = node.operands[0].shape, len(node.operands[0].shape) - len(node.shape)
-    twos = (2,) * count
-    merged = 0 < count < len(before) and before[-count:] == twos
-    return count if merged and node.shape == (*before[: -count - 1], before[-count - 1] << count) else 0
+    return _twos(node.shape, node.operands[0].shape) if node.function in ("reshape", "view") and node.operands else 0
+
+
+def parted_pairs(node: Node) -> int:
+    """How many last dimensions of two the last one is parted into, its neighbours in them; 0 where it is otherwise."""
+    return _twos(node.operands[0].shape, node.shape) if node.function in ("reshape", "view") and node.operands else 0
+
+
+def in_pairs(node: Node, own: Term, classes: Classes) -> Term | None:
+    """The layout of neighbours in the last dimension that are parted into pairs, and pairs of pairs, in their threads.
+
+    None for what is reshaped otherwise, or where threads have no such neighbours in `own`, the layout before.
+    """
+    if node.function not in ("reshape", "view") or not isinstance(own, Root):
+        return None
+    count, last = _twos(node.operands[0].shape, node.shape), len(node.operands[0].shape) - 1
+    if not count or not classes.has_neighbours(own.name, last, 1 << count):
+        return None
+    made: Term = Narrowed(last, 1 << count, own)
+    for _ in range(count):
+        made = Pair(made)
+    return made
+
+
+def pair_of(value: Node) -> Pair | None:
+    """The layout that a value of pairs has: of half of one of pairs of pairs, the layout of a pair."""
+    match value.natural:
+        case Pair() as known:
+            return known
+        case Cut(dim=dim, parent=Pair(parent=Pair() as known)) if dim == len(value.shape):
+            return known
+    return None
 
 
 def unpaired(term: Term | None, count: int) -> Term | None:
@@ -30,6 +58,13 @@ def unpaired(term: Term | None, count: int) -> Term | None:
             return None
         term = term.parent
     return term if count else None
+
+
+def _twos(whole: tuple[int, ...], parted: tuple[int, ...]) -> int:
+    """How many last dimensions of two one of these extents has, for the others of the one before them; or 0."""
+    count = len(parted) - len(whole)
+    known = 0 < count < len(parted) and parted[-count:] == (2,) * count
+    return count if known and whole == (*parted[: -count - 1], parted[-count - 1] << count) else 0
 
 
 def wanted_in(value: Node, readers: Readers) -> Term | None:

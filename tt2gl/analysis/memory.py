@@ -152,6 +152,14 @@ class Classes:
         known = (layout for each in self.classes if each.name == name for layout in each.layouts.values())
         return any(isinstance(layout, Blocked) and layout.size_per_thread[axis] > 1 for layout in known)
 
+    def has_neighbours(self, name: str, axis: int, count: int) -> bool:
+        """Whether threads have neighbours along `axis` by so many in the layout of that key, under all launches."""
+        known = [layout for each in self.classes if each.name == name for layout in each.layouts.values()]
+        return all(
+            isinstance(one, Blocked) and one.size_per_thread[axis] % count == 0 == one.order.index(axis)
+            for one in known
+        )
+
     def lines(self, tile: Node, axis: int, index: int) -> str | None:
         """The key of the class of a tile of which each warp has whole lines along `axis`, spread over its lanes.
 

@@ -41,7 +41,16 @@ def stem(pointer: str) -> str:
 
 def reshaped_name(layout: str) -> str:
     """`x_reshaped_layout` of `x_layout`: what it becomes when its value is reshaped."""
-    return re.sub(r"layout(_\d+)?$", r"reshaped_layout\1", layout)
+    return _derived(layout, "reshaped")
+
+
+def part_name(layout: str) -> str:
+    """`x_part_layout` of `x_layout`: what it becomes when its value is split."""
+    return _derived(layout, "part")
+
+
+def _derived(layout: str, word: str) -> str:
+    return re.sub(r"layout(_\d+)?$", rf"{word}_layout\1", layout)
 
 
 def suffixed(variable: str, layout: str, taken: Set[str]) -> str:

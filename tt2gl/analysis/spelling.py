@@ -8,13 +8,14 @@ from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.choices import conditional
 from tt2gl.analysis.collected import Body, Conflict, Wanted
 from tt2gl.analysis.facts import Position
-from tt2gl.analysis.naming import reshaped_name
+from tt2gl.analysis.naming import part_name, reshaped_name
 from tt2gl.analysis.passing import roots
 from tt2gl.analysis.terms import (
     IN_RING,
     BlockScale,
     Cut,
     Exchanged,
+    Narrowed,
     Operand,
     Pair,
     Reshaped,
@@ -31,7 +32,7 @@ from tt2gl.names import unused
 from tt2gl.plan import ENTRY
 from tt2gl.stages import Declaration
 
-_Named = Operand | Turned | Exchanged | Reshaped | BlockScale
+_Named = Operand | Turned | Exchanged | Reshaped | Narrowed | BlockScale
 
 
 class Spelling:
@@ -98,7 +99,7 @@ class Spelling:
             return "as it comes"
 
     def _with_names(self, analysis: KernelAnalysis, text: str, term: Term) -> str:
-        """A layout's source, with a name for what it has of a product or of a value reshaped."""
+        """A layout's source, with a name for what it has of a product, or of a value reshaped or split."""
         inner = term
         while isinstance(inner, Cut | Pair):
             inner = inner.parent
@@ -107,9 +108,7 @@ class Spelling:
         said = rendered(renamed(inner, analysis.names))
         return text.replace(said, self._derived(analysis, said, inner))
 
-    def _derived(
-        self, analysis: KernelAnalysis, text: str, term: Operand | Turned | Exchanged | Reshaped | BlockScale
-    ) -> str:
+    def _derived(self, analysis: KernelAnalysis, text: str, term: _Named) -> str:
         """The name of a layout that follows from another, of a dot's: `rhs_layout`, or `acc_rhs_layout` of several."""
         known = self._derivations.setdefault(analysis.body(analysis.function), {})
         text = self._with_names(analysis, text, term.parent) if isinstance(term, Reshaped) else text
@@ -124,6 +123,8 @@ class Spelling:
                 name = f"{side}_scale_layout" if side != other else f"{whole}_block_scale_layout"
             if isinstance(term, Reshaped):
                 name = reshaped_name(analysis.names[root_of(term).name])
+            if isinstance(term, Narrowed):
+                name = part_name(analysis.names[root_of(term).name])
             known[text] = unused(name, {*analysis.taken, *analysis.names.values(), *known.values()})
         return known[text]
 

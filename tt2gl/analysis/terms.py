@@ -3,9 +3,9 @@
 A term says how a tensor's layout follows from a named one: the layout itself (`Root`), a slice of one along a
 dimension that a reduction removed or an `expand_dims` will add (`Cut`, Gluon's `SliceLayout`), or one with a last
 dimension of two elements that one thread holds (`Pair`: what `join` gives and `split` takes), one with more elements
-side by side (`Widened`: what interleaving gives), what one becomes when its value is reshaped (`Reshaped`), the layout
-of a dot's operand (`Operand`) that follows from its accumulator's, that of a dot's transposition (`Turned`) or of its
-store (`Exchanged`), or a layout of shared memory (`Stored`).
+side by side (`Widened`: what interleaving gives) or fewer (`Narrowed`: what parting gives), what one becomes when its
+value is reshaped (`Reshaped`), the layout of a dot's operand (`Operand`) that follows from its accumulator's, that of a
+dot's transposition (`Turned`) or of its store (`Exchanged`), or a layout of shared memory (`Stored`).
 """
 
 from __future__ import annotations
@@ -38,6 +38,18 @@ class Pair:
 @dataclass(frozen=True)
 class Widened:
     """`widened(parent, dim, factor)`: `factor` elements side by side along `dim` where `parent` has one.
+
+    A helper that the converted file then carries gives it.
+    """
+
+    dim: int
+    factor: int
+    parent: Term
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """`narrowed(parent, dim, factor)`: one element along `dim` where a thread has `factor` neighbours in `parent`.
 
     A helper that the converted file then carries gives it.
     """
@@ -130,7 +142,7 @@ class Inferred:
 IN_RING = Stored(Root(""))
 """A slot of a ring: its layout is the ring's own."""
 
-Term = Root | Cut | Pair | Widened | Reshaped | Operand | Turned | Exchanged | BlockScale | Stored | Inferred
+Term = Root | Cut | Pair | Widened | Narrowed | Reshaped | Operand | Turned | Exchanged | BlockScale | Stored | Inferred
 
 
 def packed(term: Operand) -> Operand:
@@ -167,7 +179,7 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
         return Cut(term.dim, renamed(term.parent, names))
     if isinstance(term, Pair):
         return Pair(renamed(term.parent, names))
-    if isinstance(term, Widened):
+    if isinstance(term, Widened | Narrowed):
         return replace(term, parent=renamed(term.parent, names))
     if isinstance(term, Operand):
         return Operand(term.index, Root(names.get(term.parent.name, term.parent.name)), term.k_width)
@@ -185,6 +197,8 @@ def doubled(term: Term, dim: int) -> Term | None:
             return Widened(dim, 2, term)
         case Widened(dim=known) if known == dim:
             return replace(term, factor=2 * term.factor)
+        case Narrowed(dim=known, factor=factor) if known == dim:
+            return term.parent if factor == 2 else replace(term, factor=factor // 2)
         case Cut(dim=gone):
             whole = doubled(term.parent, dim + (gone <= dim))
             return Cut(gone, whole) if whole is not None else None
@@ -215,6 +229,8 @@ def rendered(term: Term, alias: str = "gl") -> str:
         return f"paired({rendered(term.parent, alias)})"
     if isinstance(term, Widened):
         return f"widened({rendered(term.parent, alias)}, {term.dim}, {term.factor})"
+    if isinstance(term, Narrowed):
+        return f"narrowed({rendered(term.parent, alias)}, {term.dim}, {term.factor})"
     if isinstance(term, Reshaped):
         bases = f"{alias}.to_linear_layout({rendered(term.parent, alias)}, [{', '.join(term.dims)}])"
         return f"reshaped({bases}, [{', '.join(term.into)}])"
