@@ -88,13 +88,19 @@ def test_a_read_goes_behind_that_of_the_first_operand() -> None:
 
 
 @pytest.mark.parametrize("read", [".load(k_layout)", ""])
-def test_a_read_of_a_tile_that_another_product_takes_goes_to_its_product_with_its_cast(read: str) -> None:
+def test_a_read_of_a_tile_that_another_product_takes_goes_above_its_product_that_casts_it(read: str) -> None:
     other = f"k = _tt2gl_ring_v(v_ptrs){read}\n"
-    made = written(READ + other + "p = mma_v2(q, k, zero)\nacc = mma_v2(s.load(x), v.to(gl.float32), acc)")
-    assert made == (
-        other + "p = mma_v2(q, k, zero)\n"
-        "acc = mma_v2(s.load(x), _tt2gl_ring_v(v_ptrs).load(v_layout).to(gl.float32), acc)\n"
-    )
+    product = "acc = mma_v2(s.load(x), v.to(gl.float32), acc)\n"
+    made = written("# the values\n" + READ + other + "p = mma_v2(q, k, zero).to(v.dtype)\n" + product)
+    assert made == other + "p = mma_v2(q, k, zero).to(v_buf.dtype)\n# the values\n" + READ + product
+
+
+def test_each_such_read_goes_above_its_own_product() -> None:
+    other = "w = _tt2gl_ring_k(k_ptrs).load(v_layout)\n"
+    used = "a = _tt2gl_ring_v(v_ptrs)\nb = _tt2gl_ring_k(k_ptrs)\np = mma_v2(a, b, zero)\n"
+    first = "acc = mma_v2(s.load(x), v.to(gl.float32), acc)\n"
+    second = "sum = mma_v2(t.load(x), w.to(gl.float32), sum)\n"
+    assert written(READ + other + used + first + second) == used + READ + first + other + second
 
 
 def test_a_read_among_other_statements_of_its_line() -> None:

@@ -14,6 +14,8 @@ memory and is read later; where the first is in registers, or read before, tiles
 arrive. Only reads that one product of the loop's own block takes, and nothing else, are moved. One that is cast there
 is moved where its tile is read for another product, too, though Triton's compiler leaves both side by side: a gradient
 of keys and values by tiles of 32x512, with products of 32-bit floats, spills 182 registers a thread for Triton's 414.
+It goes above the product: by the barrier of the first operand's way all have then read the slot, too, and copies into
+it wait for no other.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import libcst as cst
 from tt2gl.pipelining.flow import Names, blocks, reads, writes
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.static import called
-from tt2gl.pipelining.trees import Line, Variables, code, comment, comments, edited, leading, lines_of, under
+from tt2gl.pipelining.trees import Line, Member, Variables, code, comment, comments, edited, leading, lines_of, under
 from tt2gl.trees import nodes_in
 from tt2gl.words import RING_MARK
 
@@ -40,11 +42,13 @@ _TYPE = "dtype"
 class Late:
     """The reads of a loop that are moved: the statement of each by the variable that it gives the tile.
 
-    `users`: the statements that take such variables, or ask for their types.
+    `users`: the statements that take such variables, or ask for their types. `above`: of those reads that keep
+    their variables, the product that each goes above, by variable.
     """
 
     reads: Mapping[str, ast.stmt] = field(default_factory=dict)
     users: frozenset[ast.stmt] = frozenset()
+    above: Mapping[str, ast.stmt] = field(default_factory=dict)
 
 
 def late_reads(loop: ast.For, kept: frozenset[ast.stmt], live_after: Names) -> Late:
@@ -52,6 +56,7 @@ def late_reads(loop: ast.For, kept: frozenset[ast.stmt], live_after: Names) -> L
     written = [name for each in loop.body for name in writes(each)]
     found: dict[str, ast.stmt] = {}
     users: set[ast.stmt] = set()
+    cast: dict[str, ast.stmt] = {}
     for place, statement in enumerate(loop.body):
         name = _name_of(statement)
         if not name or written.count(name) != 1 or name in live_after or reads(_layout(statement)) & {*written}:
@@ -70,13 +75,23 @@ def late_reads(loop: ast.For, kept: frozenset[ast.stmt], live_after: Names) -> L
         if len(uses) == len(typed) + 1 and stands and not early and second:
             found[name] = statement
             users |= {*readers}
-    return Late(found, frozenset(users))
+            if _is_cast(takers[0], name):
+                cast[name] = takers[0]
+    return Late(found, frozenset(users), cast)
+
+
+def _is_cast(taker: ast.stmt, name: str) -> bool:
+    """Whether the product that takes a tile has it cast."""
+    product = next(node for node in nodes_in(taker) if _takes(node, name))
+    assert isinstance(product, ast.Call)
+    return not any(isinstance(each, ast.Name) and each.id == name for each in product.args[:2])
 
 
 def with_late_reads(loop: ast.For, node: cst.For, late: Late, buffers: Mapping[str, str]) -> Iterator[Line]:
     """The lines of a loop's body with its late reads moved, their comments with them. `buffers`: of rings, by name."""
     values: dict[str, cst.BaseExpression] = {}
     notes: dict[str, list[cst.EmptyLine]] = {}
+    named: dict[str, Member] = {}
     moved = {statement: name for name, statement in late.reads.items()}
     for line, members, first in lines_of(loop.body, node.body):
         if not isinstance(line, cst.SimpleStatementLine) or not any(e in moved or e in late.users for e, _ in members):
@@ -86,12 +101,18 @@ def with_late_reads(loop: ast.For, node: cst.For, late: Late, buffers: Mapping[s
         for name, small in gone:
             assert isinstance(small, cst.Assign)
             values[name], notes[name] = small.value, []
+            named[name] = late.reads[name], small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
         if gone:
             beside = line.trailing_whitespace.comment
             notes[gone[0][0]] = comments(line.leading_lines)
             notes[gone[0][0]] += comment(beside.value.removeprefix("#").strip()) if beside else []
-        taken = {name for each, _ in members for name in values.keys() & reads(each) if each in late.users}
-        editor = _Moved(values, {name: buffers[_ring_of(value)] for name, value in values.items()})
+        for name in (name for name, taker in late.above.items() if any(each is taker for each, _ in members)):
+            read, small = named[name]
+            yield cst.SimpleStatementLine([small], leading_lines=notes.pop(name)), [named[name]], read
+        rings = {name: buffers[_ring_of(value)] for name, value in values.items()}
+        inside = {name: value for name, value in values.items() if name not in late.above}
+        taken = {name for each, _ in members for name in inside.keys() & reads(each) if each in late.users}
+        editor = _Moved(inside, rings)
         stays = [(each, edited(small, editor)) for each, small in members if each not in moved]
         if not stays:
             continue
@@ -188,7 +209,7 @@ class _Moved(Variables):
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         """Ask a ring for the type."""
         value = original_node.value
-        if isinstance(value, cst.Name) and value.value in self.values and original_node.attr.value == _TYPE:
+        if isinstance(value, cst.Name) and value.value in self.buffers and original_node.attr.value == _TYPE:
             return updated_node.with_changes(value=cst.Name(self.buffers[value.value]))
         return super().leave_Attribute(original_node, updated_node)
 
