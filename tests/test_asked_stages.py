@@ -68,3 +68,36 @@ def test_loads_run_as_far_ahead_as_triton_s(target: str, tmp_path: Path) -> None
     assert gluon.async_copies == triton.async_copies
     assert sum(triton.global_loads.values()) > 1
     assert gluon.shared_bytes == triton.shared_bytes
+
+
+NESTED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def squares(x_ptr, o_ptr, rows, blocks, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=1):
+        total = 0.0
+        for block in tl.range(0, blocks, num_stages=2):
+            x = tl.load(x_ptr + (row * blocks + block) * BLOCK + at)
+            total += tl.sum(x * x, axis=0)
+        tl.store(o_ptr + row, total)
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+def test_a_loop_in_a_loop_has_the_depth_that_its_author_says_and_not_the_launch_s(target: str, tmp_path: Path) -> None:
+    path = tmp_path / "squares.py"
+    path.write_text(NESTED)
+    args = {
+        "x_ptr": TensorArg("float32", (5, 3 * 128), (3 * 128, 1)),
+        "o_ptr": TensorArg("float32", (5,), (1,)),
+        "rows": 5,
+        "blocks": 3,
+    }
+    signature = {"x_ptr": "*fp32", "o_ptr": "*fp32", "rows": "i32", "blocks": "i32", "BLOCK": "constexpr"}
+    launch = Launch(path.name, "squares", signature, {"BLOCK": 128}, ("x_ptr", "o_ptr"), Options(4, 1), (2, 1, 1), args)
+    _, triton, gluon = compared(path, launch, target)
+    assert gluon.global_loads == triton.global_loads
+    assert sum(triton.global_loads.values()) > 1

@@ -136,7 +136,8 @@ class _Reader:
         rings = {c: _without_spare(ring, self.filled.get(c, [])) for c, ring in everywhere.items()}
         early = self._early(rings)
         order = {id(each): number for number, each in enumerate(self.kernel.walk())}
-        held = {c: ring for c, done in early.items() if self.chip and (ring := _held(done, order)) is not None}
+        around = _around(self.kernel)
+        held = {c: ring for c, done in early.items() if self.chip and (ring := _held(done, order, around)) is not None}
         direct = operand_loads(self.kernel, self.made, self.loops) if self.chip else ()
         return Lowered(
             self.dots,
@@ -184,15 +185,22 @@ def _carried(kernel: Operation) -> set[int]:
     return {id(value) for end in ends for value in end.operands}
 
 
-def _held(done: Sequence[tuple[Operation, int | None]], order: Mapping[int, int]) -> RingFact | None:
-    """The tiles that wait in registers for a loop: one loaded in it, others before; None for other loads."""
+def _held(
+    done: Sequence[tuple[Operation, int | None]], order: Mapping[int, int], around: Mapping[int, int | None]
+) -> RingFact | None:
+    """The tiles that wait in registers for a loop: one loaded in it, others before; None for other loads.
+
+    `around`: the loop around each loop.
+    """
     kind, layout = done[0][0].results[0].type, _layout(done[0][0].results[0].type)
     places = [loop for _, loop in done]
-    once = any(loop is not None and places.count(loop) == 1 for loop in places)
-    if not isinstance(kind, TensorType) or not isinstance(layout, DialectAttr) or not once or len(set(places)) != 2:
+    inner = next((loop for loop in places if loop is not None and {loop, around[loop]} == {*places}), None)
+    if inner is None or places.count(inner) != 1:
+        return None
+    if not isinstance(kind, TensorType) or not isinstance(layout, DialectAttr):
         return None
     # Those behind the loop are for its last iterations, as where others look up ahead of it.
-    inside = next(order[id(each)] for each, loop in done if loop is not None)
+    inside = next(order[id(each)] for each, loop in done if loop == inner)
     before = sum(order[id(each)] < inside for each, _ in done)
     return RingFact(before, kind.shape, layout, registers=True, held=True)
 
@@ -206,6 +214,15 @@ def _chip(module: Module) -> str:
 def _loops(kernel: Operation) -> dict[int, int]:
     """The innermost loop around each operation, both by identity."""
     return {id(each): id(loop) for loop in kernel.walk() if loop.name in LOOPS for each in loop.walk()}
+
+
+def _around(kernel: Operation) -> dict[int, int | None]:
+    """The innermost loop around each loop, both by identity; None for those in no other."""
+    loops = [each for each in kernel.walk() if each.name in LOOPS]
+    found: dict[int, int | None] = {id(each): None for each in loops}
+    for outer in loops:
+        found |= {id(each): id(outer) for each in outer.walk() if each is not outer and each.name in LOOPS}
+    return found
 
 
 def _dot(

@@ -137,8 +137,10 @@ class TensorCores:
         return graph.spelled(node) if in_helper else self.dims(node, shapes)
 
     def _all_in_tensor_memory(self) -> bool:
-        """Whether all dots have their accumulators in tensor memory."""
-        return all(fact.memory is not None for use in self.dots.values() for fact in use.facts.values())
+        """Whether there are dots, and all have their accumulators in tensor memory."""
+        return bool(self.dots) and all(
+            fact.memory is not None for use in self.dots.values() for fact in use.facts.values()
+        )
 
     def is_accumulator(self, term: Term) -> bool:
         """Whether a layout is a dot's."""
