@@ -87,6 +87,21 @@ def test_a_port_is_equal_bit_for_bit(tmp_path: Path) -> None:
     assert simulation_diagnostics(run, "scale.py", "scale_kernel") == ()
 
 
+def test_a_part_of_an_element_is_written_and_the_rest_stays(tmp_path: Path) -> None:
+    def with_halves(text: str, language: str) -> str:
+        kind = f"{language}.pointer_type({language}.float32)"
+        return text.replace("store(y_ptr + offsets,", f"store((y_ptr + offsets).to({kind}),")
+
+    args = LAUNCH.args or {}
+    launch = replace(
+        LAUNCH,
+        signature={**LAUNCH.signature, "y_ptr": "*i64"},
+        args={**args, "y_ptr": TensorArg("int64", (500,), (1,))},
+    )
+    run = simulated(job(tmp_path, with_halves(GLUON, "gl"), with_halves(TRITON, "tl"), launch))
+    assert run.result == SimulateResult(True, True, 0.0)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

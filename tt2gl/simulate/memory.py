@@ -300,6 +300,8 @@ class Memory:
             allocation.written.reshape(-1, size // allocation.size)[index] = True
         else:
             allocation.written[index // (allocation.size // size)] = True
+            # What is left of such an element is as it was given: the outcome hangs on that as if it were read.
+            allocation.loaded = True
 
     # -------------------------------------------------------------------------------------------- going back
 
