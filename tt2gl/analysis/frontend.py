@@ -30,7 +30,7 @@ from tt2gl.analysis.facts import (
     TupleFact,
 )
 from tt2gl.analysis.lowered import lowered_facts
-from tt2gl.analysis.spread_stores import may_be_spread, spread_stores
+from tt2gl.analysis.spread_stores import chain_of, may_be_spread, spread_stores
 from tt2gl.analysis.whole_loops import WholeLoops, is_specialised
 from tt2gl.compiler import (
     backend_for,
@@ -43,7 +43,10 @@ from tt2gl.compiler import (
     source_for,
     without_direct_copies,
 )
+from tt2gl.ir.calls import with_called
+from tt2gl.ir.operations import Module
 from tt2gl.ir.parser import parse_module
+from tt2gl.ir.types import TensorType
 from tt2gl.launches import Launch
 from tt2gl.lowering.scaled_dots import unturned
 from tt2gl.slicing.slices import Slice, load_slice
@@ -85,17 +88,17 @@ def observe(kernel: Slice, launch: Launch, target: str, directory: Path, *, dire
         fn = _as_compiled(kernel, directory) or fn
         with _Watcher(files):
             final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
-        compiled = parse_module(generic_text(final))
+        compiled = with_called(parse_module(generic_text(final)))
         whole = WholeLoops(lambda at, node: (_author_file(at.file_name, files), *_position(at, node)[:2]))
         if is_specialised(compiled):
             with _Watcher(files), whole:
                 final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
-            compiled = parse_module(generic_text(final))
+            compiled = with_called(parse_module(generic_text(final)))
         lowered = whole.noted(lowered_facts(compiled, lambda path: _author_file(path, files)))
     elif may_be_spread(accesses.values(), str(module)):
         with _Watcher(files):
             final = build_ttgir(source_for(fn, launch), backend, gpu, options_for(backend, launch))
-        compiled = parse_module(generic_text(final))
+        compiled = with_called(parse_module(generic_text(final)))
         lowered = Lowered(spread=spread_stores(compiled, lambda path: _author_file(path, files)))
     return LaunchFacts(watcher.entry, watcher.functions, accesses, lowered, mover(get_target(target)))
 
@@ -270,6 +273,8 @@ def _coalesced_accesses(
     )
     passes.ttgpuir.add_coalesce(manager)
     manager.run(module, "coalesce")
+    if "tt.call @" in str(module):
+        return _accesses_in_calls(with_called(parse_module(generic_text(module))), files)
     found: dict[CallChain, Access] = {}
 
     def visit(operation: Any) -> None:
@@ -284,10 +289,26 @@ def _coalesced_accesses(
             (_author_file(file, files), int(line), int(column))
             for file, line, column in _LOCATION.findall(str(pointer.get_loc()))
         )
-        access = Access(operation.get_name(), shape, size, threads, warps, order)
-        known = found.get(chain)
-        if known is None or sum(known.size_per_thread) > sum(size):
-            found[chain] = access
+        _keep_narrowest(found, chain, Access(operation.get_name(), shape, size, threads, warps, order))
 
     module.walk(visit)
     return found
+
+
+def _accesses_in_calls(module: Module, files: dict[str, str]) -> dict[CallChain, Access]:
+    """The same of a module whose functions Triton's inliner left."""
+    found: dict[CallChain, Access] = {}
+    for operation in module.kernel.walk():
+        kind = operation.operands[0].type if operation.name in _ACCESSES else None
+        if isinstance(kind, TensorType) and kind.encoding is not None and kind.encoding.name == "ttg.blocked":
+            parts = (kind.encoding.get(name) for name in ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order"))
+            access = Access(operation.name, kind.shape, *map(tuple, parts))
+            _keep_narrowest(found, chain_of(operation, lambda path: _author_file(path, files)), access)
+    return found
+
+
+def _keep_narrowest(found: dict[CallChain, Access], chain: CallChain, access: Access) -> None:
+    """Note an access; of several of one text the one with the fewest elements a thread."""
+    known = found.get(chain)
+    if known is None or sum(known.size_per_thread) > sum(access.size_per_thread):
+        found[chain] = access
