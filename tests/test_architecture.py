@@ -125,6 +125,12 @@ def test_the_package_imports_nothing_heavy() -> None:
         assert not {name for name in named if name.split(".")[0] in ("triton", "libcst", "rich")}
 
 
+def test_no_module_is_two_ideas() -> None:
+    lengths = {path: len(path.read_text().splitlines()) for path in sorted((ROOT / "tt2gl").rglob("*.py"))}
+    assert lengths
+    assert {str(path.relative_to(ROOT)): length for path, length in lengths.items() if length > 400} == {}
+
+
 def test_no_module_imports_matchers() -> None:
     # LibCST's own take a quarter of a second of every command to import: `tt2gl.syntax` answers in their stead.
     imported = re.compile(r"libcst(\.| import .*)\bmatchers")
