@@ -249,6 +249,11 @@ def test_unwritable_output_is_73(convert: Calls, capsys: Captured, place: str, w
     assert "Traceback" not in captured
 
 
+def test_an_output_that_cannot_be_written_is_told_before_the_conversion(convert: Calls) -> None:
+    assert main(["convert", "good.py", "-o", "kept.py/out.py"]) == 73
+    assert convert == []
+
+
 @pytest.fixture
 def verify(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[list[KernelReport], Calls]:
     """A stand-in for the verification: the reports it will return, the calls it got."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tt2gl.diagnostics import DiagnosticError, ExitCode
-from tt2gl.files import output_paths, read_if_there, remove_unfinished, write_text
+from tt2gl.files import output_paths, read_if_there, refuse_unwritable, remove_unfinished, write_text
 
 
 def names(folder: Path | str = ".") -> list[str]:
@@ -125,6 +125,32 @@ def test_unwritable_places(tmp_path: Path, name: str) -> None:
         write_text(tmp_path / name, "x")
     assert caught.value.diagnostic.code == "TTG005"
     assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("name", ["k.py", "new/folder/k.py", "file"], ids=["a new file", "new folders", "a file"])
+def test_places_to_write_to_are_not_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    refuse_unwritable(tmp_path / name)
+    assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("file/k.py", "its folder is a file"), (".", "Is a directory"), ("closed/new/k.py", "Permission denied")],
+    ids=["under a file", "a folder", "a folder that is closed"],
+)
+def test_unwritable_places_are_known_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, reason: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "closed").mkdir()
+    # To the superuser no folder is closed.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "closed")
+    with pytest.raises(DiagnosticError) as caught:
+        refuse_unwritable(tmp_path / name)
+    assert caught.value.diagnostic.code == "TTG005"
+    assert reason in caught.value.diagnostic.message
+    assert names(tmp_path) == ["closed", "file"]
 
 
 def test_unfinished_files_are_removed_by_the_name_of_what_they_were_for(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import secrets
@@ -73,11 +74,34 @@ def write_text(path: Path, text: str) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         _replace(place, content, mode)
     except OSError as error:
-        reason = "its folder is a file" if isinstance(error, FileExistsError) else error.strerror or str(error)
-        message = f"The output cannot be written: {reason}."
-        hint = "Choose another place with -o, or make this one writable."
-        diagnostic = Diagnostic("TTG005", Severity.ERROR, str(path), 0, 0, message, hint)
-        raise DiagnosticError(diagnostic, ExitCode.CANNOT_WRITE) from error
+        raise _unwritable(path, error) from error
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Raise TTG005 where it can be seen beforehand that nothing can be written at `path`. Makes nothing.
+
+    A file that is there is left to `write_text`: what is up to date is not written.
+    """
+    place = Path(os.path.realpath(path))
+    try:
+        if place.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if place.exists():
+            return
+        folder = next(each for each in place.parents if each.exists())
+        if not folder.is_dir():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> DiagnosticError:
+    reason = "its folder is a file" if isinstance(error, FileExistsError) else error.strerror or str(error)
+    message = f"The output cannot be written: {reason}."
+    hint = "Choose another place with -o, or make this one writable."
+    return DiagnosticError(Diagnostic("TTG005", Severity.ERROR, str(path), 0, 0, message, hint), ExitCode.CANNOT_WRITE)
 
 
 def _replace(place: Path, content: bytes, mode: int | None) -> None:

@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, run: Run) -> None:
     """Convert the files, one by one."""
     with run.reporting():
-        from tt2gl.files import output_paths
+        from tt2gl.files import output_paths, refuse_unwritable
 
         config = project_config()
         pairs = _ported(arguments.files) if arguments.check_ports else None
@@ -61,6 +61,9 @@ def run(arguments: argparse.Namespace, run: Run) -> None:
         }
         for file, output in pairs:
             with run.reporting(file):
+                if not (arguments.diff or arguments.check or arguments.check_ports):
+                    # A conversion may take minutes.
+                    refuse_unwritable(output)
                 with progress(f"converting {file}"):
                     conversion = convert(file, **options)
                 _deliver(conversion, output, run)
