@@ -9,14 +9,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from tt2gl.analysis.cheap import tile_in_ring
-from tt2gl.analysis.graph import Node, Web, made_once, sources
+from tt2gl.analysis.cheap import is_loaded_ahead, tile_in_ring
+from tt2gl.analysis.graph import Node, made_once, sources
 from tt2gl.analysis.joins import in_pairs, merged_pairs, pair_of, unpaired, wanted_in
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.readers import Readers
-from tt2gl.analysis.reshapes import RESHAPES, is_idle, is_large_enough, is_named_reshape, reshaped, unnamed
+from tt2gl.analysis.reshapes import (
+    RESHAPES,
+    follows,
+    inferred_reshape,
+    is_idle,
+    is_large_enough,
+    is_named_reshape,
+    reduced,
+    reshaped,
+    unnamed,
+)
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, root_of
+from tt2gl.analysis.terms import (
+    Cut,
+    Inferred,
+    Pair,
+    Reshaped,
+    Root,
+    Term,
+    Turned,
+    Widened,
+    base_of,
+    doubled,
+    expanded,
+    root_of,
+)
 from tt2gl.analysis.transpositions import transposed_for_products
 
 # Two: what is as large as a result and has no layout yet is waited for; one: but not where another as large has one.
@@ -74,7 +97,7 @@ class Anchors:
             undecided = node.kind in ("reduce", "scan") and node.shape and node.natural is None
             if undecided and all(operand.natural is None for operand in node.operands):
                 node.operand_term = own = self.default(node.operands[0])
-                node.natural = own if node.kind == "scan" else self.reduced(node, own)
+                node.natural = own if node.kind == "scan" else reduced(node, own)
                 return node.natural is not None
         return False
 
@@ -84,7 +107,7 @@ class Anchors:
         In its reader's, what is loaded would be waited for right there, to be converted, and not where it is read.
         """
         for web in self.graph.distinct_webs():
-            if web.natural is None and not web.cheap and _is_loaded_ahead(web):
+            if web.natural is None and not web.cheap and is_loaded_ahead(web):
                 web.natural = self.default(web.definitions[0].node)
                 return True
         return False
@@ -125,12 +148,11 @@ class Anchors:
             case "elementwise":
                 return self._strongest(node)
             case "expand":
-                operand = node.operands[0].natural
-                return operand.parent if isinstance(operand, Cut) and operand.dim == node.axis else None
+                return expanded(node.operands[0].natural, node.axis)
             case "reduce":
                 if node.shape and self._is_of_several(node):
                     node.operand_term = self.default(node.operands[0])
-                return self.reduced(node, node.operand_term or node.operands[0].natural)
+                return reduced(node, node.operand_term or node.operands[0].natural)
             case "scan":
                 return self._scanned(node)
             case "join" if self.patience and all(each.natural is None and not each.cheap for each in node.operands):
@@ -187,11 +209,15 @@ class Anchors:
     def _reshaped(self, node: Node) -> Term | None:
         """The layout in which threads keep what they loaded or gathered when it is reshaped, as Triton leaves it.
 
-        In kernels of products, too, that is not known. Pairs that no thread has whole are laid out by what parts them.
+        In kernels of products that is known of rows alone. Pairs that no thread has whole lie as what parts them.
         """
         operand, own = node.operands[0], node.operands[0].natural
         if is_idle(node) and not isinstance(own, Inferred):
             return own
+        if isinstance(own, Inferred) and own.of_shape == node.shape:
+            return own.parent
+        if isinstance(own, Cut) and None in (*node.dims, *operand.dims):
+            return inferred_reshape(node, own)
         if not isinstance(own, Root | Reshaped):
             return None
         if own != operand.operand_term and (self.cores.dots or not self.classes.serves(root_of(own).name)):
@@ -199,7 +225,7 @@ class Anchors:
         if (pairs := in_pairs(node, own, self.classes)) is not None:
             return pairs
         if None in (*node.dims, *operand.dims):
-            return Inferred(own, f"{node.function} at {node.site.position}")
+            return inferred_reshape(node, own)
         back = isinstance(own, Reshaped) and own.dims == node.dims
         return reshaped(node, own) if back or node.shape[-1] != 2 else None
 
@@ -240,7 +266,7 @@ class Anchors:
     def _inferred(self, node: Node) -> Term | None:
         """The layout that the compiler infers for a product taken apart, where Triton leaves it in that."""
         natural = node.operands[0].natural
-        if not self.is_kept(node):
+        if not self.is_kept(node) or isinstance(natural, Inferred) and natural.of_shape == node.shape:
             return None
         if isinstance(natural, Inferred):
             return Inferred(natural.parent, f"{natural.how}, {node.function or node.kind} {node.order}")
@@ -324,7 +350,7 @@ class Anchors:
             for operand in shaped
             if (layout := layouts[id(operand)]) is not None and len(operand.shape) == len(node.shape)
             # What has no name is taken by nothing else.
-            if not isinstance(layout, Inferred) or all(layouts[id(other)] == layout for other in shaped)
+            if not isinstance(layout, Inferred) or all(follows(other, layouts[id(other)], layout) for other in shaped)
             if operand.elements == node.elements or is_large_enough(layout, node)
         ]
         if not known:
@@ -360,15 +386,6 @@ class Anchors:
         """Whether a reduction takes a value whose layout has no name, and others, which may not come in that."""
         return len(node.operands) > 1 and isinstance(node.operands[0].natural, Inferred)
 
-    @staticmethod
-    def reduced(node: Node, operand: Term | None) -> Term | None:
-        """The layout of a reduction's result, which has no name where its operand's has none; None for a scalar."""
-        if operand is None or node.axis is None or not node.shape:
-            return None
-        if isinstance(operand, Inferred):
-            return Inferred(operand.parent, f"{operand.how}, {node.kind} {node.axis} {node.keep_dims}")
-        return operand if node.keep_dims else Cut(node.axis, operand)
-
     def access_root(self, node: Node) -> Term:
         """The layout that a global access has by itself."""
         found = self.classes.by_chain.get(node.chain)
@@ -381,10 +398,3 @@ class Anchors:
     def spread(self, node: Node) -> Term:
         """A layout with neighbours in neighbouring threads."""
         return Root(self.classes.spread(node, self.index).name)
-
-
-def _is_loaded_ahead(web: Web) -> bool:
-    """Whether a name is given in a loop what is loaded there, a row or a column of a tile, and has a value before."""
-    first = min(definition.depth for definition in web.definitions)
-    inside = [definition.node for definition in web.definitions if definition.depth > first]
-    return any(node.kind == "expand" and node.operands[0].anchored for node in inside)

@@ -118,3 +118,10 @@ def last_row(node: Node, scene: Scene) -> Node | None:
 def _loads(node: Node) -> bool:
     """Whether an expression reads global memory, itself or through the names it reads."""
     return any(source.kind == "load" for source in sources(node))
+
+
+def is_loaded_ahead(web: Web) -> bool:
+    """Whether a name is given in a loop what is loaded there, a row or a column of a tile, and has a value before."""
+    first = min(definition.depth for definition in web.definitions)
+    inside = [definition.node for definition in web.definitions if definition.depth > first]
+    return any(node.kind == "expand" and node.operands[0].anchored for node in inside)

@@ -22,6 +22,7 @@ from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
 from tt2gl.analysis.rearranged import Rearranged
 from tt2gl.analysis.remade_names import move_remade
+from tt2gl.analysis.reshapes import reduced
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Turned
 from tt2gl.analysis.widened_names import Recast, forget_widened, is_wider, recasts
@@ -134,7 +135,7 @@ class Propagation(Anchors):
         if node.function == "interleave":
             return self.doubled(self.operand_term(node), node) or self.default(node)
         if node.kind == "reduce" and node.shape:
-            return self.reduced(node, self.operand_term(node)) or self.default(node)
+            return reduced(node, self.operand_term(node)) or self.default(node)
         return self.default(node)
 
     def operand_term(self, node: Node) -> Term:
@@ -166,6 +167,9 @@ class Propagation(Anchors):
                     self.decisions.fills[spot, place] = ((*node.dims_known, dtype), term)
             case "create":
                 self._create(node, term, spot)
+            case "expand" if isinstance(node.operands[0].natural, Inferred) and node.natural is not None:
+                self.settle(node.operands[0], clone)
+                self.convert(node, node.natural, term, spot)
             case "expand":
                 self.resolve(node.operands[0], Cut(node.axis or 0, term), clone)
             case "descriptor":
@@ -224,7 +228,7 @@ class Propagation(Anchors):
         self.take(node, taken, spot.clone)
         if node.function:
             self.decisions.indexed[spot] = node.function
-        own = taken if node.kind == "scan" else self.reduced(node, taken)
+        own = taken if node.kind == "scan" else reduced(node, taken)
         if own is not None:
             self.convert(node, own, term, spot)
 

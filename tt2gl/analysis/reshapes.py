@@ -2,13 +2,21 @@
 
 It follows from the layout before by its bases, as Triton infers a linear layout (`inferReshapeOpEncoding`). Where the
 extents become what they were once before, so does the layout.
+
+    y = x.reshape(shape)                                   # shape = [2 ** i, 2, N // 2 ** (i + 1)]: a step of a sort
+    left = tl.sum(y * (1 - mask), 1)[:, None, :]
+
+Of extents that have no names, the compiler infers the layout. What else such a value meets and is cheap, here `mask`,
+comes in a layout that is inferred, too (`gl.AutoLayout()`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tt2gl.analysis.graph import Graph, Node, made_once
 from tt2gl.analysis.readers import Readers
-from tt2gl.analysis.terms import Cut, Reshaped, Root, Term, Widened
+from tt2gl.analysis.terms import Cut, Inferred, Reshaped, Root, Term, Widened
 
 RESHAPES = ("reshape", "view", "ravel")
 
@@ -31,6 +39,25 @@ def reshaped(node: Node, own: Root | Reshaped) -> Term:
         return own.parent
     before = own.dims if isinstance(own, Reshaped) else node.operands[0].dims_known
     return Reshaped(own.parent if isinstance(own, Reshaped) else own, before, node.dims_known)
+
+
+def inferred_reshape(node: Node, own: Term) -> Inferred:
+    """The layout of a value that is reshaped to extents without names, and has the layout `own` before."""
+    return Inferred(own, f"reshape {node.shape}", node.operands[0].shape)
+
+
+def follows(operand: Node, known: Term | None, layout: Inferred) -> bool:
+    """Whether an operand has the layout, which has no name, or can be made anew in it, for a value that is reshaped."""
+    return known == layout or known is None and operand.cheap and bool(layout.of_shape)
+
+
+def reduced(node: Node, operand: Term | None) -> Term | None:
+    """The layout of a reduction's result, which has no name where its operand's has none; None for a scalar."""
+    if operand is None or node.axis is None or not node.shape:
+        return None
+    if isinstance(operand, Inferred):
+        return replace(operand, how=f"{operand.how}, {node.kind} {node.axis} {node.keep_dims}")
+    return operand if node.keep_dims else Cut(node.axis, operand)
 
 
 def unreshaped(node: Node, term: Term) -> Term | None:

@@ -133,10 +133,14 @@ class Stored:
 
 @dataclass(frozen=True)
 class Inferred:
-    """The layout that a product's, `parent`, becomes by what is called one after the other, `how`: it has no name."""
+    """The layout that a product's, `parent`, becomes by what is called one after the other, `how`: it has no name.
+
+    `of_shape`: the extents of a value that was reshaped, which is in `parent` again when it has them again.
+    """
 
     parent: Term
     how: str
+    of_shape: tuple[int, ...] = ()
 
 
 IN_RING = Stored(Root(""))
@@ -221,8 +225,24 @@ def skeleton(term: Term) -> Term:
     return based_on(term, Root(""))
 
 
+def expanded(term: Term | None, axis: int | None) -> Term | None:
+    """The layout of what has `term` with a dimension at `axis` again, which was taken from it there; else None."""
+    if isinstance(term, Inferred) and term.how.endswith(said := f", reduce {axis} False"):
+        return replace(term, how=term.how.removesuffix(said))
+    return term.parent if isinstance(term, Cut) and term.dim == axis else None
+
+
+def _is_inferred(term: Term) -> bool:
+    """Whether the compiler infers a layout, of which this is a slice maybe."""
+    while isinstance(term, Cut):
+        term = term.parent
+    return isinstance(term, Inferred)
+
+
 def rendered(term: Term, alias: str = "gl") -> str:
     """The term as Gluon source."""
+    if isinstance(term, Inferred) or _is_inferred(term):
+        return f"{alias}.AutoLayout()"
     if isinstance(term, Cut):
         return f"{alias}.SliceLayout({term.dim}, {rendered(term.parent, alias)})"
     if isinstance(term, Pair):
@@ -246,8 +266,6 @@ def rendered(term: Term, alias: str = "gl") -> str:
     if isinstance(term, BlockScale):
         bases = f"{alias}.to_linear_layout({rendered(term.parent, alias)}, [{', '.join(term.dims)}])"
         return f"block_scale_layout({bases}, {term.axis})"
-    if isinstance(term, Inferred):
-        return f"{alias}.AutoLayout()"
     if isinstance(term, Stored):
         return term.parent.name
     return term.name
