@@ -41,10 +41,12 @@ def test_a_kernel_without_block_pointers_stays_as_it_is(lower: Lower, text: str)
     ("text", "reason"),
     [
         (MAKE + "x = helper(p)\n", "`p` is used as more than the pointer of loads and stores"),
-        (MAKE + "x = x.to(p.type.element_ty)\n", "`p` is used as more than the pointer of loads and stores"),
+        (MAKE + "x = x.to(p.type)\n", "`p` is used as more than the pointer of loads and stores"),
         (MAKE + "while x > p.type.element_ty.element_ty:\n    pass\n", "`p` is used as more than the pointer"),
         (MAKE + "q = (p, p)\n", "`p` is used as more than the pointer of loads and stores"),
         (MAKE + "x = tl.load(p, boundary_check=DIMS)\n", "its `boundary_check` is not written out"),
+        (MAKE + "x = tl.load(p, boundary_check=(DIM,))\n", "its `boundary_check` is not written out"),
+        (MAKE + "x = tl.load(p, boundary_check=(*DIMS, 1))\n", "its `boundary_check` is not written out"),
         (MAKE + "x = tl.load(p, boundary_check=(0,), padding_option=PAD)\n", "its `padding_option` is not written out"),
         (MAKE + "if n > 0:\n    p = x_ptr + tl.arange(0, B)\nx = tl.load(p)\n", "not always a block pointer"),
         ("p = tl.make_block_ptr(x_ptr, SHAPE, (1,), (0,), (B,), (0,))\nx = tl.load(p)\n", "its `shape` is not written"),
@@ -112,6 +114,17 @@ def test_the_lower_bound_is_checked_where_an_offset_may_be_negative(body: Body) 
 def test_only_the_dimensions_named_are_checked(body: Body) -> None:
     made = body(MAKE + "x = tl.load(p, boundary_check=(0,))\ny = tl.load(p)\nz = tl.load(p, boundary_check=())\n")
     assert made.endswith("x = tl.load(p, mask=offs_n[:, None] < n, other=0.0)\ny = tl.load(p)\nz = tl.load(p)\n")
+
+
+def test_as_many_dimensions_as_there_are_are_all_of_them(body: Body) -> None:
+    assert body(MAKE + "x = tl.load(p, boundary_check=(OUTER, INNER))\n") == body(
+        MAKE + "x = tl.load(p, boundary_check=(0, 1))\n"
+    )
+
+
+def test_a_cast_to_its_blocks_is_one_to_their_elements(body: Body) -> None:
+    made = body(MAKE + "tl.store(p, x.to(p.type.element_ty))\n")
+    assert "x.to(p.dtype.element_ty)" in made
 
 
 def test_a_block_that_is_its_dimension_needs_no_check(body: Body) -> None:

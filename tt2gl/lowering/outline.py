@@ -79,7 +79,10 @@ class Pass:
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """`name.type.element_ty.element_ty`: the element type of what a block pointer points to."""
+    """`name.type.element_ty.element_ty`: the element type of what a block pointer points to.
+
+    Or `name.type.element_ty`, the type of its blocks, in a cast, which takes the element type of that.
+    """
 
     name: str
     node: cst.Attribute
@@ -292,6 +295,14 @@ class _Events(VariableReader):
 
     def visit_Call(self, node: cst.Call) -> bool:
         name = called(node)
+        match node:
+            case cst.Call(
+                func=cst.Attribute(value=cast, attr=cst.Name("to")),
+                args=[cst.Arg(value=cst.Attribute(cst.Attribute(cst.Name(to), cst.Name("type")), kind) as element)],
+            ) if to in self.reader.pointers and kind.value == "element_ty":
+                cast.visit(self)
+                self.events.append(Element(to, element))
+                return False
         if self.reader.is_make(node):
             raise Refused(node, "a block pointer is made where it is neither assigned nor used at once")
         if name in ("load", "store"):

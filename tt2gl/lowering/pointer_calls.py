@@ -18,6 +18,10 @@ from tt2gl.syntax import ACCESSES
 _MAKE = re.compile(r"(^|\.)(language|tl)(\.core)?\.make_block_ptr$")
 
 
+UNKNOWN_CHECK = "its `boundary_check` is not written out"
+"""Why block pointers stay where it is open which dimensions are checked."""
+
+
 class Refused(Exception):
     """Block pointers that stay: `node` is where, `reason` completes "its block pointers stay: ..."."""
 
@@ -64,8 +68,9 @@ class Advance:
 class Access:
     """`tl.load` or `tl.store` through a block pointer: a variable, or made on the spot.
 
-    `checked`: the dimensions of its boundary check. `other`: what a load finds outside, as source. `where` is the
-    pointer's argument; `check` and `padding` are those arguments, where given, with the argument before each.
+    `checked`: the dimensions of its boundary check; `every`: those, if there are no others. `other`: what a load finds
+    outside, as source. `where` is the pointer's argument; `check` and `padding` are those arguments, where given, with
+    the argument before each.
     """
 
     node: cst.Call
@@ -76,6 +81,7 @@ class Access:
     where: cst.Arg
     check: cst.Arg | None
     padding: cst.Arg | None
+    every: bool = False
 
 
 _SIGNATURES = {
@@ -121,11 +127,21 @@ def read_access(node: cst.Call, pointer: cst.Name | Make) -> Access:
     named = {arg.keyword.value: arg for arg in node.args if arg.keyword is not None}
     if not {"boundary_check", "padding_option"} & given.keys() <= named.keys():
         raise Refused(node, "its `boundary_check` or `padding_option` is not given by name")
-    checked = _checked(node, given.get("boundary_check"))
+    checked, every = _checked(node, given.get("boundary_check"))
+    if every and isinstance(pointer, Make) and len(pointer.dimensions) != len(checked):
+        raise Refused(node, UNKNOWN_CHECK)
     other = _other(node, given.get("padding_option")) if name == "load" else None
     where = next(arg for arg in node.args if arg.value is given[_SIGNATURES[name][0]])
     return Access(
-        node, _language(node), pointer, checked, other, where, named.get("boundary_check"), named.get("padding_option")
+        node,
+        _language(node),
+        pointer,
+        checked,
+        other,
+        where,
+        named.get("boundary_check"),
+        named.get("padding_option"),
+        every,
     )
 
 
@@ -186,14 +202,23 @@ def _language(node: cst.Call) -> str:
     raise Refused(node, "it is not called as an attribute of `triton.language`")
 
 
-def _checked(node: cst.Call, value: cst.BaseExpression | None) -> tuple[int, ...]:
+def _checked(node: cst.Call, value: cst.BaseExpression | None) -> tuple[tuple[int, ...], bool]:
+    """The dimensions checked, and whether they have names, so that they are known only where they are all.
+
+    Triton wants them to differ, so that a block of as many dimensions is checked in each.
+    """
     if value is None or is_none(value):
-        return ()
-    elements = [element.value for element in value.elements] if isinstance(value, (cst.Tuple, cst.List)) else [value]
+        return (), False
+    listed = value.elements if isinstance(value, (cst.Tuple, cst.List)) else ()
+    elements = [element.value for element in listed] if isinstance(value, (cst.Tuple, cst.List)) else [value]
+    if any(isinstance(element, cst.StarredElement) for element in listed):
+        raise Refused(node, UNKNOWN_CHECK)
     numbers = [literal(element) for element in elements]
+    if listed and any(isinstance(element, cst.Name) for element in elements):
+        return tuple(range(len(elements))), True
     if any(number is None or number < 0 for number in numbers):
-        raise Refused(node, "its `boundary_check` is not written out")
-    return tuple(sorted({number for number in numbers if number is not None}))
+        raise Refused(node, UNKNOWN_CHECK)
+    return tuple(sorted({number for number in numbers if number is not None})), False
 
 
 def _other(node: cst.Call, value: cst.BaseExpression | None) -> str:

@@ -16,7 +16,7 @@ from typing import Literal
 from tt2gl.lowering.expressions import Expression
 from tt2gl.lowering.flow import Reaching
 from tt2gl.lowering.outline import Define, Event, Move, Node, Nothing, Pass, steps
-from tt2gl.lowering.pointer_calls import Access, Dimension, Make, Refused
+from tt2gl.lowering.pointer_calls import UNKNOWN_CHECK, Access, Dimension, Make, Refused
 
 Role = Literal["offset", "stride", "bound", "index"]
 
@@ -67,6 +67,8 @@ def _shape(events: Sequence[Event], reaching: Reaching, at_use: bool) -> Shape:
             raise Refused(node, "its definitions differ in rank")
         if isinstance(event, Move) and ranks != {len(event.advance.offsets)}:
             raise Refused(node, "it is advanced by as many offsets as it has not dimensions")
+        if isinstance(event, Access) and event.every and ranks != {len(event.checked)}:
+            raise Refused(node, UNKNOWN_CHECK)
     moved = frozenset(
         dimension for move in moves for dimension, offset in enumerate(move.advance.offsets) if offset.literal != 0
     )
