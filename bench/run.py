@@ -2,10 +2,11 @@
 
     python bench/run.py --out DIR [--only NAME]... [--launches L.json --root DIR]
 
-Converting, slicing, translating and compiling run in parallel on the host's cores first; then every kernel runs
-alone on the GPU, in a process of its own: equality on several random inputs, then interleaved timing. The document,
-the same as `tt2gl verify --json` prints with "environment" beside "kernels", is written anew after every kernel, so
-that a run cut short leaves what it has. The table of results comes last.
+Converting, slicing, translating and compiling run in parallel on the host's cores first; then every kernel runs on the
+GPU, in a process of its own: equality on several random inputs, a few kernels at once (`--at-once`), then interleaved
+timing, each alone. What does not come through beside others is tried again by itself. The document, the same as
+`tt2gl verify --json` prints with "environment" beside "kernels", is written anew after every kernel, so that a run cut
+short leaves what it has. The table of results comes last.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -96,9 +99,9 @@ def main() -> int:
     cases = prepare(arguments, target)
     print(f"{len(cases)} kernels prepared in {time.perf_counter() - start:.0f} s", flush=True)
     entries: list[Entry] = []
-    for case in cases:
-        entries.append(measure(case, arguments.timeout))
-        print(f"[{len(entries)}/{len(cases)}] {row(entries[-1])}", flush=True)
+    for entry in measured(cases, arguments.at_once, arguments.timeout):
+        entries.append(entry)
+        print(f"[{len(entries)}/{len(cases)}] {row(entry)}", flush=True)
         write(arguments.out / f"{target}.json", entries, found.value, time.perf_counter() - start)
     print_table(entries)
     ran = [entry for entry in entries if entry.case.port is not None]
@@ -117,6 +120,7 @@ def parse_arguments() -> argparse.Namespace:
         "--no-translator", action="store_false", dest="translator", help="leave out Triton's own translator"
     )
     parser.add_argument("--timeout", type=float, default=180.0, help="seconds a kernel may take on the GPU")
+    parser.add_argument("--at-once", type=int, default=4, metavar="N", help="kernels compared at once (default: 4)")
     return parser.parse_args()
 
 
@@ -214,8 +218,6 @@ def largest_of_each_kernel(cases: Iterable[Case]) -> list[Case]:
 
 def translate(original: Slice | None, target: str) -> str:
     """Triton's own translation of a kernel: the straw man. Given the bare kernel, for it drops decorated ones."""
-    import tempfile
-
     if original is None:
         raise ValueError("no slice")
     private_triton()
@@ -263,17 +265,33 @@ def compiled(cases: list[Case], target: str) -> list[Case]:
 # ------------------------------------------------------------------------------------------------------ on the GPU
 
 
-def measure(case: Case, timeout: float) -> Entry:
-    """Run one case with its rivals alone on the GPU, and the straw man after it, each in a process of its own."""
+def measured(cases: Sequence[Case], at_once: int, timeout: float) -> Iterator[Entry]:
+    """The cases, so many on their way at a time, of which one is timed; last, what failed beside others, by itself."""
+    failed: list[Case] = []
+    with tempfile.NamedTemporaryFile(prefix="turns-") as file:
+        turns = Path(file.name)
+        with ThreadPoolExecutor(at_once) as pool:
+            # Waiting for a turn counts as well.
+            for entry in pool.map(lambda case: measure(case, turns, at_once * timeout), cases):
+                if at_once > 1 and entry.outcome is not None and entry.outcome.value is None:
+                    failed.append(entry.case)
+                else:
+                    yield entry
+        for case in failed:
+            yield measure(case, turns, timeout)
+
+
+def measure(case: Case, turns: Path, timeout: float) -> Entry:
+    """Run one case with its rivals, and the straw man after it, each in a process of its own."""
     entry = Entry(case)
     if case.original is None or case.port is None:
         return entry
     original = Participant(case.original, case.launch)
     port = Participant(case.port, case.launch)
-    entry.outcome = run_on_device(DeviceJob(original, port, rivals=rivals.calls_of), timeout=timeout)
+    entry.outcome = run_on_device(DeviceJob(original, port, rivals=rivals.calls_of, turns=turns), timeout=timeout)
     if case.translated:
         straw = Participant(FileKernel(case.translated, case.report.kernel), case.launch)
-        entry.straw = run_on_device(DeviceJob(original, straw, seeds=(0,)), timeout=timeout)
+        entry.straw = run_on_device(DeviceJob(original, straw, seeds=(0,), turns=turns), timeout=timeout)
     return entry
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -122,3 +123,26 @@ def test_the_translator_may_be_left_out_and_no_launch_is_lost_without_a_word(
     (double,) = json.loads((out / "sm90.json").read_text())["kernels"]
     assert double["device"]["straw_man"] == {"runs": False, "error": "does not translate: not asked for"}
     assert "k.py gave no missing to measure" in capsys.readouterr().err
+
+
+def test_what_fails_beside_others_is_tried_again_by_itself_and_comes_last(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "k.py").write_text(SOURCE)
+    write_launches(tmp_path / "l.json", [launch("double", 64), launch("double", 4096)])
+    tried: list[tuple[int, ...]] = []
+
+    def lacks_memory_once(job: DeviceJob, timeout: float) -> Outcome[DeviceRun]:
+        (tensor,) = (each for each in (job.port.launch.args or {}).values() if isinstance(each, TensorArg))
+        tried.append(tensor.shape)
+        return Outcome("error", error="out of memory") if tried == [(64,)] else fake_run(job, timeout)
+
+    monkeypatch.setattr(bench, "run_on_device", lacks_memory_once)
+    options = ["--launches", str(tmp_path / "l.json"), "--root", str(tmp_path), "--target", "sm90", "--no-translator"]
+    monkeypatch.setattr(sys, "argv", ["run.py", "--out", str(tmp_path), "--all", *options])
+    # In order, so that it is the first that fails.
+    monkeypatch.setattr(bench, "ThreadPoolExecutor", lambda count: ThreadPoolExecutor(1))
+    assert bench.main() == 0
+    assert tried == [(64,), (4096,), (64,)]
+    shapes = [kernel["device"]["shape"] for kernel in json.loads((tmp_path / "sm90.json").read_text())["kernels"]]
+    assert shapes == ["4096 float32", "64 float32"]

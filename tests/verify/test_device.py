@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import sys
 import time
 from collections.abc import Callable
@@ -224,6 +225,34 @@ def test_a_job_of_different_kernels(cpu: dict[str, FakeKernel]) -> None:
     assert not found.result.equal
     assert found.result.max_error == pytest.approx(0.05, rel=0.01)
     assert found.reason.startswith("x: element")
+
+
+def test_jobs_compare_beside_each_other_and_whoever_times_is_alone(
+    cpu: dict[str, FakeKernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = tmp_path / "turns"
+    seen: list[str] = []
+
+    def others_may_hold(kind: int) -> bool:
+        with turns.open("a") as file:
+            try:
+                fcntl.flock(file, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        return True
+
+    def note(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*args: Any) -> Any:
+            seen.append(f"{name} {others_may_hold(fcntl.LOCK_SH):d} {others_may_hold(fcntl.LOCK_EX):d}")
+            return function(*args)
+
+        return noted
+
+    monkeypatch.setattr(device, "check_equality", note("compares", device.check_equality))
+    monkeypatch.setattr(device, "_time", note("times", device._time))
+    device.run_job(replace(JOB, turns=turns))
+    assert seen == ["compares 1 0", "times 0 0"]
+    assert others_may_hold(fcntl.LOCK_EX)
 
 
 def test_a_kernel_that_fails_is_named(cpu: dict[str, FakeKernel], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,12 @@ Every job has a process of its own and a time limit, so that a hang or an illega
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import importlib.util
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,12 +58,17 @@ Rivals = Callable[[Launch, DeviceInputs], Mapping[str, Callable[[], object]]]
 
 @dataclass(frozen=True)
 class DeviceJob:
-    """An original and its port. Inputs and grid are the original's; `rivals` is a module's function."""
+    """An original and its port. Inputs and grid are the original's; `rivals` is a module's function.
+
+    Jobs with the same file `turns` may run at once: they start, compile and compare beside each other, and whoever
+    times has the GPU alone.
+    """
 
     original: Participant
     port: Participant
     seeds: tuple[int, ...] = DEFAULT_SEEDS
     rivals: Rivals | None = None
+    turns: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -129,12 +136,14 @@ def run_job(job: DeviceJob) -> DeviceRun:
     def make(seed: int) -> DeviceInputs:
         return to_device(make_inputs(launch, seed), _DEVICE)
 
-    equality = check_equality(original, port, make, job.seeds)
-    torch.cuda.empty_cache()
-    inputs = make(0)
-    work = inputs.clone()
-    rivals, rival_errors = that_run(job.rivals, launch, work) if job.rivals else ({}, {})
-    triton_ms, again_ms, gluon_ms, *others = _time(original, port, inputs, work, [*rivals.values()])
+    with _turn(job.turns, fcntl.LOCK_SH):
+        equality = check_equality(original, port, make, job.seeds)
+        torch.cuda.empty_cache()
+    with _turn(job.turns, fcntl.LOCK_EX):
+        inputs = make(0)
+        work = inputs.clone()
+        rivals, rival_errors = that_run(job.rivals, launch, work) if job.rivals else ({}, {})
+        triton_ms, again_ms, gluon_ms, *others = _time(original, port, inputs, work, [*rivals.values()])
     triton, gluon = statistics.median(triton_ms), statistics.median(gluon_ms)
     return DeviceRun(
         DeviceResult(torch.cuda.get_device_name(), equality.equal, equality.bitwise, equality.max_error, triton, gluon),
@@ -145,6 +154,17 @@ def run_job(job: DeviceJob) -> DeviceRun:
         rivals={name: statistics.median(times) for name, times in zip(rivals, others, strict=True)},
         rival_errors=rival_errors,
     )
+
+
+@contextlib.contextmanager
+def _turn(turns: Path | None, kind: int) -> Iterator[None]:
+    """Hold the file's lock, `kind` with others or alone; freed with the process, however that ends."""
+    if turns is None:
+        yield
+        return
+    with turns.open("a") as file:
+        fcntl.flock(file, kind)
+        yield
 
 
 def that_run(
