@@ -55,6 +55,8 @@ def test_a_kernel_without_block_pointers_stays_as_it_is(lower: Lower, text: str)
         ("ps = [tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (B,), (0,))]\n", "neither assigned nor used at once"),
         (MAKE + "while n > 0:\n    x = tl.load(p)\n    n -= 1\n    if n == 3:\n        break\n", "`break`"),
         (MAKE + "x = tl.load(tl.advance(p, (0, B)))\n", "used as more than"),
+        (MAKE + "x = tl.load(p.advance((0, B)))\n", "used as more than"),
+        (MAKE + "p = p.offset.advance((0, B))\n", "what is advanced is not a variable"),
     ],
 )
 def test_what_is_not_understood_keeps_its_block_pointers(lower: Lower, text: str, reason: str) -> None:
@@ -224,6 +226,17 @@ def test_what_is_advanced_has_a_scalar_offset(body: Body) -> None:
             p_col += B
         """
     )
+
+
+@pytest.mark.parametrize("offsets", ["(0, B)", "[0, B]", "offsets=(0, B)"])
+def test_the_method_of_pointers_advances_them_too(body: Body, offsets: str) -> None:
+    text = (
+        "p = tl.make_block_ptr(x_ptr, (n, m), (s, 1), (0, 0), (BLOCK, B), (1, 0))\n"
+        "for i in range(0, m, B):\n"
+        "    x = tl.load(p, boundary_check=(0, 1))\n"
+        "    p = {}\n"
+    )
+    assert body(text.format(f"p.advance({offsets})")) == body(text.format("tl.advance(p, (0, B))"))
 
 
 def test_a_second_pointer_starts_where_the_first_was_moved_to(body: Body) -> None:

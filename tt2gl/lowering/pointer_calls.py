@@ -57,7 +57,7 @@ class Make:
 
 @dataclass(frozen=True, eq=False)
 class Advance:
-    """`tl.advance(pointer, offsets)`."""
+    """`tl.advance(pointer, offsets)`, or `pointer.advance(offsets)`."""
 
     node: cst.Call
     pointer: cst.Name
@@ -87,6 +87,7 @@ class Access:
 _SIGNATURES = {
     "make_block_ptr": ("base", "shape", "strides", "offsets", "block_shape", "order"),
     "advance": ("base", "offsets"),
+    "method": ("offsets",),
     **ACCESSES,
 }
 
@@ -112,8 +113,9 @@ def read_make(node: cst.Call, module: cst.Module) -> Make:
 
 def read_advance(node: cst.Call, module: cst.Module) -> Advance:
     """A call of `advance` on a variable. Raises Refused."""
-    given = _arguments(node, "advance")
-    pointer = given.get("base")
+    method = isinstance(node.func, cst.Attribute) and len(node.args) == 1
+    given = _arguments(node, "method" if method else "advance")
+    pointer = node.func.value if isinstance(node.func, cst.Attribute) and method else given.get("base")
     if not isinstance(pointer, cst.Name):
         raise Refused(node, "what is advanced is not a variable")
     offsets = tuple(expression(part, module) for part in _elements(node, given, "offsets"))
