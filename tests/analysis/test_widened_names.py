@@ -82,3 +82,53 @@ def test_bytes_are_converted_before_they_become_floats(tmp_path: Path, stored: s
     _, triton, gluon = compared(path, launch("fp8e5", "float8_e5m2"), target)
     assert gluon.convert_layouts <= triton.convert_layouts
     assert gluon.shared_bytes <= triton.shared_bytes
+
+
+ROW = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, w_ptr, y_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    rows = tl.arange(0, M)[:, None]
+    for start in range(0, n, N):
+        cols = start + tl.arange(0, N)
+        x = tl.load(x_ptr + rows * n + cols[None, :], mask=cols[None, :] < n).to(tl.float32)
+        w = tl.load(w_ptr + cols, mask=cols < n).to(tl.float32)
+        y = {product}
+        tl.store(y_ptr + rows * n + cols[None, :], y, mask=cols[None, :] < n)
+"""
+
+
+def row_launch(element: str, torch: str) -> Launch:
+    tensors = {name: TensorArg(torch, (4, 4096), (4096, 1), None) for name in ("x_ptr", "y_ptr")}
+    return Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={**dict.fromkeys(("x_ptr", "w_ptr", "y_ptr"), f"*{element}"), "n": "i32"}
+        | {"M": "constexpr", "N": "constexpr"},
+        constexprs={"M": 4, "N": 2048},
+        divisible_by_16=("x_ptr", "w_ptr", "y_ptr", "n"),
+        options=Options(8, 2),
+        grid=(1,),
+        args={**tensors, "w_ptr": TensorArg(torch, (4096,), (1,), None), "n": 4096},
+    )
+
+
+def test_a_row_that_is_read_in_its_own_layout_too_is_converted_where_it_meets_the_tile(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(ROW.format(product="x * w + tl.max(w)"))
+    assert "w = gl.convert_layout(" not in port_of(path, row_launch("fp16", "float16"), "sm90")
+
+
+@pytest.mark.parametrize("product", ["x * w", "x * w[None, :]", "x * (w + 1)"])
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+def test_a_row_of_halves_is_converted_before_it_becomes_floats_that_meet_a_tile(
+    tmp_path: Path, product: str, target: str
+) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(ROW.format(product=product))
+    assert "w = gl.convert_layout(" in port_of(path, row_launch("fp16", "float16"), target)
+    _, triton, gluon = compared(path, row_launch("fp16", "float16"), target)
+    assert gluon.convert_layouts <= triton.convert_layouts
+    assert gluon.shared_bytes <= triton.shared_bytes

@@ -160,6 +160,11 @@ def uncast(node: Node) -> tuple[Node, list[Node]]:
     return node, casts
 
 
+def operands_rank(node: Node) -> int:
+    """How many dimensions the operand with the most of them has: others get theirs on the left."""
+    return max((len(operand.shape) for operand in node.operands), default=len(node.shape))
+
+
 @dataclass(eq=False)
 class Definition:
     """One statement giving a name a value (`node`), or a parameter taking an argument in the calls `entry`."""

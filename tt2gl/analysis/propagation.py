@@ -17,14 +17,14 @@ from tt2gl.analysis.access_layouts import AccessLayouts
 from tt2gl.analysis.anchors import Anchors
 from tt2gl.analysis.cheap import in_ring, last_row, last_tile, mark_cheap
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
-from tt2gl.analysis.graph import Definition, Node, Web, uncast
+from tt2gl.analysis.graph import Definition, Node, Web, operands_rank, uncast
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
 from tt2gl.analysis.rearranged import Rearranged
 from tt2gl.analysis.remade_names import move_remade
 from tt2gl.analysis.reshapes import reduced
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Turned
+from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Turned, cut
 from tt2gl.analysis.widened_names import Recast, forget_widened, is_wider, recasts
 from tt2gl.plan import ENTRY
 
@@ -244,16 +244,9 @@ class Propagation(Anchors):
     def take(self, node: Node, term: Term, clone: Clone) -> None:
         """Resolve operands at a node's layout; those of lower rank are expanded on the left first."""
         for operand in node.operands:
-            wanted, missing = term, self._rank(node) - len(operand.shape)
-            for axis in reversed(range(missing)):
-                # `x[None, None, :]` adds the first dimension first: the last added is the outermost slice.
-                wanted = Cut(axis, wanted)
+            missing = operands_rank(node) - len(operand.shape)
             self.decisions.expansions[Spot(operand.site, clone)] = (max(missing, 0), len(operand.shape))
-            self.resolve(operand, wanted, clone)
-
-    @staticmethod
-    def _rank(node: Node) -> int:
-        return max((len(operand.shape) for operand in node.operands), default=len(node.shape))
+            self.resolve(operand, cut(term, missing), clone)
 
     def _computed_in(self, node: Node, term: Term) -> Term:
         """The layout to compute a value in that is wanted in `term`: its own, unless what it is made of is smaller.

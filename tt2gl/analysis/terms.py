@@ -232,6 +232,14 @@ def expanded(term: Term | None, axis: int | None) -> Term | None:
     return term.parent if isinstance(term, Cut) and term.dim == axis else None
 
 
+def cut(term: Term, missing: int) -> Term:
+    """The layout of what has so many leading dimensions less than what has `term`, and is repeated along them."""
+    for axis in reversed(range(missing)):
+        # `x[None, None, :]` adds the first dimension first: the last added is the outermost slice.
+        term = Cut(axis, term)
+    return term
+
+
 def _is_inferred(term: Term) -> bool:
     """Whether the compiler infers a layout, of which this is a slice maybe."""
     while isinstance(term, Cut):

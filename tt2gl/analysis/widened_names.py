@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 
-from tt2gl.analysis.graph import Graph, Node, Web, made_once
-from tt2gl.analysis.terms import Root, Term
+from tt2gl.analysis.graph import Graph, Node, Web, made_once, operands_rank
+from tt2gl.analysis.terms import Root, Term, cut
 
 Written = Callable[[Node], Term]
 Recast = Mapping[int, int]
@@ -175,10 +175,12 @@ def _all_in(nodes: Sequence[Node], found: Container[int]) -> bool:
 def _wants_another(reader: Node, value: Node, written: Written) -> bool:
     """Whether a value is wanted in another layout than its own: in a slice of one, or in its reader's.
 
-    What a product is added to is wanted in the product's.
+    What a product is added to is wanted in the product's, and a row that meets a tile in a slice of the tile's.
     """
     if reader.kind == "expand":
         return reader.natural is None
+    if reader.kind == "elementwise" and (missing := operands_rank(reader) - len(value.shape)) > 0:
+        return value.natural is not None and (reader.natural is None or value.natural != cut(reader.natural, missing))
     if reader.kind == "dot":
         return any(each is value for each in reader.operands[2:]) and reader.natural != value.natural
     if value.natural is None or value.elements != reader.elements:
