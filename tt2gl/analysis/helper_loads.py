@@ -8,7 +8,8 @@ import ast
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from tt2gl.analysis.facts import CallChain, LaunchFacts
+from tt2gl.analysis.facts import CallChain, LaunchFacts, Lowered
+from tt2gl.analysis.uses import stages_of
 from tt2gl.trees import nodes_in
 
 _RANGES = ("range", "persistent_range")
@@ -20,9 +21,14 @@ _Loop = tuple[str, tuple[int, int], tuple[int, int]]
 def calls_in_between(
     facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module], path: Path
 ) -> set[tuple[int, int]]:
-    """The places of calls that lead to such loads, line and column: of several in a row, of the one in the loop."""
+    """The places of calls that lead to such loads, line and column: of several in a row, of the one in the loop.
+
+    Loads whose tiles wait in registers are some where that is so under all launches (as `staging` wants it).
+    """
     known = _Loops(trees, path)
-    return {place for seen in facts for chain in seen.lowered.rings if (place := known.call(chain)) is not None}
+    held = [{chain for chain in seen.lowered.held if known.is_beside_rings(chain, seen.lowered)} for seen in facts]
+    chains = {chain for seen in facts for chain in seen.lowered.rings}.union(set.intersection(*held) if held else ())
+    return {place for chain in chains if (place := known.call(chain)) is not None}
 
 
 def calls_of_products(
@@ -74,6 +80,12 @@ class _Loops:
             if around:
                 return depth, (file, *max(around))
         return len(chain), None
+
+    def is_beside_rings(self, chain: CallChain, lowered: Lowered) -> bool:
+        """Whether a tile that waits in registers is loaded as far ahead as the tiles of its loop's rings, all alike."""
+        _, loop = self.loop(chain)
+        depths = {stages_of(ring) for other, ring in lowered.rings.items() if self.loop(other)[1] == loop}
+        return loop is not None and depths == {stages_of(lowered.held[chain])}
 
     def call(self, chain: CallChain) -> tuple[int, int] | None:
         """The place of the call in that loop; None where there is none, or it is another file's."""
