@@ -38,6 +38,7 @@ from tt2gl.pipelining.shared_operands import with_shared_operands
 from tt2gl.pipelining.steps_behind import with_steps_behind
 from tt2gl.pipelining.tiles_read_again import with_tiles_read_again
 from tt2gl.pipelining.turned_loads import with_turned_loads
+from tt2gl.pipelining.turned_reads import with_turned_reads
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_instructions
@@ -178,6 +179,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                     made = with_turned_loads(with_converted_loads(made, functions), functions)
                 made = with_early_operands(with_late_conversions(made, functions), functions)
             made = with_tiles_read_again(made, functions)
+            if asked.target.backend == "hip":
+                made = with_turned_reads(made, functions)
             text = fitted(with_instructions(made), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)
