@@ -17,6 +17,7 @@ from tt2gl.plan import BufferAccess, Choice, Dispatch, Edits, FilePlan, Function
 from tt2gl.rewrite.at_once import read_at_once
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.carried_operands import stored_first
+from tt2gl.rewrite.converted_sums import converted_first
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.idle_statements import without_idle
 from tt2gl.rewrite.imports import with_gluon
@@ -71,6 +72,7 @@ OTHERS = {
     "at_once",
     "bounces",
     "carried_operands",
+    "converted_sums",
     "dispatches",
     "guards",
     "hoists",
@@ -155,6 +157,14 @@ def test_sums() -> None:
     assert isinstance(function, cst.FunctionDef)
     made = cst.Module([summed_first(function)]).code
     assert made == "def kernel(x, s, q, v, acc):\n" + textwrap.indent(f"{after}\n", "    ")
+
+
+def test_converted_sums() -> None:
+    ((before, after),) = examples("converted_sums")
+    function = cst.parse_statement("def kernel(out, alpha):\n" + textwrap.indent(f"{before}\n", "    "))
+    assert isinstance(function, cst.FunctionDef)
+    made = cst.Module([converted_first(function)]).code
+    assert made == "def kernel(out, alpha):\n" + textwrap.indent(f"{after}\n", "    ")
 
 
 def test_reads() -> None:

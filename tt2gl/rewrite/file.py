@@ -15,6 +15,7 @@ from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.build import MARK, statement
 from tt2gl.rewrite.carried_operands import stored_first
 from tt2gl.rewrite.collisions import Unmarked, collisions
+from tt2gl.rewrite.converted_sums import converted_first
 from tt2gl.rewrite.dispatches import as_body, dispatching
 from tt2gl.rewrite.guards import with_guard
 from tt2gl.rewrite.host_parts import with_parts
@@ -165,7 +166,8 @@ class _FileEditor(Editor):
         renamed = {self.names[line]: name for line, name in plan.calls.items()}
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
         read = stored_first(turned_first(settled(_function(made))))
-        return with_lasting_tiles(read_at_once(summed_first(read)) if plan.operands_at_once else read)
+        summed = read_at_once(summed_first(read)) if plan.operands_at_once else converted_first(read)
+        return with_lasting_tiles(summed)
 
 
 def _is_jit(function: JitFunction) -> list[bool]:
