@@ -13,7 +13,7 @@ from tt2gl.analysis.decisions import Passed
 from tt2gl.analysis.depths import stages
 from tt2gl.analysis.dot_formulas import Extent, Formulas, Layouts, Shapes
 from tt2gl.analysis.extents import named_dims, pointee
-from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact
+from tt2gl.analysis.facts import CallChain, DotFact, DotOperandFact, RingFact
 from tt2gl.analysis.frames import Unsupported
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.analysis.idle_casts import forget_busy
@@ -62,14 +62,14 @@ class TensorCores:
                     self.descriptors.setdefault(node.chain, {})[index] = node
                 elif node.chain not in in_order and (ring := ring_of(node, scene, held)) is not None:
                     if node.chain not in self.rings:
-                        self.rings[node.chain] = RingUse(node, self._ring_name(node, names, index))
+                        self.rings[node.chain] = RingUse(node, self._ring_name(node, ring, names, index))
                     use = self.rings[node.chain]
                     use.facts[index], use.shapes[index] = ring, node.shape
 
-    def _ring_name(self, node: Node, names: dict[int, str], index: int) -> str:
+    def _ring_name(self, node: Node, ring: RingFact, names: dict[int, str], index: int) -> str:
         """What a ring is called: as the variable its tile becomes, else as the pointer it is loaded from.
 
-        Loads of one variable, extent and type share a ring where one turn of a loop takes only one of them.
+        Loads of one variable, extent, type and layout share a ring where one turn of a loop takes only one of them.
         """
         name = names.get(id(node)) or stem(node.function) or "tile"
         beside = {
@@ -81,7 +81,13 @@ class TensorCores:
                 use.node.site.statement == node.site.statement
                 or not _are_alike(use, node, index)
                 or any(pointee(each, use.node.pointer) != pointee(each, node.pointer) for each in self.classes.launches)
-                or (index in use.facts and use.node.loop is node.loop and not either(use.node, node))
+                or (
+                    index in use.facts
+                    and (
+                        use.facts[index].layout != ring.layout
+                        or (use.node.loop is node.loop and not either(use.node, node))
+                    )
+                )
             )
         }
         return unused(name, beside)
