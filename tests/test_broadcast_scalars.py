@@ -1,4 +1,4 @@
-"""Scalars that are broadcast to a shape: a tile of one value, in the layout of what it meets."""
+"""Scalars broadcast to a shape, or that keep dimensions: a tile of one value, in the layout of what it meets."""
 
 from __future__ import annotations
 
@@ -40,6 +40,58 @@ def test_a_tile_of_the_scalar_it_is(tmp_path: Path, best: str) -> None:
         options=Options(4, 1),
         grid=(1, 1, 1),
         args={"x_ptr": tensor, "y_ptr": tensor, "turns": 4},
+    )
+    (report,) = verify(file, targets=["sm90"], launches=[launch], root=tmp_path, run="simulate")
+    assert not [each.code for each in report.diagnostics]
+    assert report.simulate is not None
+    assert report.simulate.bitwise
+
+
+KEPT = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def larger(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    x = tl.load(x_ptr + rows).to(tl.float32)
+    tile = tl.reshape(x, (B // 8, 8))
+    best = {best}
+    powers = tl.exp(x - best)
+    total = tl.sum(powers, 0, keep_dims=True)
+    tl.store(y_ptr + rows, powers / total)
+    tl.store(y_ptr + B + tl.arange(0, 1), total)
+"""
+
+
+@pytest.mark.parametrize(
+    "best",
+    [
+        "tl.max(x, axis=0, keep_dims=True)",
+        "x.max(keep_dims=True)",
+        "tl.max(x, 0, False, True, True)",
+        "tl.reduce(x, 0, larger, keep_dims=True)",
+        "tl.reshape(tl.max(tile, keep_dims=True), (1,))",
+    ],
+)
+def test_what_a_reduction_to_a_scalar_keeps(tmp_path: Path, best: str) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text(KEPT.format(best=best))
+    tensor = TensorArg("float16", (512,), (1,))
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={"x_ptr": "*fp16", "y_ptr": "*fp16", "B": "constexpr"},
+        constexprs={"B": 128},
+        divisible_by_16=("x_ptr", "y_ptr"),
+        options=Options(4, 1),
+        grid=(1, 1, 1),
+        args={"x_ptr": tensor, "y_ptr": tensor},
     )
     (report,) = verify(file, targets=["sm90"], launches=[launch], root=tmp_path, run="simulate")
     assert not [each.code for each in report.diagnostics]

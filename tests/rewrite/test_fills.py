@@ -29,6 +29,26 @@ def test_a_tile_of_one_value(code: Code, value: str, said: tuple[str, ...], expe
     assert code(filled(cst.parse_expression(value), said, "layout")) == expected
 
 
+@pytest.mark.parametrize("value", ["kept(x, True)", "helpers.kept(x, True)", "tl.sum(x, 0, KEEP)"])
+def test_other_calls_are_left_alone(code: Code, value: str) -> None:
+    assert code(filled(cst.parse_expression(value), ("8", "gl.int32"), "row")) == f"gl.full([8], {value}, gl.int32, row)"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("tl.max(x, axis=0, keep_dims=True)", "tl.max(x, axis=0)"),
+        ("tl.sum(x, keep_dims=True, axis=0)", "tl.sum(x, axis=0)"),
+        ("x.sum(0, keep_dims=True)", "x.sum(0)"),
+        ("tl.sum(x, None, True)", "tl.sum(x, None, False)"),
+        ("tl.max(x, 0, False, True, True)", "tl.max(x, 0, False, False, False)"),
+    ],
+)
+def test_a_reduction_to_a_scalar_keeps_no_dimension(code: Code, value: str, expected: str) -> None:
+    made = filled(cst.parse_expression(value), ("1", "gl.float32"), "row")
+    assert code(made) == f"gl.full([1], {expected}, gl.float32, row)"
+
+
 def test_by_keyword(body: Body) -> None:
     made = body("tl.atomic_add(p, x, mask=ok)", fills={"ok": (("8", "gl.int1"), "layout")})
     assert made == "gl.atomic_add(p, x, mask=gl.full([8], ok, gl.int1, layout))"

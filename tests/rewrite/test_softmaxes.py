@@ -45,3 +45,10 @@ def test_a_softmax_along_the_first_dimension_is_equal(tmp_path: Path, call: str)
     assert report.status == "converted", report.diagnostics
     assert report.simulate is not None
     assert report.simulate.bitwise, report.simulate
+
+
+def test_the_maximum_of_a_row_is_a_scalar(tmp_path: Path) -> None:
+    report = verified(tmp_path, "tl.reshape(tl.softmax(tl.reshape(x, (N * N,))), (N, N))")
+    assert report.status == "converted", report.diagnostics
+    assert report.simulate is not None
+    assert report.simulate.bitwise, report.simulate

@@ -356,11 +356,12 @@ class Builder:
                 value = self.expanded(node, value, axis, frame)
         return value
 
-    def tile_of_one(self, node: ast.Subscript, fact: TensorFact, frame: Frame) -> Node:
-        """`scalar[:, None]`: a tensor of one element, which Gluon makes with `full`."""
+    def tile_of_one(self, node: ast.Subscript | ast.Call, fact: TensorFact, frame: Frame) -> Node:
+        """`scalar[:, None]`, or what is all that a reduction leaves: a tensor of one element, made with `full`."""
         made = self.node("create", node, fact, [], frame, function="fill")
         made.dims = tuple("1" for _ in fact.shape)
-        dtype = f"{ast.unparse(node.value)}.dtype" if fact.is_pointer else f"gl.{gluon_dtype(fact.dtype)}"
+        is_pointer = fact.is_pointer and isinstance(node, ast.Subscript)
+        dtype = f"{ast.unparse(node.value)}.dtype" if is_pointer else f"gl.{gluon_dtype(fact.dtype)}"
         made.scalars = ((made.site.position, dtype),)
         return made
 

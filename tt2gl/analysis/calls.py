@@ -175,13 +175,16 @@ class CallReader:
     def softmax(
         self, node: ast.Call, tensors: list[Node], arguments: Arguments, frame: Frame, fact: TensorFact
     ) -> Value:
-        """Triton's own function, where it keeps the dimension of the maxima that it subtracts, or there is no other.
+        """Triton's own function, where it keeps the dimension of the maxima that it subtracts if there is another.
 
-        Where it does not, maxima along the first dimension are spread along it, which Gluon has to be told.
+        Where it does not, maxima along the first dimension are spread along it, which Gluon has to be told, as it has
+        to be that the maximum of a row is a scalar.
         """
-        whole = softmax_keeps_dims() or len(fact.shape) == 1 or constant(arguments.get("keep_dims", 2), frame)
+        of_row = len(fact.shape) == 1
+        kept = softmax_keeps_dims() or bool(constant(arguments.get("keep_dims", 2), frame))
+        whole = kept != of_row
         dim = arguments.get("dim", 1)
-        if not whole and dim is not None and integer(dim, frame) not in (0, -len(fact.shape)):
+        if not whole and not of_row and dim is not None and integer(dim, frame) not in (0, -len(fact.shape)):
             raise unsupported("TTG301", "`tl.softmax` along a later dimension that it does not keep", node, frame)
         return self.spread(node, tensors, frame, fact, "scan", "" if whole else "softmax")
 
@@ -295,7 +298,16 @@ class CallReader:
             if not shape:
                 self.builder.effect(result)
             made.append(result if shape else Static(None, item))
+        if keep and isinstance(fact, TensorFact) and (axis is None or rank == 1) and not indexed:
+            return self.kept_scalar(node, tensors, fact, frame)
         return self.gathered(made, fact)
+
+    def kept_scalar(self, node: ast.Call, tensors: list[Node], fact: TensorFact, frame: Frame) -> Node:
+        """A reduction to a scalar that keeps its dimensions: the scalar made a tensor of one element."""
+        scalar = self.builder.node("reduce", node, TensorFact((), f"int{tensors[0].bits}"), tensors, frame)
+        scalar.cheap = False
+        self.builder.effect(scalar)
+        return self.builder.tile_of_one(node, fact, frame)
 
     def text(self, node: ast.expr, frame: Frame) -> str | None:
         """A compile-time argument in the kernel's own words."""
