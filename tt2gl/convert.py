@@ -21,10 +21,10 @@ from tt2gl.observation import (
     inlined,
     look_at_alignment,
     observed,
-    promoting_elsewhere,
     running_ahead_elsewhere,
     without_casts_of_products,
     without_loops_of_one_turn,
+    worded_elsewhere,
 )
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.pipelining.converted_loads import with_converted_loads
@@ -89,7 +89,7 @@ def convert(
             continue
         made, known = _converted(known, kernels, asked, rules, compile, calls)
         in_vain = {kernel.function.name for kernel in kernels if kernel.written_out_in_vain}
-        accessed = {place for kernel in kernels for place in kernel.accessed_elsewhere} | promoting_elsewhere(kernels)
+        accessed = {place for kernel in kernels for place in kernel.accessed_elsewhere} | worded_elsewhere(kernels)
         if "pipeline" in rules:
             accessed |= running_ahead_elsewhere(known, kernels)
         score = sum(kernel.variants is not None for kernel in kernels), -len(in_vain), -len(accessed)

@@ -24,6 +24,7 @@ from tt2gl.kernel_state import Calls, Kernel
 from tt2gl.launches import Launch, check_launch, descriptor_ranks, launches_for, parted
 from tt2gl.lowering.asked_types import made_for_types
 from tt2gl.lowering.lowered_source import LoweredSource, with_bare_products, with_inlined, with_single_turns
+from tt2gl.lowering.reorderings import in_any_order
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile
@@ -75,8 +76,11 @@ def from_hosts(kernels: Sequence[Kernel], target: Target) -> dict[str, dict[str,
     return {name: ranks for name, ranks in given.items() if ranks}
 
 
-def promoting_elsewhere(kernels: Sequence[Kernel]) -> frozenset[tuple[str, int]]:
-    """The helpers in other files that make a number a tensor, which may be for its type alone: by file and line."""
+def worded_elsewhere(kernels: Sequence[Kernel]) -> frozenset[tuple[str, int]]:
+    """The helpers in other files that Gluon has other words for: by file and line.
+
+    They make a number a tensor, which may be for its type alone, or reshape in any order.
+    """
     seen = {
         (function.path, function.line)
         for kernel in kernels
@@ -84,7 +88,7 @@ def promoting_elsewhere(kernels: Sequence[Kernel]) -> frozenset[tuple[str, int]]
         for function in facts.functions.values()
         if not same_file(function.path, kernel.function)
     }
-    return made_for_types(seen)
+    return made_for_types(seen) | in_any_order(seen)
 
 
 def running_ahead_elsewhere(known: LoweredSource, kernels: Sequence[Kernel]) -> set[tuple[str, int]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tt2gl.infer.launches import infer_launches
 from tt2gl.launches import DtypeValue, JitValue, Launch
 from tt2gl.source import read_source
@@ -456,6 +458,13 @@ def test_products_of_integers_are_of_bytes() -> None:
     assert [of_integers.signature[name] for name in ("x", "y")] == ["*i8", "*i8"]
     of_floats = guess("x, y, o", loads + "tl.store(o + p, tl.dot(a, b, out_dtype=tl.float32))")
     assert [of_floats.signature[name] for name in ("x", "y")] == ["*fp16", "*fp16"]
+
+
+@pytest.mark.parametrize("cast", ["v.to(made)", "v.cast(made)", "tl.cast(v, made)", "tl.load(x).cast(made)"])
+def test_what_is_cast_to_is_a_dtype(cast: str) -> None:
+    assert guess("x, made: tl.constexpr", f"v = tl.load(x); tl.store(x, {cast})").constexprs == {
+        "made": DtypeValue("fp32")
+    }
 
 
 def test_a_dtype_by_another_name() -> None:

@@ -31,7 +31,9 @@ def test_a_tile_of_one_value(code: Code, value: str, said: tuple[str, ...], expe
 
 @pytest.mark.parametrize("value", ["kept(x, True)", "helpers.kept(x, True)", "tl.sum(x, 0, KEEP)"])
 def test_other_calls_are_left_alone(code: Code, value: str) -> None:
-    assert code(filled(cst.parse_expression(value), ("8", "gl.int32"), "row")) == f"gl.full([8], {value}, gl.int32, row)"
+    assert (
+        code(filled(cst.parse_expression(value), ("8", "gl.int32"), "row")) == f"gl.full([8], {value}, gl.int32, row)"
+    )
 
 
 @pytest.mark.parametrize(

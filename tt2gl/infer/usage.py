@@ -77,7 +77,7 @@ class Usage(Body):
         if helper is not None:
             return self._helper(*helper, node)
         keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-        if isinstance(receiver, ast.Name) and receiver.id in self.facts and name != "to":
+        if isinstance(receiver, ast.Name) and receiver.id in self.facts and name not in ("to", "cast"):
             return self._method(node, receiver.id, name)
         if name in _ACCESSES and (node.args or "pointer" in keywords):
             return self._access(node, name, keywords)
@@ -234,7 +234,8 @@ class Usage(Body):
         return Value(kind="float")
 
     def _cast(self, node: ast.Call, receiver: ast.expr | None, values: list[Value]) -> Value:
-        plain = isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+        is_cast = isinstance(node.func, ast.Attribute) and node.func.attr == "cast"
+        plain = receiver is not None and (not is_cast or self._is_value(receiver))
         value = self._value(receiver) if plain and receiver is not None else values[0] if values else Value()
         target = node.args[0 if plain else 1] if len(node.args) > (0 if plain else 1) else None
         kind = value.kind

@@ -10,16 +10,21 @@ is one of those that the author allows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import libcst as cst
 
 from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
+from tt2gl.lowering.concatenations import concatenations
 from tt2gl.lowering.emission import Spans
+from tt2gl.lowering.imported_helpers import Place
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.qualified_names import walk
-from tt2gl.source import SourceFile
+from tt2gl.source import SourceFile, read_source
+
+_WORDS = ("can_reorder", ".view(")
 
 
 def reorderings(source: SourceFile) -> Lowered:
@@ -29,7 +34,22 @@ def reorderings(source: SourceFile) -> Lowered:
         calls = [node for node in walk(function.node.body) if isinstance(node, cst.Call)]
         return [edit for call in calls if _is_tensors(call.func, source) for edit in _in_order(call, spans)]
 
-    return each_function(source, ["can_reorder", ".view("], edits)
+    return each_function(source, _WORDS, edits)
+
+
+def in_any_order(places: Iterable[Place]) -> frozenset[Place]:
+    """Those places of jit functions that reshape or concatenate in any order, and so are said otherwise in Gluon."""
+    by_file: dict[str, set[int]] = {}
+    for path, line in places:
+        by_file.setdefault(path, set()).add(line)
+    found: set[Place] = set()
+    for path, lines in by_file.items():
+        text = Path(path).read_text()
+        if any(word in text for word in _WORDS):
+            source = read_source(path, text)
+            names = {*reorderings(source).functions, *concatenations(source).functions}
+            found |= {(path, each.line) for each in source.functions if each.line in lines and each.name in names}
+    return frozenset(found)
 
 
 def _is_tensors(called: cst.BaseExpression, source: SourceFile) -> bool:
