@@ -53,6 +53,20 @@ def test_a_method_is_no_entry_kernel() -> None:
     assert [kernel.name for kernel in parsed(HELPERS.format(launch="pass") + methods).kernels] == ["entry"]
 
 
+@pytest.mark.parametrize(
+    ("more", "kernels"),
+    [
+        ("other = helper\n@triton.jit\ndef late(x):\n    other(x)\n", ["late"]),
+        ("if True:\n    other = again = helper\n@triton.jit\ndef late(x):\n    again(x)\n", ["late"]),
+        ("def host():\n    other = helper\n@triton.jit\ndef late(x):\n    other = x\n", ["helper", "late"]),
+    ],
+    ids=["by another name", "in a branch", "a name of a function's own"],
+)
+def test_a_helper_by_another_name_is_no_entry(more: str, kernels: list[str]) -> None:
+    text = "import triton\n\n@triton.jit\ndef helper(x):\n    pass\n\n"
+    assert [kernel.name for kernel in parsed(text + more).kernels] == kernels
+
+
 def test_kernel_by_name() -> None:
     source = parsed(HELPERS.format(launch="pass"))
     assert source.kernel("returns").name == "returns"

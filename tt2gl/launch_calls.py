@@ -57,3 +57,18 @@ def launch_calls(tree: ast.Module, kernels: Iterable[str]) -> tuple[LaunchCall, 
     found = _LaunchCalls(kernels)
     found.visit(tree)
     return tuple(found.calls)
+
+
+def other_names(tree: ast.Module, kernels: Iterable[str]) -> dict[str, str]:
+    """What else the file itself calls its jit functions, by the other name: `twice = add` outside of functions."""
+    names = {name: name for name in kernels}
+    waiting: list[ast.stmt] = [*reversed(tree.body)]
+    while waiting:
+        match waiting.pop():
+            case ast.Assign(targets=targets, value=ast.Name(id=name)) if name in names:
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        names.setdefault(target.id, names[name])
+            case ast.If(body=body, orelse=orelse) | ast.Try(body=body, orelse=orelse):
+                waiting += [*reversed(orelse), *reversed(body)]
+    return {other: name for other, name in names.items() if other != name}

@@ -18,7 +18,7 @@ from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.edits import BYTE_ORDER_MARK, LineMap, apply
 from tt2gl.jit_calls import decorations, jit_calls
 from tt2gl.jit_functions import JitFunction, jit_functions, resolver_of
-from tt2gl.launch_calls import LaunchCall, launch_calls
+from tt2gl.launch_calls import LaunchCall, launch_calls, other_names
 from tt2gl.qualified_names import QualifiedNames
 from tt2gl.trees import python_tree
 
@@ -84,7 +84,13 @@ class SourceFile:
         Methods of aggregates are none.
         """
         launched = {call.kernel for call in self.launches}
-        used = {name for function in self.functions for name in function.names_read if name != function.name}
+        others = other_names(python_tree(self.text), [function.name for function in self.functions])
+        used = {
+            others.get(name, name)
+            for function in self.functions
+            for name in function.names_read
+            if name != function.name
+        }
         return tuple(
             function
             for function in self.functions

@@ -360,8 +360,9 @@ class Builder:
         """`scalar[:, None]`, or what is all that a reduction leaves: a tensor of one element, made with `full`."""
         made = self.node("create", node, fact, [], frame, function="fill")
         made.dims = tuple("1" for _ in fact.shape)
-        is_pointer = fact.is_pointer and isinstance(node, ast.Subscript)
-        dtype = f"{ast.unparse(node.value)}.dtype" if is_pointer else f"gl.{gluon_dtype(fact.dtype)}"
+        dtype = f"gl.{gluon_dtype(fact.dtype)}"
+        if fact.is_pointer and isinstance(node, ast.Subscript):
+            dtype = f"{ast.unparse(node.value)}.dtype"
         made.scalars = ((made.site.position, dtype),)
         return made
 
