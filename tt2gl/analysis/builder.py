@@ -359,10 +359,8 @@ class Builder:
     def tile_of_one(self, node: ast.Subscript | ast.Call, fact: TensorFact, frame: Frame) -> Node:
         """`scalar[:, None]`, or what is all that a reduction leaves: a tensor of one element, made with `full`."""
         made = self.node("create", node, fact, [], frame, function="fill")
-        made.dims = tuple("1" for _ in fact.shape)
-        dtype = f"gl.{gluon_dtype(fact.dtype)}"
-        if fact.is_pointer and isinstance(node, ast.Subscript):
-            dtype = f"{ast.unparse(node.value)}.dtype"
+        made.dims, of_pointer = ("1",) * len(fact.shape), fact.is_pointer and isinstance(node, ast.Subscript)
+        dtype = f"{ast.unparse(node.value)}.dtype" if of_pointer else f"gl.{gluon_dtype(fact.dtype)}"  # type: ignore[union-attr]
         made.scalars = ((made.site.position, dtype),)
         return made
 

@@ -234,8 +234,7 @@ class Usage(Body):
         return Value(kind="float")
 
     def _cast(self, node: ast.Call, receiver: ast.expr | None, values: list[Value]) -> Value:
-        is_cast = isinstance(node.func, ast.Attribute) and node.func.attr == "cast"
-        plain = receiver is not None and (not is_cast or self._is_value(receiver))
+        plain = receiver is not None and (ast.unparse(node.func).endswith(".to") or self._is_value(receiver))
         value = self._value(receiver) if plain and receiver is not None else values[0] if values else Value()
         target = node.args[0 if plain else 1] if len(node.args) > (0 if plain else 1) else None
         kind = value.kind

@@ -21,6 +21,7 @@ from tt2gl.lowering.host_descriptors import parted_descriptors
 from tt2gl.lowering.idle_casts import without_idle_casts
 from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
+from tt2gl.lowering.joined_descriptors import joined_descriptors
 from tt2gl.lowering.known_flags import known_flags
 from tt2gl.lowering.later_sums import later_sums
 from tt2gl.lowering.making_helpers import written_out
@@ -142,7 +143,7 @@ def lowered_source(
         work = read_source(work.path, step.text)
     lowerings: list[Callable[[SourceFile], Lowered]] = [partial(lowered, at_use=target.backend == "cuda")]
     if not mover(target):
-        lowerings += [written_out, passed_in_parts, lowered_descriptors]
+        lowerings += [joined_descriptors, written_out, passed_in_parts, lowered_descriptors]
     taken_apart = parted_descriptors(work, hosts or {})
     if taken_apart.functions or taken_apart.kept:
         found.append((taken_apart, work))

@@ -46,12 +46,17 @@ class _Helper:
 
 def written_out(source: SourceFile) -> Lowered:
     """The file with the calls of such helpers written out in its kernels."""
-    found = {each.name: helper for each in source.functions if (helper := _helper(each, source)) is not None}
+    found = making_helpers(source)
 
     def edits(function: JitFunction, spans: Spans) -> list[Edit]:
         return list(_edits(function, found, source, spans)) if function in source.kernels else []
 
     return each_function(source, found, edits)
+
+
+def making_helpers(source: SourceFile) -> dict[str, _Helper]:
+    """The helpers of a file that do nothing but make a descriptor, by name."""
+    return {each.name: helper for each in source.functions if (helper := _helper(each, source)) is not None}
 
 
 def _helper(function: JitFunction, source: SourceFile) -> _Helper | None:
