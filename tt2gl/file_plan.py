@@ -29,6 +29,7 @@ from tt2gl.analysis.early_ranges import made_early
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.hoisting import hoisted
 from tt2gl.analysis.kernel import parsed
+from tt2gl.analysis.mask_parts import masks_in_parts
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.planner import Planner
 from tt2gl.analysis.shared_masks import masks_made_once
@@ -121,6 +122,7 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
             functions = [made_early(plan, _definition(converted, plan)) for plan in functions]
         else:
             functions = [masks_made_once(plan, _definition(converted, plan)) for plan in functions]
+            functions = [masks_in_parts(plan, _definition(converted, plan)) for plan in functions]
     for kernel in converted:
         own = [plan for plan in functions if _reaches(kernel, (plan.path, plan.line))]
         applied = {

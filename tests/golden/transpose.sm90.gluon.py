@@ -42,7 +42,11 @@ def transpose_kernel(
     rows_y = gl.program_id(0) * BLOCK_M + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, y_layout))
     cols = gl.program_id(1) * BLOCK_N + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, x_layout))
     cols_y = gl.program_id(1) * BLOCK_N + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, y_layout))
-    mask = (rows[:, None] < M) & (cols[None, :] < N)
-    mask_y = (rows_y[:, None] < M) & (cols_y[None, :] < N)
+    rows_y_mask = rows_y[:, None] < M
+    rows_mask = rows[:, None] < M
+    cols_y_mask = cols_y[None, :] < N
+    cols_mask = cols[None, :] < N
+    mask_y = rows_y_mask & cols_y_mask
+    mask = rows_mask & cols_mask
     tile = gl.load(x_ptr + rows[:, None] * N + cols[None, :], mask=mask)
     gl.store(y_ptr + cols_y[None, :] * M + rows_y[:, None], gl.convert_layout(tile, y_layout), mask=mask_y)

@@ -66,11 +66,8 @@ class _Search:
     def __init__(self, plan: FunctionPlan, taken: set[str]) -> None:
         self.edits, self.copies = plan.edits, plan.copies
         every = [plan.edits, *(each for copies in plan.copies.values() for each in copies)]
-        names = {name for each in every for name in (*each.reads.values(), *each.targets.values())}
-        made = {step.target for steps in plan.conversions.values() for step in steps}
-        hoists = {step.name for steps in plan.hoists.values() for step in steps}
-        self.taken = taken | names | made | hoists | {each.name for each in plan.declarations}
-        self.changed = sorted({at for each in every for at in _changed(each)})
+        self.taken = taken | planned_names(plan)
+        self.changed = sorted({at for each in every for at in changed_places(each)})
         self.early: dict[Position, list[Hoist]] = {}
         self.replaced: dict[Position, str] = {}
 
@@ -90,9 +87,9 @@ class _Search:
     def _firsts(self, statement: ast.stmt) -> dict[str, _First]:
         every = [self.edits, *self.copies.get(position_of(statement), ())]
         return {
-            ast.unparse(mask): _First(statement, frozenset(_spelled(mask, each) for each in every), _names(mask))
+            ast.unparse(mask): _First(statement, frozenset(spelled(mask, each) for each in every), names_of(mask))
             for mask in nodes_in(statement)
-            if isinstance(mask, ast.expr) and _is_mask(mask)
+            if isinstance(mask, ast.expr) and is_mask(mask)
         }
 
     def _again(self, statement: ast.stmt, known: _Known, above: Sequence[ast.stmt]) -> None:
@@ -100,8 +97,8 @@ class _Search:
         if position_of(statement) in self.copies:
             return
         for mask in _largest(statement, known):
-            first, source = known[ast.unparse(mask)], _spelled(mask, self.edits)
-            if source in first.made or self._is_changed(mask) or self._is_staged(mask):
+            first, source = known[ast.unparse(mask)], spelled(mask, self.edits)
+            if source in first.made or self._ischanged_places(mask) or self._is_staged(mask):
                 continue
             steps = self.early.get(position_of(first.statement), [])
             name = next((step.name for step in steps if step.source == source), None)
@@ -118,28 +115,39 @@ class _Search:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name) as target], value=value) if value is mask:
                 # The whole statement is made there.
-                mentioned = {name for each in between for name in _names(each)}
+                mentioned = {name for each in between for name in names_of(each)}
                 return "" if not between or name in mentioned else self.edits.targets.get(position_of(target), name)
         label = _label(statement)
         return claimed(f"{label}_part" if "mask" in label else f"{label}_mask", self.taken)
 
-    def _is_changed(self, mask: ast.expr) -> bool:
+    def _ischanged_places(self, mask: ast.expr) -> bool:
         """Whether edits of a mask are more than other names."""
-        return any(_within(at, position_of(mask)) for at in self.changed)
+        return any(within(at, position_of(mask)) for at in self.changed)
 
     def _is_staged(self, mask: ast.expr) -> bool:
         """Whether a mask is that of a copy to a ring, which is made anew wherever the copy is issued."""
-        return any(_within(position_of(mask), at) for at in self.edits.staged)
+        return any(within(position_of(mask), at) for at in self.edits.staged)
 
 
-def _changed(edits: Edits) -> Iterator[Position]:
+def planned_names(plan: FunctionPlan) -> set[str]:
+    """The variables that a plan adds to a function."""
+    every = [plan.edits, *(each for copies in plan.copies.values() for each in copies)]
+    names = {name for each in every for name in (*each.reads.values(), *each.targets.values())}
+    made = {step.target for steps in plan.conversions.values() for step in steps}
+    hoists = {step.name for each in (plan.hoists, plan.early) for steps in each.values() for step in steps}
+    return names | made | hoists | {each.name for each in plan.declarations}
+
+
+def changed_places(edits: Edits) -> Iterator[Position]:
+    """Where edits change more than names."""
     for field in fields(edits):
         places = getattr(edits, field.name)
         if field.name not in ("reads", "targets") and not isinstance(places, str):
             yield from places
 
 
-def _within(inner: Position, outer: Position) -> bool:
+def within(inner: Position, outer: Position) -> bool:
+    """Whether a place is in another."""
     return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
 
 
@@ -149,7 +157,7 @@ def _left(known: _Known, statement: ast.stmt) -> _Known:
     return {mask: first for mask, first in known.items() if not first.names & changed}
 
 
-def _is_mask(node: ast.AST) -> bool:
+def is_mask(node: ast.AST) -> bool:
     """Whether a node is a comparison, or several joined, in which nothing is called."""
     if not isinstance(node, ast.Compare) and not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd)):
         return False
@@ -160,17 +168,18 @@ def _is_mask(node: ast.AST) -> bool:
 def _largest(node: ast.AST, known: _Known) -> Iterator[ast.expr]:
     """The masks in a node that are known and stand in no other such."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr) and _is_mask(child) and ast.unparse(child) in known:
+        if isinstance(child, ast.expr) and is_mask(child) and ast.unparse(child) in known:
             yield child
         else:
             yield from _largest(child, known)
 
 
-def _names(node: ast.AST) -> frozenset[str]:
+def names_of(node: ast.AST) -> frozenset[str]:
+    """The variables that are named in a node."""
     return frozenset(each.id for each in nodes_in(node) if isinstance(each, ast.Name))
 
 
-def _spelled(mask: ast.expr, edits: Edits) -> str:
+def spelled(mask: ast.expr, edits: Edits) -> str:
     """A mask in the port's names."""
     made = copy.deepcopy(mask)
     for node in nodes_in(made):
