@@ -48,6 +48,34 @@ def test_tiles_that_products_read_where_they_lie() -> None:
     assert made.count("async_copy.commit_group()\n    a_ptr += BLOCK\n") == 2
 
 
+_PRODUCT = "warpgroup_mma(_tt2gl_ring_a(a_ptr), x, "
+
+
+def test_beside_products_that_run_on() -> None:
+    made = written(f"acc = {_PRODUCT}acc)\na_ptr += BLOCK\n", "STAGES", in_memory=True)
+    assert made.count("async_copy.commit_group()\n    a_ptr += BLOCK\n") == 2
+
+
+def test_steps_come_first_where_all_products_are_waited_for() -> None:
+    made = written(f"part = {_PRODUCT}zeros)\nacc += part * x\na_ptr += BLOCK\n", "STAGES", in_memory=True)
+    assert "    if k > 0:\n        a_ptr += BLOCK\n    copy(" in made
+    assert "    acc += part * x\n    a_ptr += BLOCK\n    copy(" in made
+
+
+def test_beside_tiles_that_are_read_into_registers() -> None:
+    rings = tuple(Ring(name, "gl.float16", ("BLOCK",), "shared", name == "a") for name in ("a", "b"))
+    product = f"part = {_PRODUCT}zeros)".replace("x,", "f(_tt2gl_ring_b(b_ptr).load(x)),")
+    loop = f"    for k in range(n):\n        {product}\n        acc += part * x\n        a_ptr += BLOCK\n"
+    made = pipelined(HEAD + loop, [LoopRings("kernel", 2, rings, "STAGES")], "copy")
+    assert made.count("async_copy.commit_group()\n        a_ptr += BLOCK\n") == 2
+
+
+def test_beside_loops_in_the_loop() -> None:
+    body = f"part = {_PRODUCT}zeros)\nfor i in range(x):\n    acc += part\na_ptr += BLOCK\n"
+    made = written(body, "STAGES", in_memory=True)
+    assert made.count("async_copy.commit_group()\n    a_ptr += BLOCK\n") == 2
+
+
 def test_steps_come_first() -> None:
     made = written("acc += _tt2gl_ring_a(a_ptr, mask=k < x).load(x)\n# onwards\na_ptr += BLOCK\n")
     assert made[made.index("for k") :] == textwrap.dedent(

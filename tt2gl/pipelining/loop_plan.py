@@ -58,6 +58,7 @@ class LoopPlan:
     around, where they do. `late`: the reads of tiles that stand where products take them. `layouts`: the names of those
     of scalars, by the names of their rings. `carried`: statements whose values wait for their iterations, with
     the names that they wait under. `stops`: what goes ahead until the last iteration.
+    `awaited`: an iteration waits for all of its products, which read every tile where it lies.
     """
 
     spec: LoopRings
@@ -89,6 +90,7 @@ class LoopPlan:
     layouts: Mapping[str, str] = field(default_factory=dict)
     carried: Mapping[ast.stmt, str] = field(default_factory=dict)
     stops: Stops = field(default_factory=Stops)
+    awaited: bool = False
 
     @property
     def copied(self) -> bool:
@@ -118,10 +120,14 @@ class LoopPlan:
         return all(ring.registers for ring in self.rings)
 
     @property
+    def plain(self) -> bool:
+        """Whether threads copy all tiles, from where nothing has to be looked up."""
+        return self.copied and not self.early and not self.barriers and self.lookups is None
+
+    @property
     def read_at_once(self) -> bool:
-        """Whether threads copy all tiles, and each is out of its slot before the slot is filled again."""
-        plain = not self.early and not self.barriers and self.lookups is None
-        return plain and all(self.spec.depth(ring) == self.spec.ahead for ring in self.rings)
+        """Whether each tile is out of its slot before the slot is filled again."""
+        return self.plain and all(self.spec.depth(ring) == self.spec.ahead for ring in self.rings)
 
     @property
     def direct(self) -> bool:

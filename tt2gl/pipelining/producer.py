@@ -84,7 +84,7 @@ class Producer:
             made = [*self._awaited(), *made]
         last = max(index for index, line in enumerate(made) if any(call in code(line) for call in self.copies))
         made.insert(last + 1, under_tests(statement("async_copy.commit_group()"), plan.flags))
-        at_once = plan.turns is None and plan.read_at_once
+        at_once = plan.turns is None and (plan.read_at_once or plan.awaited)
         return [*(self._advanced(made, last + 2) if at_once else made), *following]
 
     def _brought(self, made: Lines) -> int:

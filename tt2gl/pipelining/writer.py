@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -33,6 +33,7 @@ from tt2gl.pipelining.trees import (
     indented,
     leading,
     lines_of,
+    mentions,
     statement,
     under,
 )
@@ -51,6 +52,8 @@ class LoopWriter:
 
     def lines(self, loop: ast.For, node: cst.For) -> Lines:
         """What stands in the loop's place."""
+        if self._waits(loop, node):
+            return replace(self, plan=replace(self.plan, awaited=True)).lines(loop, node)
         plan = self.plan
         if plan.turns is not None:
             return [plan.turns.counted(self._counted(node, *self._steady(loop, node))[0])]
@@ -73,6 +76,21 @@ class LoopWriter:
         if plan.copied and not plan.drain:
             made += self._landed()
         return made if plan.outside else [*made, *self.ended()]
+
+    def _waits(self, loop: ast.For, node: cst.For) -> bool:
+        """Whether the loop waits for all products by wgmma at once, which read every tile where it lies."""
+        plan = self.plan
+        nested = any(isinstance(each, ast.For | ast.While) for each in nodes_in(loop) if each is not loop)
+        in_place = plan.plain and plan.turns is None and all(ring.in_memory for ring in plan.rings)
+        if plan.awaited or nested or not in_place:
+            return False
+        here, ahead = self._steady(loop, node)
+        made = self._loop(node, [*here, *ahead])
+        return mentions(made, "warpgroup_mma") and not self._runs_on(made)
+
+    def _runs_on(self, made: cst.For) -> bool:
+        plan = self.plan
+        return runs_on(made, plan.spec.synchronous, plan.freed, lambda test: ast.unparse(test) in plan.decided)
 
     def _counted(self, node: cst.For, here: Lines, ahead: Lines) -> tuple[cst.For, bool]:
         """The loop with its slots counted, and whether that is where they are used: else it is at the body's end."""
@@ -101,7 +119,7 @@ class LoopWriter:
             return False
         if any(each.twice for each in plan.slots.values()):
             return True
-        if runs_on(made, plan.spec.synchronous, plan.freed, lambda test: ast.unparse(test) in plan.decided):
+        if self._runs_on(made):
             return True
         calls = [each for each in nodes_in(ast.parse(code(made))) if isinstance(each, ast.Call)]
         if [called(each) for each in calls].count("mma_v2") == 1:
