@@ -35,7 +35,7 @@ def with_late_loads(lines: Sequence[cst.BaseStatement], memories: Collection[str
     """A block whose loads of these tensor memories, and of the slots of rings, stand where what they load is read."""
     made: Lines = []
     for line in reversed(lines):
-        if (found := _loaded(line, memories)) is not None:
+        if (found := loaded(line, memories)) is not None:
             made = _placed(line, found, made, memories, last=False)
         elif (tile := _read(line)) is not None:
             made = _above_reader(line, tile, made, memories)
@@ -44,11 +44,11 @@ def with_late_loads(lines: Sequence[cst.BaseStatement], memories: Collection[str
     return made
 
 
-def _loaded(line: cst.BaseStatement, memories: Collection[str]) -> tuple[str, str] | None:
+def loaded(line: cst.BaseStatement, memories: Collection[str]) -> tuple[str, str] | None:
     """The name and the memory of a line that is `name = memory.load(layout)`, maybe under a test; None for others."""
     match line:
         case cst.If(body=cst.IndentedBlock(body=[only]), orelse=None) if isinstance(only, cst.SimpleStatementLine):
-            return _loaded(only, memories)
+            return loaded(only, memories)
         case cst.SimpleStatementLine(
             body=[
                 cst.Assign(
@@ -111,10 +111,11 @@ def _inside(line: cst.BaseStatement, memories: Collection[str]) -> cst.BaseState
 
 def _moved(suite: cst.BaseSuite, memories: Collection[str]) -> cst.IndentedBlock:
     block = indented(suite)
-    return block.with_changes(body=with_late_loads(_statements(block), memories))
+    return block.with_changes(body=with_late_loads(statements_of(block), memories))
 
 
-def _statements(suite: cst.BaseSuite) -> list[cst.BaseStatement]:
+def statements_of(suite: cst.BaseSuite) -> list[cst.BaseStatement]:
+    """The statements of a block."""
     return [each for each in indented(suite).body if isinstance(each, cst.BaseStatement)]
 
 
@@ -129,7 +130,7 @@ def _placed(
             return [*below[:index], *_under_its_test(load, line), *below[index + 1 :]]
         if isinstance(line, cst.If) and (branches := _in_branches(load, found, line, memories)) is not None:
             return [*below[:index], branches, *below[index + 1 :]]
-        if (moved := _moving(found, below[index:])) is not None:
+        if (moved := moving(found, below[index:])) is not None:
             changing, between = moved
             after = below[index + changing + between :]
             crossed = below[index + changing :][:between]
@@ -142,18 +143,18 @@ def _under_its_test(load: cst.If, line: cst.BaseStatement) -> Lines:
     """A load under a test above the line that reads the sum first, or in it, where that is under the same one."""
     if not isinstance(line, cst.If) or code(line.test) != code(load.test):
         return together([load], [line])
-    body = [*_statements(load.body), *_statements(line.body)]
+    body = [*statements_of(load.body), *statements_of(line.body)]
     return [line.with_changes(body=indented(line.body).with_changes(body=body))]
 
 
 def _inserted(load: cst.BaseStatement, below: Lines, index: int, memories: Collection[str]) -> Lines:
     """The lines with a load above one of them. Loads for one line stand in the order in which they were."""
-    while index and _loaded(below[index - 1], memories):
+    while index and loaded(below[index - 1], memories):
         index -= 1
     return [*below[:index], *together([load], below[index:])] if index else [load, *below]
 
 
-def _moving(found: tuple[str, str], below: Lines) -> tuple[int, int] | None:
+def moving(found: tuple[str, str], below: Lines) -> tuple[int, int] | None:
     """How many of the first lines only change the sum, and how many after them do not need it; None without either."""
     name, memory = found
     needed: set[str] = set()
@@ -197,12 +198,12 @@ def _in_branches(
 ) -> cst.If | None:
     """A condition with a load in both branches, where the first has something to do before; None for others."""
     name, memory = found
-    body, other = _statements(line.body), line.orelse
+    body, other = statements_of(line.body), line.orelse
     if mentions(line.test, name) or mentions(line, memory) or mentions(body[0], name):
         return None
     if not mentions(line.body, name) or isinstance(other, cst.If):
         return None
-    others = [] if other is None else _statements(other.body)
+    others = [] if other is None else statements_of(other.body)
     otherwise = cst.IndentedBlock(_placed(load, found, others, memories, last=True))
     return line.with_changes(
         body=indented(line.body).with_changes(body=_placed(load, found, body, memories, last=True)),

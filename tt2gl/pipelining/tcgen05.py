@@ -42,6 +42,7 @@ from tt2gl.pipelining.accumulators import (
 )
 from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.counting import entered, upwards
+from tt2gl.pipelining.early_parts import with_early_parts
 from tt2gl.pipelining.late import with_late_loads
 from tt2gl.pipelining.meanwhile import with_loads_meanwhile
 from tt2gl.pipelining.naming import Fresh
@@ -67,7 +68,8 @@ def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh, freed: Collectio
     block = indented(function.body)
     writer = _Function(fresh, tree, freed, upwards(tree), constants(tree))
     lines = writer.lines(tree.body, block)
-    body = with_loads_meanwhile(with_late_loads(lines, frozenset(writer.memories.values())))
+    memories = frozenset(writer.memories.values())
+    body = with_loads_meanwhile(with_late_loads(with_early_parts(lines, memories, fresh), memories))
     return function.with_changes(body=block.with_changes(body=body))
 
 
