@@ -14,6 +14,7 @@ from tt2gl.pipelining.consumer import Consumer
 from tt2gl.pipelining.counting import with_bounds
 from tt2gl.pipelining.flow import reads, takes_attribute
 from tt2gl.pipelining.last import asked_for, kept_where
+from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
 from tt2gl.pipelining.registers import TilesRead, between, placed, rotated, stores
@@ -40,6 +41,10 @@ from tt2gl.pipelining.trees import (
 from tt2gl.pipelining.walking import Compound, Lines
 from tt2gl.pipelining.wgmma import runs_on
 from tt2gl.trees import nodes_in
+
+_THROUGH_MEMORY = {"allocate_shared_memory", "convert_layout", "max", "min", "sum", "reduce", "associative_scan"}
+"""What passes shared memory, or may."""
+_IN_REGISTERS = {"range", "tuple", "turned_in_threads"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class LoopWriter:
             made.append(self._unrolled(loop, node) if plan.last else self._drained(loop, node))
         if plan.copied and not plan.drain:
             made += self._landed()
-        return made if plan.outside else [*made, *self.ended()]
+        return made if plan.outside else [*made, *self._kept(loop), *self.ended()]
 
     def _waits(self, loop: ast.For, node: cst.For) -> bool:
         """Whether the loop waits for all products by wgmma at once, which read every tile where it lies."""
@@ -227,6 +232,18 @@ class LoopWriter:
         copies = self._landed() if plan.turns is not None and plan.copied else []
         return [*copies, *(line for each in plan.barriers for line in each.gone(plan.each))]
 
+    def _kept(self, loop: ast.For) -> Lines:
+        """What keeps the memory of rings from what the last iterations put into memory, as Triton's pipeliner does.
+
+        They are parted, so that a tile is read for good before others are computed: what gets its place then waits for
+        all warps once more. Chunks of gated attention on gfx942 took 170 registers for Triton's 146 by that.
+        """
+        plan = self.plan
+        if not plan.drain or not plan.early or not any(map(_takes_memory, nodes_in(loop))):
+            return []
+        shared = [ring for ring in plan.rings if not ring.held and not plan.conditions.get(ring.name)]
+        return [statement(f"{plan.buffers[ring.name]}._keep_alive()") for ring in shared]
+
     def _landed(self) -> Lines:
         """The wait for all copies."""
         return [guarded(statement("async_copy.wait_group(0)"), self.plan.flags)]
@@ -340,6 +357,13 @@ def _rings_note(depths: Sequence[Amount], ahead: Amount) -> str:
     sizes = list(dict.fromkeys("one tile" if depth.known == 1 else f"{depth.source} tiles" for depth in depths))
     kind = "a ring" if len(depths) == 1 else "rings"
     return f"{kind} of {' and '.join(sizes)}; loads run {run} ahead"
+
+
+def _takes_memory(node: ast.AST) -> bool:
+    """Whether something may pass shared memory of its own: what is put there, converted, reduced, given to a helper."""
+    if not isinstance(node, ast.Call) or is_marker(node) or called(node) in _IN_REGISTERS:
+        return False
+    return isinstance(node.func, ast.Name) or called(node) in _THROUGH_MEMORY
 
 
 def _from_zeros(product: ast.Call) -> bool:
