@@ -14,6 +14,8 @@ def kernel(a_ptr, o_ptr, x, k, n, mask, shared, layout: gl.constexpr, BLOCK: gl.
 """
 LOOP = "for i in range(0, n, BLOCK):\n"
 FILLED = "k_smem = gl.allocate_shared_memory(k.dtype, [BLOCK, BLOCK], shared, k)"
+READ = "x += k_smem.load(layout)"
+BUFFER = "k = gl.amd.cdna3.buffer_load(a_ptr, offs)"
 
 
 def moved(body: str) -> str:
@@ -28,6 +30,7 @@ def moved(body: str) -> str:
         pytest.param(f"{LOOP}    a = gl.load(a_ptr + i)\n    x += a", id="the loop counts"),
         pytest.param(f"{LOOP}    x += gl.load(a_ptr)", id="part of an expression"),
         pytest.param(f"{LOOP}    a = gl.load(a_ptr)\n    gl.store(o_ptr + i, a)", id="the loop writes"),
+        pytest.param(f"{LOOP}    {BUFFER}\n    {FILLED}\n    {READ}\n    gl.store(o_ptr, x)", id="a buffer is written"),
         pytest.param(f"{LOOP}    a = gl.load(a_ptr)\n    x += step(a)", id="a call that may write"),
         pytest.param(f"{LOOP}    a = gl.load(a_ptr, volatile=True)\n    x += a", id="volatile"),
         pytest.param("while x < n:\n    a = gl.load(a_ptr)\n    x += a", id="turns not known before"),
@@ -123,3 +126,8 @@ def test_a_load_asks_whether_there_is_a_turn_and_takes_its_address_and_comments_
 def test_a_tile_leaves_all_the_loops_that_it_is_the_same_in() -> None:
     body = f"for j in range(n):\n    m = j\n    {LOOP}        {FILLED}\n        x = mma_v2(m, k_smem.load(layout), x)\n"
     assert moved(body).startswith(f"{FILLED}\nfor j in range(n):\n    m = j\n")
+
+
+def test_what_a_buffer_operation_loads_leaves_a_loop_that_fills_slots_of_rings() -> None:
+    used = f"{READ}\n    ring.index(0).store(x)"
+    assert moved(f"{LOOP}    {BUFFER}\n    {FILLED}\n    {used}") == f"{BUFFER}\n{FILLED}\n{LOOP}    {used}"

@@ -99,6 +99,8 @@ class _Loop:
         self.carried = Liveness().before(body, frozenset()) | reads(head) | self.after
         calls = [node for node in nodes_in(self.loop) if isinstance(node, ast.Call)]
         self.reads_alone = not any(self._writes(call) for call in calls)
+        # What buffer operations load serves loops of AMD, which fill the slots of their rings by stores.
+        self.only_fills = not any(self._writes(call) for call in calls if not _fills_slot(call))
 
     def _writes(self, call: ast.Call) -> bool:
         """Whether a call may write to global memory, or make others' writes seen."""
@@ -157,6 +159,8 @@ class _Loop:
                     whole = node is value and ast.unparse(node.func) == "gl.load"
                     if not whole or not self.reads_alone or self.turns is None or _is_volatile(node):
                         return False
+                case ast.Call() if called(node) == "buffer_load" and not self.only_fills:
+                    return False
                 case ast.Call() if self.effects.trouble(node):
                     return False
         return True
@@ -218,6 +222,11 @@ def _fills(statement: ast.stmt) -> bool:
     """Whether a statement puts a value into shared memory of its own."""
     value = statement.value if isinstance(statement, ast.Assign) else None
     return isinstance(value, ast.Call) and called(value) == "allocate_shared_memory" and len(value.args) == 4
+
+
+def _fills_slot(call: ast.Call) -> bool:
+    """Whether a call stores to shared memory, which is a method of that: it takes a value alone."""
+    return called(call) == "store" and len(call.args) == 1 and not call.keywords
 
 
 def _is_read(node: ast.AST, name: str) -> bool:
