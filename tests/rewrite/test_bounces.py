@@ -69,6 +69,33 @@ def test_a_value_that_a_branch_and_what_follows_put_down_is_put_down_above_both(
     assert written(BRANCH + other + AFTER) == AGAIN + branch + other + AFTER.removeprefix(AGAIN)
 
 
+FIRST = f"{X}acc = mma_v2(x_smem.load(lhs), y, acc)\n"
+INNER = f"if flag:\n    {AGAIN}    acc = mma_v2(x_smem_2.load(lhs), y, acc)\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        FIRST + "x = x + 1\n" + INNER,
+        FIRST + INNER.replace("if flag:\n", "if flag:\n    x = x + 1\n"),
+        FIRST + INNER.replace("x_shared", "other_shared"),
+    ],
+    ids=["changed", "changed in it", "other memory"],
+)
+def test_another_value_is_put_down_again_in_a_branch(body: str) -> None:
+    assert written(body) == body
+
+
+@pytest.mark.parametrize("product", ["mma_v2(x_smem_2.load(lhs), y, acc)", "warpgroup_mma(x_smem_2, y, acc)"])
+def test_a_value_that_is_put_down_serves_the_branches_below_it(product: str) -> None:
+    branch = f"if flag:\n    {AGAIN}    acc = {product}\n"
+    served = f"if flag:\n    acc = {product}\n".replace("x_smem_2", "x_smem")
+    assert written(FIRST + branch) == FIRST + served
+    twice = branch + textwrap.indent(AGAIN.replace("_2", "_3") + f"acc = {product}\n".replace("_2", "_3"), "    ")
+    both = served + f"    acc = {product}\n".replace("x_smem_2", "x_smem")
+    assert written(FIRST + twice) == FIRST + both
+
+
 @pytest.mark.parametrize(
     "product",
     [

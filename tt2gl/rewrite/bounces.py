@@ -6,7 +6,7 @@ no such read down over the barrier of that way, and holds its registers across. 
 registers a thread for 284 on sm120. That pass is NVIDIA's, and so only what `mma_v2` reads moves. An operand that is
 converted in the product's call gets a line and a name of its own there, `x_lhs`. What is read into a variable, as its
 product has it from a ring on the other side of a branch, is read below all other ways of its block. A way that a
-branch has, too, goes above the branch, and serves both.
+branch has, too, goes above the branch, and serves both; one that stands above it serves the branch.
 
     gate = gate_ring.load(rhs_layout)                                           # before
     x_smem = gl.allocate_shared_memory(x.dtype, [BLOCK_M, BLOCK_K], x_shared, x)
@@ -74,7 +74,7 @@ class _Blocks(Editor):
             if comments:
                 line, comments = under(line, comments), ()
             if isinstance(line, cst.If):
-                line = self._shared(line, made, body[at + 1 :], known)
+                line = self._shared(self._inheriting(line, known), made, body[at + 1 :], known)
             bounce = bounce_of(line)
             if bounce is None:
                 made.append(self._with_earlier_conversions(line, made, known))
@@ -93,6 +93,18 @@ class _Blocks(Editor):
                 line = line.with_changes(leading_lines=())
             made.insert(place, line)
         return updated_node.with_changes(body=_read_below(made))
+
+    def _inheriting(self, line: cst.If, known: Mapping[str, str]) -> cst.If:
+        """A branch without the ways that stand above it already."""
+        ways = _Ways()
+        line.visit(ways)
+        changed = names_bound(line)
+        still = {source: name for source, name in known.items() if not changed & names_mentioned(source)}
+        again = {inner: name for source, name in still.items() for inner in ways.found.get(source, [])}
+        if not again:
+            return line
+        self.renamed |= again
+        return cst.ensure_type(line.visit(_Without(frozenset(again))), cst.If)
 
     def _shared(
         self,
@@ -189,7 +201,10 @@ class _Renamed(Editor):
         self.names = names
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
-        return updated_node.with_changes(value=self.names.get(updated_node.value, updated_node.value))
+        name = updated_node.value
+        while name in self.names:
+            name = self.names[name]
+        return updated_node.with_changes(value=name)
 
 
 def bounce_of(line: cst.BaseStatement) -> tuple[str, str] | None:
