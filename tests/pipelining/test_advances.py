@@ -51,6 +51,16 @@ def test_tiles_that_products_read_where_they_lie() -> None:
 _PRODUCT = "warpgroup_mma(_tt2gl_ring_a(a_ptr), x, "
 
 
+def test_pointers_that_are_read_after_the_loop_step_behind_the_copies() -> None:
+    ring = Ring("a", "gl.float16", ("BLOCK",), "shared", True)
+    body = f"    part = {_PRODUCT}zeros)\n    acc += part * x\n    a_ptr += BLOCK\n"
+    loop = f"for k in range(n):\n{body}last = gl.load(a_ptr)\n"
+    made = pipelined(HEAD + textwrap.indent(loop, "    "), [LoopRings("kernel", 2, (ring,), "STAGES")], "copy")
+    steps = [line.strip() for line in made.splitlines() if "commit_group" in line or "a_ptr += " in line]
+    first, then = "a_ptr += gl.where(k < steps, BLOCK, 0)", "a_ptr += gl.where(more, BLOCK, 0)"
+    assert steps == ["async_copy.commit_group()", first, "async_copy.commit_group()", then]
+
+
 def test_beside_products_that_run_on() -> None:
     made = written(f"acc = {_PRODUCT}acc)\na_ptr += BLOCK\n", "STAGES", in_memory=True)
     assert made.count("async_copy.commit_group()\n    a_ptr += BLOCK\n") == 2

@@ -102,8 +102,11 @@ class Producer:
     def _advanced(self, made: Lines, end: int) -> Lines:
         """The slice with what steps from tile to tile before its loads, of which `made[:end]` has the last.
 
-        What lookups step is by then where they are for the iteration after, and stays behind.
+        What lookups step is by then where they are for the iteration after, and stays behind. So does all where some
+        stop with the last iteration: those take as many steps as there are iterations, and the first copies one.
         """
+        if self.plan.stops.names:
+            return made
         lookups = self.plan.lookups
         own = NONE if lookups is None else NONE.union(*map(writes, lookups.found))
         head, rest = made[:end], made[end:]
