@@ -88,7 +88,10 @@ def convert(
         if not hosts and (hosts := from_hosts(kernels, asked.target)):
             continue
         made, known = _converted(known, kernels, asked, rules, compile, calls)
-        in_vain = {kernel.function.name for kernel in kernels if kernel.written_out_in_vain}
+        # One kept for a helper whose callers differ is tried with that one written out, too, first.
+        differ = {kernel.torn for kernel in kernels if kernel.torn} - calls.torn
+        tried = (kernel for kernel in kernels if kernel.written_out_in_vain and kernel.torn not in differ)
+        in_vain = {kernel.function.name for kernel in tried}
         accessed = {place for kernel in kernels for place in kernel.accessed_elsewhere} | worded_elsewhere(kernels)
         if "pipeline" in rules:
             accessed |= running_ahead_elsewhere(known, kernels)
@@ -99,7 +102,7 @@ def convert(
         kept = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere}
         more = (kept | accessed) - helpers
         named = {kernel.precision for kernel in kernels if kernel.kept is not None and kernel.precision} - precisions
-        wanted = Calls(calls.plain | in_vain, calls.torn | {kernel.torn for kernel in kernels if kernel.torn})
+        wanted = Calls(calls.plain | in_vain, calls.torn | differ)
         if not more and not named and wanted == calls:
             if watch is not None:
                 watch(best[2], best[3])

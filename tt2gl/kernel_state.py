@@ -34,7 +34,8 @@ class Kernel:
     loops may go through tiles that are made before them; `crowded`: by launch, the bytes of shared memory that were too
     many. `elsewhere`: the helpers of other files that keep it, by file and line, and
     `accessed_elsewhere`: those whose accesses would be by buffers in its own;
-    `written_out`: helpers that it calls stand in its loops; `torn`: the helper whose callers want different layouts;
+    `written_out`: helpers that it calls stand in its loops; `multiplied_here`: some for products by ordinary
+    instructions; `torn`: the helper whose callers want different layouts;
     `precision`: what names a precision that is several products; `guesses`: what is told of inferred launches, at the
     author's lines.
     """
@@ -52,6 +53,7 @@ class Kernel:
     elsewhere: frozenset[tuple[str, int]] = frozenset()
     accessed_elsewhere: frozenset[tuple[str, int]] = frozenset()
     written_out: bool = False
+    multiplied_here: bool = False
     torn: str = ""
     precision: str = ""
     guesses: tuple[Diagnostic, ...] = ()
@@ -74,8 +76,9 @@ class Kernel:
 
     @property
     def written_out_in_vain(self) -> bool:
-        """Whether it has helpers' loads in its loops that stay where they are, or is kept, maybe for them."""
-        return self.written_out and (self.kept is not None or "pipeline" not in self.rules)
+        """Whether it has helpers' loads in its loops that stay where they are, or is kept, maybe for what it has."""
+        stays = self.written_out and not self.multiplied_here and "pipeline" not in self.rules
+        return stays or (self.written_out or self.multiplied_here) and self.kept is not None
 
     def keep(self, code: str, message: str, hint: str, line: int = 0, column: int = 0, file: str = "") -> None:
         """Leave the kernel as it is, and say why."""

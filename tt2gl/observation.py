@@ -12,7 +12,13 @@ from tt2gl.analysis.cast_products import cast_products
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.groups import alike, grouped, misaligned, traits
-from tt2gl.analysis.helper_loads import calls_in_between, calls_of, calls_of_products, helpers_elsewhere
+from tt2gl.analysis.helper_loads import (
+    calls_in_between,
+    calls_of,
+    calls_of_ordinary_products,
+    calls_of_products,
+    helpers_elsewhere,
+)
 from tt2gl.analysis.kernel import observe_accesses_job, observe_job, parsed
 from tt2gl.analysis.single_turns import single_turns
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
@@ -97,7 +103,8 @@ def running_ahead_elsewhere(known: LoweredSource, kernels: Sequence[Kernel]) -> 
     for kernel in kernels:
         if kernel.slice is not None:
             facts, trees, path = list(kernel.facts.values()), parsed(kernel.slice), known.work.path
-            places = calls_in_between(facts, trees, path) | calls_of_products(facts, trees, path)
+            seen = facts, trees, path
+            places = calls_in_between(*seen) | calls_of_products(*seen) | calls_of_ordinary_products(*seen)
             found |= helpers_elsewhere(facts, places, path)
     return found
 
@@ -147,7 +154,8 @@ def inlined(
         ]
         wanted = {name: calls_in_between(*seen) for name, seen in asking}
         multiplied = {name: calls_of_products(*seen) for name, seen in asking}
-        ahead, products = set().union(*wanted.values()), set().union(*multiplied.values())
+        ordinary = {name: calls_of_ordinary_products(*seen) for name, seen in asking}
+        ahead, products = set().union(*wanted.values()), set().union(*multiplied.values(), *ordinary.values())
         facts = [seen for kernel in kernels for seen in kernel.facts.values()]
         torn = calls_of(calls.torn, facts, known.work.path)
         own = str(known.work.path.absolute())
@@ -161,6 +169,7 @@ def inlined(
         for new, old in zip(again, kernels, strict=True):
             name = new.function.name
             new.written_out = old.written_out or bool(wanted.get(name)) or bool(multiplied.get(name))
+            new.multiplied_here = old.multiplied_here or bool(ordinary.get(name))
         known, kernels = step, again
 
 

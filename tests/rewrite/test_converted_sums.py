@@ -46,3 +46,32 @@ def test_the_sum_is_made_before_the_operands_are_read(product: str) -> None:
 
 def test_a_name_that_is_taken() -> None:
     assert written(f"out_sum = p\n{PRODUCT}").startswith(f"out_sum = p\nout_sum_2 = {SUM}\n")
+
+
+SECOND = "gl.convert_layout(tl.trans(w), rhs)"
+ORDINARY = f"y = gl.dot_fma(x_smem.load(lhs), {SECOND}, zeros) + bias\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(ORDINARY.replace("x_smem.load(lhs)", "x"), id="the first is there"),
+        pytest.param(ORDINARY.replace("gl.dot_fma", "mma_v2"), id="of tensor cores"),
+        pytest.param(ORDINARY.replace("tl.trans(w)", "made(w)"), id="made by a helper"),
+        pytest.param(ORDINARY.replace("+ bias", "if wide else bias"), id="of one side"),
+    ],
+)
+def test_second_operands_that_stay_as_they_are(body: str) -> None:
+    assert written(body) == body
+
+
+def test_a_second_operand_is_converted_before_the_first_is_read() -> None:
+    rest = ORDINARY.replace(SECOND, "w_rhs")
+    assert written(ORDINARY) == f"w_rhs = {SECOND}\n{rest}"
+    assert written(f"# why\n{ORDINARY}") == f"# why\nw_rhs = {SECOND}\n{rest}"
+
+
+def test_a_sum_stands_above_a_second_operand() -> None:
+    text = ORDINARY.replace(" + bias", "").replace("zeros", "gl.convert_layout(z, both)")
+    made = f"y_sum = gl.convert_layout(z, both)\nw_rhs = {SECOND}\ny = gl.dot_fma(x_smem.load(lhs), w_rhs, y_sum)\n"
+    assert written(text) == made

@@ -180,12 +180,19 @@ class Function:
         return found
 
     def brought_apart(self, statement: Position | None, version: Version | None) -> Iterator[tuple[Position, Wanted]]:
-        """The operands that some contexts load from shared memory as they take them, and others convert to that."""
+        """The operands that some contexts load from shared memory as they take them, and others convert to that.
+
+        Or have in registers, where the first are given memory: one text cannot read both.
+        """
         converted = self.wanted("convert", statement, version)
+        stored, kept = self.wanted("store", statement, version), self.wanted("unconverted", statement, version)
         for position, loaded in self.wanted("load", statement, version).items():
             after = converted.get(position, {})
+            in_registers = {**kept.get(position, {}), **after}
             if any(context in after and after[context] != term for context, term in loaded.items()):
                 yield position, after
+            elif position not in stored and not in_registers.keys() <= loaded.keys():
+                yield position, in_registers
 
     def layouts(self) -> Iterator[Wanted]:
         """What each place that spells a layout wants."""

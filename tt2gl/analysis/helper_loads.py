@@ -49,6 +49,19 @@ def calls_of_products(
     return found
 
 
+def calls_of_ordinary_products(
+    facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module], path: Path
+) -> set[tuple[int, int]]:
+    """The same of calls that lead to products by ordinary instructions, in any loop.
+
+    Those read their operands from shared memory, which has what comes from before the loop once, and what the loop
+    loads as it lies: a helper would put either there on each call, or convert it.
+    """
+    known = _Loops(trees, path)
+    ordinary = {chain for seen in facts for chain, dot in seen.lowered.dots.items() if dot.instruction == "fma"}
+    return {place for chain in ordinary if (place := known.call(chain)) is not None}
+
+
 def helpers_elsewhere(
     facts: Collection[LaunchFacts], places: Collection[tuple[int, int]], path: Path
 ) -> set[tuple[str, int]]:

@@ -301,13 +301,12 @@ def _widened(cast: Operation, made: dict[int, Operation]) -> Attribute | None:
 
 
 def _transposed(load: Operation, made: dict[int, Operation]) -> Attribute | None:
-    """The shared layout that a computed tile was put in once, and is read turned from for a dot; None for others."""
+    """The shared layout that a tile was put in once, and is read turned from for a dot; None for other values."""
     view = made.get(id(load.operands[0])) if load.name == "ttg.local_load" else None
     allocation = made.get(id(view.operands[0])) if view is not None and view.name == "ttg.memdesc_trans" else None
     if view is None or allocation is None or allocation.name != "ttg.local_alloc" or not allocation.operands:
         return None
-    tile = made.get(id(allocation.operands[0]))
-    return _layout(view.operands[0].type) if tile is not None and tile.name != "tt.load" else None
+    return _layout(view.operands[0].type)
 
 
 def _rounds(load: Operation, made: dict[int, Operation]) -> int:

@@ -74,7 +74,9 @@ class Planner:
                 layout = self.spelling.spelled(key, wanted, statement)
                 context, (source, target) = next(iter(joined.items()))
                 into = labels.label(variable, context, target)
-                dims, in_place = (target.dims, target.in_place) if isinstance(target, Stored) else (None, True)
+                dims = target.dims if isinstance(target, Stored) else None
+                # What one launch's product reads in place is fenced, whatever others do.
+                in_place = any(not isinstance(each, Stored) or each.in_place for each in wanted.values())
                 narrow = target.narrow if isinstance(target, Stored) else ""
                 counts = statement == ENTRY and joined.keys() <= function.ranges.get(variable, set())
                 made_of, loads = labels.label(variable, context, source), isinstance(source, Stored)

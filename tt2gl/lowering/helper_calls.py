@@ -174,8 +174,11 @@ def _in_order(caller: Caller, helper: JitFunction, site: Site, nodes: Collection
     if site.is_whole:
         return True
     # What the call is an argument of is done after it either way.
-    calls = within(site.statement, cst.Call)
+    own = {id(call) for call in within(site.call, cst.Call)}
+    calls = [call for call in within(site.statement, cst.Call) if id(call) not in own]
     beside = [call for call in calls if not any(inner is site.call for inner in within(call, cst.Call))]
+    if not beside:
+        return True
     others = read_names(beside).keys() & caller.helpers.keys() - {helper.name}
     effects = writes(beside, ()) or any(caller.writes(name) for name in others)
     return not effects and not writes(nodes, caller.helpers)

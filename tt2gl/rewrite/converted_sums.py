@@ -9,6 +9,14 @@ registers a thread for 0 on sm90.
 
     out_sum = out * gl.convert_layout(alpha, rows)[:, None]                                                  # after
     out = gl.dot_fma(p_smem.load(lhs), v_smem.load(rhs), out_sum)
+
+So is the second operand of an ordinary product that is converted, where the first is read from memory: of 64x64 and
+64x32 elements that is half of 668 spilled registers a thread.
+
+    lg = gl.dot_fma(x_smem.load(lhs), gl.convert_layout(tl.trans(w), rhs), zeros)                            # before
+
+    w_rhs = gl.convert_layout(tl.trans(w), rhs)                                                              # after
+    lg = gl.dot_fma(x_smem.load(lhs), w_rhs, zeros)
 """
 
 from __future__ import annotations
@@ -18,18 +26,24 @@ import libcst as cst
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.bounces import with_replaced
 from tt2gl.rewrite.build import MARK
-from tt2gl.rewrite.dots import names_in
+from tt2gl.rewrite.dots import first_name, names_in
 from tt2gl.rewrite.reads import Blocks
 
 _PRODUCTS = {"mma_v2", "dot_fma"}
 """Products that read both operands from registers."""
 
+_ORDINARY = "dot_fma"
 _CONVERSION = "convert_layout"
+_PURE = {_CONVERSION, "trans", "permute", "reshape", "to", "cast"}
+"""What is called on the way of a value to an operand, and reads no memory."""
+_CHOICES = (cst.IfExp, cst.BooleanOperation, cst.BaseComp, cst.Lambda)
+"""What may leave a part of an expression out."""
 
 
 def converted_first(function: cst.FunctionDef) -> cst.FunctionDef:
-    """A function whose products of registers are added to what was converted before their operands are read."""
-    if not any(_sum_of(line) for line in walk(function) if isinstance(line, cst.SimpleStatementLine)):
+    """A function whose products of registers read their operands behind what is converted for them."""
+    lines = [line for line in walk(function) if isinstance(line, cst.SimpleStatementLine)]
+    if not any(_sum_of(line) or _second_of(line) for line in lines):
         return function
     made = function.visit(_ConvertedFirst(names_in(function)))
     assert isinstance(made, cst.FunctionDef)
@@ -40,16 +54,22 @@ class _ConvertedFirst(Blocks):
     def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
         made: list[cst.BaseStatement] = []
         for line in updated_node.body:
-            found = _sum_of(line) if isinstance(line, cst.SimpleStatementLine) else None
-            if found is None or not isinstance(line, cst.SimpleStatementLine):
-                made.append(line)
-                continue
-            name, summed = found
-            chosen = self.unused(f"{name}_sum")
-            assigned = cst.Assign([cst.AssignTarget(cst.Name(chosen))], summed)
-            made.append(cst.SimpleStatementLine([assigned], leading_lines=line.leading_lines))
-            made.append(with_replaced(line, {summed: cst.Name(chosen)}).with_changes(leading_lines=[]))
+            if isinstance(line, cst.SimpleStatementLine):
+                if (found := _sum_of(line)) is not None:
+                    line = self._apart(line, f"{found[0]}_sum", found[1], made)
+                if (second := _second_of(line)) is not None:
+                    line = self._apart(line, f"{first_name(second)}_rhs", second, made)
+            made.append(line)
         return updated_node.with_changes(body=made)
+
+    def _apart(
+        self, line: cst.SimpleStatementLine, name: str, value: cst.BaseExpression, made: list[cst.BaseStatement]
+    ) -> cst.SimpleStatementLine:
+        """A statement that reads a value from the line above it."""
+        chosen = self.unused(name)
+        assigned = cst.Assign([cst.AssignTarget(cst.Name(chosen))], value)
+        made.append(cst.SimpleStatementLine([assigned], leading_lines=line.leading_lines))
+        return with_replaced(line, {value: cst.Name(chosen)}).with_changes(leading_lines=[])
 
 
 def _sum_of(line: cst.SimpleStatementLine) -> tuple[str, cst.BaseExpression] | None:
@@ -65,6 +85,18 @@ def _sum_of(line: cst.SimpleStatementLine) -> tuple[str, cst.BaseExpression] | N
         ) if _called(product) in _PRODUCTS and _calls(summed, _CONVERSION):
             read = any(_calls(operand, "load", _CONVERSION) for operand in (left, right))
             return (name, summed) if read else None
+    return None
+
+
+def _second_of(line: cst.SimpleStatementLine) -> cst.BaseExpression | None:
+    """The operand of a statement's only ordinary product that is converted behind the read of the first one."""
+    products = [node for node in walk(line) if isinstance(node, cst.Call) and _called(node) == _ORDINARY]
+    if len(products) != 1 or len(line.body) != 1 or any(isinstance(node, _CHOICES) for node in walk(line)):
+        return None
+    match products[0].args:
+        case [cst.Arg(left), cst.Arg(cst.Call() as right), *_] if _called(right) == _CONVERSION:
+            pure = all(_called(each) in _PURE for each in walk(right) if isinstance(each, cst.Call))
+            return right if pure and _calls(left, "load") else None
     return None
 
 
