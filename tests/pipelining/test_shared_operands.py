@@ -1,4 +1,4 @@
-"""What several products by `wgmma` read from shared memory is put there once; what may differ stays apart."""
+"""What several products read from shared memory is put there, and read, once; what may differ stays apart."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tt2gl.pipelining.shared_operands import with_shared_operands
 HEAD = "def kernel(a, b, x, n, shared, other, layout, WIDE: gl.constexpr, BLOCK: gl.constexpr):\n"
 FIRST = "b_smem = gl.allocate_shared_memory(b.dtype, [BLOCK, BLOCK], shared, b)\nx = warpgroup_mma(a, b_smem, x)\n"
 SECOND = FIRST.replace("b_smem", "b_smem_2")
+LOADED = FIRST.replace("warpgroup_mma(a, b_smem", "mma_v2(a, b_smem.load(layout)")
+LOADED_AGAIN = LOADED.replace("b_smem", "b_smem_2").replace("a, ", "c, ")
 CAST = "{0} = b.to(a.dtype)\n" + FIRST.replace("b.dtype", "{0}.dtype").replace(", b)", ", {0})")
 
 
@@ -35,6 +37,12 @@ def shared(body: str) -> str:
         pytest.param(f"for i in range(n):\n{indented(FIRST)}{SECOND}", id="a loop"),
         pytest.param(f"{FIRST}for i in range(n):\n{indented(SECOND)}", id="into a loop"),
         pytest.param(FIRST + SECOND.replace("b_smem_2, x", "b_smem_2.load(layout), x"), id="read into registers"),
+        pytest.param(f"{LOADED}b = b + 1\n{LOADED_AGAIN}", id="another value in registers"),
+        pytest.param(LOADED + LOADED_AGAIN.replace("load(layout)", "load(other)"), id="other registers"),
+        pytest.param(LOADED + LOADED_AGAIN.replace("c, ", "c_smem.load(other), "), id="read after the other operand"),
+        pytest.param(f"if n:\n{indented(LOADED)}{LOADED_AGAIN}", id="registers of a branch"),
+        pytest.param(f"{LOADED}for i in range(n):\n{indented(LOADED_AGAIN)}", id="registers into a loop"),
+        pytest.param("".join((LOADED + LOADED_AGAIN).splitlines(True)[i] for i in (0, 2, 3, 1)), id="read earlier"),
         pytest.param(f"{FIRST}{SECOND}b_smem_2.store(x)", id="written to"),
         pytest.param(FIRST + CAST.format("b_operand").replace("b_smem", "b_smem_2"), id="cast"),
     ],
@@ -65,3 +73,30 @@ def test_a_type_of_what_has_changed_is_asserted_to_be_the_same() -> None:
 def test_a_turned_view_is_the_same_tile() -> None:
     turned = SECOND.replace("b_smem_2, x", "b_smem_2.permute((1, 0)), x")
     assert shared(FIRST + turned) == FIRST + "x = warpgroup_mma(a, b_smem.permute((1, 0)), x)\n"
+
+
+def test_registers_of_one_product_are_those_of_the_next() -> None:
+    read = "b_rhs = b_smem.load(layout)\nx = mma_v2(a, b_rhs, x)\n"
+    assert shared(LOADED + LOADED_AGAIN) == LOADED.splitlines(True)[0] + read + "x = mma_v2(c, b_rhs, x)\n"
+
+
+def test_registers_have_a_name_that_nothing_has() -> None:
+    put, first, *_ = LOADED.splitlines(True)
+    read = f"b_rhs = 0\n{put}b_rhs_2 = b_smem.load(layout)\nx = mma_v2(a, b_rhs_2, x)\n"
+    assert shared(f"b_rhs = 0\n{put}{first}{LOADED_AGAIN}") == read + "x = mma_v2(c, b_rhs_2, x)\n"
+
+
+def test_branches_of_the_compilation_are_no_obstacle_to_registers() -> None:
+    branch = f"if WIDE:\n{indented(LOADED_AGAIN)}"
+    read = "b_rhs = b_smem.load(layout)\nx = mma_v2(a, b_rhs, x)\n"
+    kept = "if WIDE:\n    x = mma_v2(c, b_rhs, x)\n"
+    assert shared(LOADED + branch) == LOADED.splitlines(True)[0] + read + kept
+
+
+def test_first_operands_are_read_once_too() -> None:
+    first = LOADED.replace("mma_v2(a, b_smem.load(layout), x)", "mma_v2(b_smem.load(layout), a_smem.load(other), x)")
+    second = first.replace("b_smem", "b_smem_2").replace("a_smem", "c_smem")
+    put, product, *_ = first.splitlines(True)
+    read = f"b_lhs = b_smem.load(layout)\n{product.replace('b_smem.load(layout)', 'b_lhs')}"
+    kept = second.splitlines(True)[1].replace("b_smem_2.load(layout)", "b_lhs")
+    assert shared(first + second) == put + read + kept
