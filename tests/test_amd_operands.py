@@ -261,3 +261,39 @@ def test_what_a_mask_leaves_out_of_a_tile_in_registers_is_what_the_load_says(tmp
     assert report.simulate.bitwise
     assert triton.rings
     assert gluon.rings == triton.rings
+
+
+TURNED = """
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def matmul_kernel(a_ptr, b_ptr, c_ptr, K, N, BLOCK: tl.constexpr, DEPTH: tl.constexpr, TURNED: tl.constexpr):
+        rows, offs_k = tl.arange(0, BLOCK), tl.arange(0, DEPTH)
+        acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+        for start in range(0, K, DEPTH):
+            rk = start + offs_k
+            a = tl.load(a_ptr + rows[:, None] * K + rk[None, :], mask=rk[None, :] < K, other=0.0)
+            b = tl.load(b_ptr + rk[:, None] * N + rows[None, :], mask=rk[:, None] < K, other=0.0)
+            acc = tl.dot(a, b, acc)
+        if TURNED:
+            c_ptrs = c_ptr + rows[None, :] + rows[:, None] * BLOCK
+        else:
+            c_ptrs = c_ptr + rows[:, None] * BLOCK + rows[None, :]
+        tl.store(c_ptrs, tl.trans(acc) if TURNED else acc)
+"""
+
+
+@pytest.mark.parametrize(("turned", "stored"), [(True, "gl.convert_layout(acc, c_layout)"), (False, "acc")])
+def test_a_sum_is_stored_as_the_launches_that_there_are_have_it(tmp_path: Path, turned: bool, stored: str) -> None:
+    """What a flag would do that no launch turns changes nothing of how it is stored."""
+    path = tmp_path / "kernel.py"
+    path.write_text(textwrap.dedent(TURNED))
+    plain = launch(path)
+    kinds = {**plain.signature, "TURNED": "constexpr"}
+    asked = replace(plain, signature=kinds, constexprs={**plain.constexprs, "TURNED": turned})
+    made = convert(path, target="gfx942", launches=[asked], root=tmp_path, compile=False)
+    assert f" if TURNED else {stored}," in made.text
+    (report,) = verify(path, targets=["gfx942"], launches=[asked], root=tmp_path, run="simulate")
+    assert report.simulate is not None
+    assert report.simulate.equal

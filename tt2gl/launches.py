@@ -91,7 +91,8 @@ class Launch:
 
     `signature` is in the order of the parameters and maps each to Triton's type spelling (`*fp16`, `i32`,
     `constexpr`, `tensordesc<...>`). `origin`: given by the user, found in the file, or guessed. `parted`: the tensor
-    descriptors that the kernel takes the parts of instead, with their ranks.
+    descriptors that the kernel takes the parts of instead, with their ranks. `turned`: made of another launch, to see
+    what that does not reach.
     """
 
     file: str
@@ -104,6 +105,7 @@ class Launch:
     args: Mapping[str, Any] | None = None
     origin: Origin = "given"
     parted: tuple[tuple[str, int], ...] = ()
+    turned: bool = False
 
     def __hash__(self) -> int:
         return hash((self.file, self.kernel, tuple(self.signature.items()), self.divisible_by_16, self.grid))

@@ -292,6 +292,24 @@ x = cols * 1.0
         ),
         pytest.param(
             """
+ptrs = x_ptr + cols
+if BLOCK > 4096:
+    ptrs += n * stride
+if BLOCK > 4096:
+    x = tl.load(ptrs, mask=cols < n)
+else:
+    x = tl.load(ptrs)
+""",
+            [
+                "offsets = cols",
+                "offsets += gl.cast(n * stride, gl.int32)",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, offsets)",
+                "x = gl.load((x_ptr + offsets), mask=cols < n)",
+            ],
+            id="stepped, and read, where no launch comes",
+        ),
+        pytest.param(
+            """
 ptrs = x_ptr + row * stride + cols
 x = tl.load(ptrs)
 if BLOCK > 4096:
@@ -503,6 +521,21 @@ for k in range(n):
                 "x += gl.amd.cdna3.buffer_load(x_ptr, p_offsets)",
             ],
             id="a name for one thing after the other",
+        ),
+        pytest.param(
+            "x = cols * 1.0\np = x_ptr + cols if BLOCK > 512 else None\nif BLOCK > 512:\n    p = x_ptr + cols * n\n"
+            "    x += tl.load(p)",
+            [
+                "p = x_ptr + cols if BLOCK > 512 else None",
+                "p_offsets = cols * n",
+                "x += gl.amd.cdna3.buffer_load(x_ptr, p_offsets)",
+            ],
+            id="a name that is given what nothing reads",
+        ),
+        pytest.param(
+            "p = x_ptr + cols\nq = p + n\nx = tl.load(p)\nq = x_ptr + cols * n\nx += tl.load(q)",
+            ["p_offsets = cols", "q_offsets = p_offsets + n", "q_offsets = cols * n"],
+            id="a name that is given what nothing reads, made of another",
         ),
         pytest.param(
             "p = i_ptr + row\nk = tl.load(p)\np = x_ptr + cols\nx = tl.load(p + k)",

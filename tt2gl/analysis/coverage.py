@@ -118,14 +118,14 @@ def variants(
     made: list[Launch] = []
     for name, value in values:
         if name not in first.constexprs or type(first.constexprs[name]) is type(value):
-            launch = replace(first, constexprs={**first.constexprs, name: value}, args=None)
+            launch = replace(first, constexprs={**first.constexprs, name: value}, args=None, turned=True)
             if launch not in made:
                 made.append(launch)
     together: list[Launch] = []
     for way in ways([node for each in branches.values() for node in each], first.constexprs):
         turned = {name: value for name, value in way.items() if first.constexprs[name] != value}
         if len(turned) > 1 and all(type(first.constexprs[name]) is type(value) for name, value in turned.items()):
-            launch = replace(first, constexprs={**first.constexprs, **turned}, args=None)
+            launch = replace(first, constexprs={**first.constexprs, **turned}, args=None, turned=True)
             if launch not in together:
                 together.append(launch)
     return made[:MOST_VARIANTS] + together[:MOST_WAYS]

@@ -98,7 +98,7 @@ class Classes:
         self._large: dict[CallChain, frozenset[int]] = {}
         self.flags: dict[str, tuple[str, ...]] = {}
         for candidate in self._candidates():
-            if 2 * len(candidate.products) > len(candidate.shapes):
+            if self._is_of_product(candidate):
                 # Stored as it comes from a product, or nearly, it takes that's layout.
                 if width := self._exchanged(candidate):
                     self.exchanged[candidate.chain] = width
@@ -111,6 +111,11 @@ class Classes:
             if 2 * sum(candidate.anchored.values()) >= len(candidate.anchored):
                 # Small and large under different launches: what most of them are.
                 self.anchored.add(candidate.chain)
+
+    def _is_of_product(self, candidate: _Candidate) -> bool:
+        """Whether a value is stored as a product leaves it under most launches: of those that are there, if it is."""
+        known = [index for index in candidate.shapes if not self.launches[index].turned] or [*candidate.shapes]
+        return 2 * len(candidate.products.intersection(known)) > len(known)
 
     def is_anchor(self, chain: CallChain, index: int) -> bool:
         """Whether an access keeps its own layout under a launch, or takes that of who reads it."""

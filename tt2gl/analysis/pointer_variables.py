@@ -185,6 +185,9 @@ def reads_of(body: Body, name: str) -> list[tuple[ast.Name, Literal["tensor", "s
     """The reads of a variable, by what it is there; `unreached`: a tensor, where no launch comes."""
     statements = [each.statement for each in body.definitions.get(name, ())]
     making = [each for each in statements if makes_tensor(body, each) or unreached_sum(body, each) is not None]
+    if making and name not in body.arguments:
+        # Where no launch comes, what is added in place to such a tensor leaves it one.
+        making = [each for each in statements if each in making or is_step(body, each)]
     first = min((getattr(statement, "lineno", 0) for statement in making), default=0)
     always = len(making) == len(statements) and (name in body.pairs or name not in body.arguments)
     # What always comes after a tensor is made, and nothing else, is one.

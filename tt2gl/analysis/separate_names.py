@@ -5,14 +5,15 @@
     ptrs = zeros_ptr + cols       # and another from here on: each may be offsets from a pointer of its own
     zeros = tl.load(ptrs)
 
-Assignments belong to one thing where some read may come after either of them, as after both arms of a branch.
+Assignments belong to one thing where some read may come after either of them, as after both arms of a branch. One that
+no read comes after is left out, as of `ptrs = out_ptr + cols if KEEP else None` above `ptrs = out_ptr + cols`.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tt2gl.analysis.addresses import pointer_kinds
 from tt2gl.analysis.offset_ranges import Body, definitions_of
@@ -27,27 +28,43 @@ def tell_apart(body: Body) -> None:
         return
     taken = {node.id for node in nodes_in(body.tree) if isinstance(node, ast.Name)} | set(body.arguments)
     called: dict[tuple[int, int], str] = {}
-    for name, found in made.items():
-        for number, nodes in enumerate(found[1:], start=2):
+    gone = {(each.lineno, each.col_offset) for _, idle in made.values() for each in idle}
+    for name, (things, _) in made.items():
+        for number, nodes in enumerate(things[1:], start=2):
             own = f"{name}_{number}"
             while own in taken:
                 own += "_"
             taken.add(own)
             body.authors[own] = name
             called |= {(node.lineno, node.col_offset): own for node in nodes}
-    body.tree = copy.deepcopy(body.tree)
+    tree = _Without(gone).visit(copy.deepcopy(body.tree))
+    assert isinstance(tree, ast.FunctionDef)
+    body.tree = tree
     for node in nodes_in(body.tree):
         if isinstance(node, ast.Name):
             node.id = called.get((node.lineno, node.col_offset), node.id)
     body.definitions = definitions_of(body.tree)
 
 
-def _assignments(body: Body, name: str) -> list[list[ast.Name]] | None:
-    """The assignments to a name, each with its reads; None where they are not to be told apart."""
+class _Without(ast.NodeTransformer):
+    """A tree without the assignments at these places."""
+
+    def __init__(self, places: Collection[tuple[int, int]]) -> None:
+        self.places = places
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        if (node.lineno, node.col_offset) not in self.places:
+            return node
+        return ast.copy_location(ast.Pass(), node)
+
+
+def _assignments(body: Body, name: str) -> tuple[list[list[ast.Name]], set[ast.stmt]] | None:
+    """The assignments to a name, each with its reads, and those that serve none; None where it stays one thing."""
     statements = [definition.statement for definition in body.definitions[name]]
     if len(statements) < 2 or name in body.arguments:
         return None
     targets: dict[ast.stmt, list[ast.Name]] = {}
+    unlike = set[ast.stmt]()
     reached = False
     for statement in statements:
         match statement:
@@ -55,13 +72,13 @@ def _assignments(body: Body, name: str) -> list[list[ast.Name]] | None:
                 kinds = pointer_kinds(body, value)
                 reached |= kinds == {"tensor"}
                 if kinds - {"tensor"}:
-                    return None
+                    unlike.add(statement)
                 targets[statement] = [target]
             case _:
                 return None
     things = {statement: {statement} for statement in targets}
     for read, after in _reads(body.tree.body, name, frozenset()):
-        if not after or not after <= targets.keys():
+        if not after or not after <= targets.keys() - unlike:
             return None
         first, *others = after
         targets[first].append(read)
@@ -71,7 +88,19 @@ def _assignments(body: Body, name: str) -> list[list[ast.Name]] | None:
                 things |= dict.fromkeys(things[other], things[first])
     found = {id(thing): thing for thing in things.values()}
     apart = [[node for each in targets if each in thing for node in targets[each]] for thing in found.values()]
-    return apart if reached and len(apart) > 1 else None
+    unread = {each for each, nodes in targets.items() if len(nodes) == 1 and len(things[each]) == 1}
+    idle = {each for each in unread if _stands_alone(body, each)}
+    if unlike - idle or idle == targets.keys():
+        return None
+    kept = [nodes for thing, nodes in zip(found.values(), apart, strict=True) if not thing <= idle]
+    return (kept, idle) if reached and len(apart) > 1 else None
+
+
+def _stands_alone(body: Body, statement: ast.stmt) -> bool:
+    """Whether an assignment computes alone, of pointers that nothing takes away: parameters of the function."""
+    names = [node for node in nodes_in(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    pointers = {node.id for node in names if pointer_kinds(body, node) - {"other"}}
+    return pointers <= set(body.arguments) and not any(isinstance(node, ast.Call) for node in nodes_in(statement))
 
 
 def _reads(
