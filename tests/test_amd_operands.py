@@ -297,3 +297,40 @@ def test_a_sum_is_stored_as_the_launches_that_there_are_have_it(tmp_path: Path, 
     (report,) = verify(path, targets=["gfx942"], launches=[asked], root=tmp_path, run="simulate")
     assert report.simulate is not None
     assert report.simulate.equal
+
+
+BOTH = """
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def both_kernel(q_ptr, k_ptr, o_ptr, n, BLOCK: tl.constexpr):
+        rows = tl.arange(0, BLOCK)
+        tile = rows[:, None] * BLOCK + rows[None, :]
+        q, r = tl.load(q_ptr + tile), tl.load(q_ptr + BLOCK * BLOCK + tile)
+        acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+        for start in range(0, n, BLOCK):
+            k = tl.load(k_ptr + start * BLOCK + tile) * 2
+            qk = tl.dot(q, tl.trans(k))
+            weight = tl.exp2(qk - tl.max(qk, axis=1)[:, None])
+            acc += weight * tl.dot(r, tl.trans(k))
+        tl.store(o_ptr + tile, acc)
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+def test_what_two_products_take_turned_goes_through_lds_once(tmp_path: Path, target: str) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(textwrap.dedent(BOTH))
+    kinds = {"q_ptr": "*fp16", "k_ptr": "*fp16", "o_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    halves = {"q_ptr": TensorArg("float16", (128, 64), (64, 1)), "k_ptr": TensorArg("float16", (192, 64), (64, 1))}
+    given = {**halves, "o_ptr": TensorArg("float32", (64, 64), (64, 1)), "n": 192}
+    asked = Launch(
+        str(path), "both_kernel", kinds, {"BLOCK": 64}, ("q_ptr", "k_ptr", "o_ptr"), Options(4, 2), (1, 1, 1), given
+    )
+    made = convert(path, target=target, launches=[asked], root=tmp_path, compile=False)
+    body = made.text[made.text.index("for start in range(") :]
+    assert body.count("tl.trans(k)") == body.count("gl.allocate_shared_memory(") == made.text.count("k_smem.load(")
+    report, triton, gluon = compared(path, asked, target)
+    assert report.status == "converted"
+    assert gluon.barriers <= triton.barriers

@@ -13,6 +13,7 @@ FIRST = "b_smem = gl.allocate_shared_memory(b.dtype, [BLOCK, BLOCK], shared, b)\
 SECOND = FIRST.replace("b_smem", "b_smem_2")
 LOADED = FIRST.replace("warpgroup_mma(a, b_smem", "mma_v2(a, b_smem.load(layout)")
 LOADED_AGAIN = LOADED.replace("b_smem", "b_smem_2").replace("a, ", "c, ")
+TURNED = "{0} = tl.trans(b)\n" + FIRST.replace("b.dtype", "{0}.dtype").replace(", b)", ", {0})")
 CAST = "{0} = b.to(a.dtype)\n" + FIRST.replace("b.dtype", "{0}.dtype").replace(", b)", ", {0})")
 
 
@@ -43,6 +44,9 @@ def shared(body: str) -> str:
         pytest.param(f"if n:\n{indented(LOADED)}{LOADED_AGAIN}", id="registers of a branch"),
         pytest.param(f"{LOADED}for i in range(n):\n{indented(LOADED_AGAIN)}", id="registers into a loop"),
         pytest.param("".join((LOADED + LOADED_AGAIN).splitlines(True)[i] for i in (0, 2, 3, 1)), id="read earlier"),
+        pytest.param(
+            (TURNED.format("o") + TURNED.format("o_2").replace("b_smem", "b_smem_2")), id="turned where it lies"
+        ),
         pytest.param(f"{FIRST}{SECOND}b_smem_2.store(x)", id="written to"),
         pytest.param(FIRST + CAST.format("b_operand").replace("b_smem", "b_smem_2"), id="cast"),
     ],
@@ -100,3 +104,14 @@ def test_first_operands_are_read_once_too() -> None:
     read = f"b_lhs = b_smem.load(layout)\n{product.replace('b_smem.load(layout)', 'b_lhs')}"
     kept = second.splitlines(True)[1].replace("b_smem_2.load(layout)", "b_lhs")
     assert shared(first + second) == put + read + kept
+
+
+@pytest.mark.parametrize("made", ["tl.trans(b)", "tl.trans(b).to(gl.float16)", "gl.permute(b, (1, 0))"])
+def test_what_is_turned_for_products_of_amd_is_read_once(made: str) -> None:
+    first = TURNED.format("o").replace("tl.trans(b)", made)
+    first = first.replace("warpgroup_mma(a, b_smem", "gl.amd.cdna3.mfma(a, b_smem.load(layout)")
+    second = first.replace("b_smem", "b_smem_2").replace("o = ", "o_2 = ").replace("o.", "o_2.").replace("o)", "o_2)")
+    put = "".join(first.splitlines(True)[:2])
+    read = "b_rhs = b_smem.load(layout)\nx = gl.amd.cdna3.mfma(a, b_rhs, x)\n"
+    assert shared(first + second) == f"{put}{read}x = gl.amd.cdna3.mfma(a, b_rhs, x)\n"
+    assert shared(f"{first}b = b + 1\n{second}") == f"{first}b = b + 1\n{second}"

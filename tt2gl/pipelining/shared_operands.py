@@ -24,7 +24,8 @@
 As Triton's CSE has it. Gluon's memory can be written to, so that no pass makes one of two; each costs its stores, and a
 barrier besides. A cast to the type of a name that has changed since is the same where both types are: that is asserted.
 
-What `mma_v2` takes goes through shared memory into its registers, and stays in those, as Triton converts it once:
+What `mma_v2` takes, and AMD's instructions, goes through shared memory into its registers, and stays in those, as
+Triton converts it once:
 
     v_smem = gl.allocate_shared_memory(v.dtype, [BLOCK_T, BLOCK_V], v_shared, v)              # before
     x = mma_v2(k, v_smem.load(rhs_layout), x)
@@ -37,7 +38,8 @@ What `mma_v2` takes goes through shared memory into its registers, and stays in 
     y = mma_v2(k_2, v_rhs, y)
 
 Not here: tiles made in a loop or branch that the second one is not in, but for branches of the compilation that both
-are in; those of products that read their other operand where they stand, before this one; and tensor memory's products.
+are in; those of products that read their other operand where they stand, before this one; what is turned for products
+that read shared memory themselves; and tensor memory's products.
 """
 
 from __future__ import annotations
@@ -52,6 +54,12 @@ from tt2gl.pipelining.flow import Names, reads, writes
 from tt2gl.pipelining.naming import names_of
 from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.trees import nodes_in
+
+_OF_REGISTERS = {"mma_v2", "mfma", "wmma"}
+"""What takes its operands from registers: instructions of NVIDIA and of AMD."""
+
+_TURNS = {"trans", "permute", "turned_in_threads"}
+"""What leaves a tile's elements as they are, and is the same of the same."""
 
 _MESSAGE = "both products are taken to read the same tile"
 
@@ -163,10 +171,10 @@ class _Tiles:
                     ):
                         lines, value = [line, *lines], computed
                 source, kind = _cast(value)
-                if source is None:
+                if source is None or read is None and not isinstance(source, ast.Name):
                     return None
                 form = ast.unparse(dims), ast.unparse(layout)
-                return _Tile(name, source.id, kind, form, reads(source), branches, lines, read)
+                return _Tile(name, ast.unparse(source), kind, form, reads(source), branches, lines, read)
         return None
 
     def _read(self, name: str, block: Sequence[ast.stmt]) -> _Read | None:
@@ -176,7 +184,7 @@ class _Tiles:
         for statement in block:
             plain = isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign)
             for call in nodes_in(statement) if plain else ():
-                if not isinstance(call, ast.Call) or called(call) != "mma_v2":
+                if not isinstance(call, ast.Call) or called(call) not in _OF_REGISTERS:
                     continue
                 lhs, rhs = call.args[:2]
                 if _memory(lhs, read=True) == name and isinstance(lhs, ast.Call):
@@ -234,14 +242,23 @@ def _source(read: ast.Call, name: str) -> str:
     return ast.unparse(read).removeprefix(name)
 
 
-def _cast(value: ast.expr) -> tuple[ast.Name | None, str]:
-    """The name whose value is cast, and the type that it is cast to, as source: empty where there is no cast."""
+def _cast(value: ast.expr) -> tuple[ast.expr | None, str]:
+    """The value that is cast, and the type that it is cast to, as source: empty where there is no cast.
+
+    None for what more is done to than to turn it.
+    """
     match value:
-        case ast.Name():
-            return value, ""
-        case ast.Call(func=ast.Attribute(value=ast.Name() as cast, attr="to"), args=[kind], keywords=[]):
+        case ast.Call(func=ast.Attribute(value=cast, attr="to"), args=[kind], keywords=[]) if _is_turned(cast):
             return cast, ast.unparse(kind)
-    return None, ""
+    return (value, "") if _is_turned(value) else (None, "")
+
+
+def _is_turned(value: ast.expr) -> bool:
+    """Whether a value is one of a name, or that turned."""
+    match value:
+        case ast.Call(args=[inner, *order]) if called(value) in _TURNS:
+            return _is_turned(inner) and not any(reads(each) for each in order)
+    return isinstance(value, ast.Name)
 
 
 def _forget(known: list[_Tile], changed: Names) -> None:
