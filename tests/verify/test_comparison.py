@@ -54,6 +54,13 @@ def test_no_worse(gluon: Metrics) -> None:
     assert compare(BASE, gluon) == ()
 
 
+def test_registers_of_a_kernel_that_the_assembler_gave_up_on_are_no_measure() -> None:
+    given_up = replace(BASE, registers=32, spills=1000)
+    assert compare(given_up, replace(BASE, registers=255, spills=10)) == ()
+    assert [each.code for each in compare(given_up, replace(BASE, registers=40, spills=1001))] == ["TTG502", "TTG504"]
+    assert [each.code for each in compare(replace(given_up, spills=32), BASE)] == ["TTG504"]
+
+
 @pytest.mark.parametrize(
     ("gluon", "code"),
     [
