@@ -153,19 +153,19 @@ def test_carried_operands() -> None:
 
 
 def test_sums() -> None:
-    ((before, after),) = examples("sums")
-    function = cst.parse_statement("def kernel(x, s, q, v, acc):\n" + textwrap.indent(f"{before}\n", "    "))
-    assert isinstance(function, cst.FunctionDef)
-    made = cst.Module([summed_first(function)]).code
-    assert made == "def kernel(x, s, q, v, acc):\n" + textwrap.indent(f"{after}\n", "    ")
+    for before, after in examples("sums"):
+        function = cst.parse_statement("def kernel(x, s, q, v, acc):\n" + textwrap.indent(f"{before}\n", "    "))
+        assert isinstance(function, cst.FunctionDef)
+        made = cst.Module([summed_first(function)]).code
+        assert made == "def kernel(x, s, q, v, acc):\n" + textwrap.indent(f"{after}\n", "    ")
 
 
 def test_converted_sums() -> None:
-    ((before, after),) = examples("converted_sums")
-    function = cst.parse_statement("def kernel(out, alpha):\n" + textwrap.indent(f"{before}\n", "    "))
-    assert isinstance(function, cst.FunctionDef)
-    made = cst.Module([converted_first(function)]).code
-    assert made == "def kernel(out, alpha):\n" + textwrap.indent(f"{after}\n", "    ")
+    for before, after in examples("converted_sums"):
+        function = cst.parse_statement("def kernel(out, alpha):\n" + textwrap.indent(f"{before}\n", "    "))
+        assert isinstance(function, cst.FunctionDef)
+        made = cst.Module([converted_first(function)]).code
+        assert made == "def kernel(out, alpha):\n" + textwrap.indent(f"{after}\n", "    ")
 
 
 def test_reads() -> None:

@@ -1,4 +1,4 @@
-"""Products that others are added to, above the operands of those: first what must stay as it is."""
+"""What products are added to, above the operands of those: first what must stay as it is."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tt2gl.rewrite.sums import summed_first
 X = "x_smem = gl.allocate_shared_memory(x.dtype, [M, K], x_shared, x)\n"
 S = "s_operand = s.to(q.dtype)\ns_smem = gl.allocate_shared_memory(s_operand.dtype, [K, N], s_shared, s_operand)\n"
 SUM = "gl.convert_layout(gl.amd.rdna4.wmma(q, s_smem.load(rhs), acc) * scale, out_layout)"
+V = "v_operand = (v * s).to(x.dtype)\nv_smem = gl.allocate_shared_memory(x.dtype, [K, N], v_shared, v_operand)\n"
+PLAIN = "acc = mma_v2(x, v_smem.load(rhs), s * acc)\n"
 PRODUCT = f"out = gl.amd.rdna4.wmma(x_smem.load(lhs), v, {SUM})\n"
 
 
@@ -29,6 +31,11 @@ def written(body: str) -> str:
         pytest.param(X + S + PRODUCT.replace("gl.amd.rdna4.wmma", "mma_v2"), id="another's instruction"),
         pytest.param(S + PRODUCT.replace("x_smem.load(lhs)", "x"), id="operands that are there"),
         pytest.param(f"{X}{S}acc = s_smem.load(l)\n{PRODUCT}", id="what reads memory between"),
+        pytest.param(V + PLAIN.replace("s * acc", "acc"), id="a sum that is there"),
+        pytest.param(V + PLAIN.replace("s * acc", "gl.exp(s) * acc"), id="a call in it"),
+        pytest.param(V + PLAIN.replace("s * acc", "mma_v2(x, y, z) * acc"), id="another product in it"),
+        pytest.param(V + PLAIN.replace("mma_v2", "warpgroup_mma"), id="what reads shared memory itself"),
+        pytest.param(f"{V}acc = v_smem.load(l)\n{PLAIN}", id="read between"),
         pytest.param(f"{X}y = made(x)\n{S}{PRODUCT}y = x_smem.load(l)\n", id="read again later"),
     ],
 )
@@ -54,3 +61,11 @@ def test_what_is_converted_is_so_before_the_other_is_put_into_memory() -> None:
 
 def test_a_name_that_is_taken() -> None:
     assert "out_sum_2 = gl.convert_layout(" in written(f"out_sum = q\n{X}{S}{PRODUCT}")
+
+
+def test_what_is_computed_comes_before_the_operand_of_nvidias_product() -> None:
+    summed, product = "acc_sum = s * acc\n", PLAIN.replace("s * acc", "acc_sum")
+    assert written(V + PLAIN) == summed + V + product
+    assert written(f"# the state\n{V}{PLAIN}") == f"# the state\n{summed}{V}{product}"
+    held = "x_lhs = gl.convert_layout(x, lhs)\n"
+    assert written(V + held + PLAIN.replace("(x,", "(x_lhs,")) == summed + V + held + product.replace("(x,", "(x_lhs,")

@@ -5,13 +5,13 @@ the call, before the sum, whole operands wait in registers meanwhile. So Triton 
 puts the reads right above the product. Plain 32-bit products of 64x64 tiles, multiplied and added by threads, spill 514
 registers a thread for 0 on sm90.
 
+So is the second operand of an ordinary product that is converted, where the first is read from memory: of 64x64 and
+64x32 elements that is half of 668 spilled registers a thread.
+
     out = gl.dot_fma(p_smem.load(lhs), v_smem.load(rhs), out * gl.convert_layout(alpha, rows)[:, None])      # before
 
     out_sum = out * gl.convert_layout(alpha, rows)[:, None]                                                  # after
     out = gl.dot_fma(p_smem.load(lhs), v_smem.load(rhs), out_sum)
-
-So is the second operand of an ordinary product that is converted, where the first is read from memory: of 64x64 and
-64x32 elements that is half of 668 spilled registers a thread.
 
     lg = gl.dot_fma(x_smem.load(lhs), gl.convert_layout(tl.trans(w), rhs), zeros)                            # before
 

@@ -166,7 +166,8 @@ class _FileEditor(Editor):
         renamed = {self.names[line]: name for line, name in plan.calls.items()}
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
         read = stored_first(turned_first(settled(_function(made))))
-        summed = read_at_once(summed_first(read)) if plan.operands_at_once else converted_first(read)
+        summed = summed_first(read)
+        summed = read_at_once(summed) if plan.operands_at_once else converted_first(summed)
         return with_lasting_tiles(summed)
 
 

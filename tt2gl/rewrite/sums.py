@@ -1,8 +1,9 @@
-"""Rule `sums` on AMD: a product that another one is added to stands above what that one's operands come by.
+"""Rule `sums`: what a product adds up in is made above what its operands come by, which it alone reads.
 
-So Triton has it: what a product adds up in is made first, then its operands. Made of another product inside the call,
-it would come last, and the operands, read or converted by then, wait in registers beside it. A chunk of 128 rows of
-retention spills 94 registers a thread for 380 on gfx1201, where Triton's kernel spills 80.
+So Triton has it: what a product adds up in is made first, then its operands. On AMD that is another product. Made of it
+inside the call, it would come last, and the operands, read or converted by then, wait in registers beside it. A chunk
+of 128 rows of retention spills 94 registers a thread for 380 on gfx1201, where Triton's kernel spills 80. On NVIDIA it
+is what is computed of values at hand, for `mma_v2`: a state of retention spills 22 registers a thread for 30 on sm80.
 
     x_smem = gl.allocate_shared_memory(x.dtype, [M, K], x_shared, x)                            # before
     s_smem = gl.allocate_shared_memory(s.dtype, [K, N], s_shared, s)
@@ -12,6 +13,15 @@ retention spills 94 registers a thread for 380 on gfx1201, where Triton's kernel
     out_sum = gl.amd.rdna4.wmma(q, s_smem.load(rhs), acc) * scale
     x_smem = gl.allocate_shared_memory(x.dtype, [M, K], x_shared, x)
     out = gl.amd.rdna4.wmma(x_smem.load(lhs), v, out_sum)
+
+    v_operand = (v * until_end[:, None]).to(k.dtype)                                            # before
+    v_smem = gl.allocate_shared_memory(v_operand.dtype, [K, N], v_shared, v_operand)
+    state = mma_v2(k, v_smem.load(rhs), decay * state)
+
+    state_sum = decay * state                                                                   # after
+    v_operand = (v * until_end[:, None]).to(k.dtype)
+    v_smem = gl.allocate_shared_memory(v_operand.dtype, [K, N], v_shared, v_operand)
+    state = mma_v2(k, v_smem.load(rhs), state_sum)
 """
 
 from __future__ import annotations
@@ -20,7 +30,7 @@ import libcst as cst
 
 from tt2gl.qualified_names import walk
 from tt2gl.rewrite.at_once import is_amd_product
-from tt2gl.rewrite.bounces import bounce_of, with_replaced
+from tt2gl.rewrite.bounces import bounce_of, is_product, with_replaced
 from tt2gl.rewrite.build import MARK
 from tt2gl.rewrite.dots import names_in
 from tt2gl.rewrite.reads import Blocks
@@ -30,7 +40,7 @@ _WAYS = {"allocate_shared_memory", "as_operand", "cast", "convert_layout", "perm
 
 
 def summed_first(function: cst.FunctionDef) -> cst.FunctionDef:
-    """A function whose products by AMD's instructions are added to products that stand above their operands."""
+    """A function whose products are added to sums that stand above their operands."""
     if not any(_sum_of(line) for line in walk(function) if isinstance(line, cst.SimpleStatementLine)):
         return function
     made = function.visit(_SummedFirst(names_in(function)))
@@ -69,7 +79,8 @@ class _SummedFirst(Blocks):
         del above[start:]
         chosen = self.unused(f"{name}_sum")
         assigned = cst.Assign([cst.AssignTarget(cst.Name(chosen))], summed)
-        lines = [*first, cst.SimpleStatementLine([assigned]), *_puts_last(rest)]
+        amd = any(is_amd_product(node) for node in walk(line) if isinstance(node, cst.Call))
+        lines = [*first, cst.SimpleStatementLine([assigned]), *(_puts_last(rest) if amd else rest)]
         return _commented(lines, rest[0], with_replaced(line, {summed: cst.Name(chosen)}))
 
     def _on_its_way(self, line: cst.BaseStatement, used: list[str]) -> bool:
@@ -100,13 +111,18 @@ def _commented(
 
 
 def _sum_of(line: cst.SimpleStatementLine) -> tuple[str, cst.BaseExpression] | None:
-    """The variable that a statement gives a product, and the sum that this is added to, which has another in it."""
+    """The variable that a statement gives a product, and the sum that this is added to, which is computed there."""
     name = _target(line)
-    products = [node for node in walk(line) if isinstance(node, cst.Call) and is_amd_product(node)]
-    if not name or len(products) != 2 or len(products[0].args) < 3:
+    calls = [node for node in walk(line) if isinstance(node, cst.Call)]
+    amd, plain = [node for node in calls if is_amd_product(node)], [node for node in calls if is_product(node)]
+    products = amd or plain
+    if not name or len(products) != (2 if amd else 1) or len(products[0].args) < 3:
         return None
     summed = products[0].args[2].value
-    return (name, summed) if any(node is products[1] for node in walk(summed)) else None
+    if amd:
+        return (name, summed) if any(node is products[1] for node in walk(summed)) else None
+    computed = isinstance(summed, cst.BinaryOperation) and not any(isinstance(node, cst.Call) for node in walk(summed))
+    return (name, summed) if computed else None
 
 
 def _target(line: cst.BaseStatement) -> str:
