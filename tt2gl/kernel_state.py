@@ -34,8 +34,8 @@ class Kernel:
     loops may go through tiles that are made before them; `crowded`: by launch, the bytes of shared memory that were too
     many. `elsewhere`: the helpers of other files that keep it, by file and line, and
     `accessed_elsewhere`: those whose accesses would be by buffers in its own;
-    `written_out`: helpers that it calls stand in its loops; `multiplied_here`: some for products by ordinary
-    instructions; `torn`: the helper whose callers want different layouts;
+    `written_out`: helpers that it calls stand in its loops; `multiplied_here`: some for products that
+    take what comes from before the loop; `torn`: the helper whose callers want different layouts;
     `precision`: what names a precision that is several products; `guesses`: what is told of inferred launches, at the
     author's lines.
     """

@@ -15,7 +15,7 @@ from tt2gl.analysis.groups import alike, grouped, misaligned, traits
 from tt2gl.analysis.helper_loads import (
     calls_in_between,
     calls_of,
-    calls_of_ordinary_products,
+    calls_of_lasting_operands,
     calls_of_products,
     helpers_elsewhere,
 )
@@ -104,7 +104,7 @@ def running_ahead_elsewhere(known: LoweredSource, kernels: Sequence[Kernel]) -> 
         if kernel.slice is not None:
             facts, trees, path = list(kernel.facts.values()), parsed(kernel.slice), known.work.path
             seen = facts, trees, path
-            places = calls_in_between(*seen) | calls_of_products(*seen) | calls_of_ordinary_products(*seen)
+            places = calls_in_between(*seen) | calls_of_products(*seen) | calls_of_lasting_operands(*seen)
             found |= helpers_elsewhere(facts, places, path)
     return found
 
@@ -154,8 +154,8 @@ def inlined(
         ]
         wanted = {name: calls_in_between(*seen) for name, seen in asking}
         multiplied = {name: calls_of_products(*seen) for name, seen in asking}
-        ordinary = {name: calls_of_ordinary_products(*seen) for name, seen in asking}
-        ahead, products = set().union(*wanted.values()), set().union(*multiplied.values(), *ordinary.values())
+        lasting = {name: calls_of_lasting_operands(*seen) for name, seen in asking}
+        ahead, products = set().union(*wanted.values()), set().union(*multiplied.values(), *lasting.values())
         facts = [seen for kernel in kernels for seen in kernel.facts.values()]
         torn = calls_of(calls.torn, facts, known.work.path)
         own = str(known.work.path.absolute())
@@ -169,7 +169,7 @@ def inlined(
         for new, old in zip(again, kernels, strict=True):
             name = new.function.name
             new.written_out = old.written_out or bool(wanted.get(name)) or bool(multiplied.get(name))
-            new.multiplied_here = old.multiplied_here or bool(ordinary.get(name))
+            new.multiplied_here = old.multiplied_here or bool(lasting.get(name))
         known, kernels = step, again
 
 

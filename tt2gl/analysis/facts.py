@@ -149,7 +149,8 @@ class DotFact:
 
     `memory`: how an accumulator lies in tensor memory; `accumulator` is what it is loaded into. `scales`: those of its
     operands, where they are in tensor memory. `element`: the type that it adds up in. `in_parts`: it is not loaded from
-    tensor memory as a whole, but columns at a time, as the author takes it apart.
+    tensor memory as a whole, but columns at a time, as the author takes it apart. `at_hand`: an operand comes from
+    before the loop that it is in.
     """
 
     instruction: Instruction
@@ -161,6 +162,7 @@ class DotFact:
     scales: tuple[DotOperandFact, ...] = ()
     element: str = ""
     in_parts: bool = False
+    at_hand: bool = False
 
 
 @dataclass(frozen=True)

@@ -49,17 +49,18 @@ def calls_of_products(
     return found
 
 
-def calls_of_ordinary_products(
+def calls_of_lasting_operands(
     facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module], path: Path
 ) -> set[tuple[int, int]]:
-    """The same of calls that lead to products by ordinary instructions, in any loop.
+    """The same of calls that lead to products, in any loop, of which an operand comes from before that.
 
-    Those read their operands from shared memory, which has what comes from before the loop once, and what the loop
-    loads as it lies: a helper would put either there on each call, or convert it.
+    It is put into shared memory, or converted, once: a helper would do so on each call. And of those that lead to
+    products by ordinary instructions, which read what the loop loads as it lies in shared memory, too.
     """
     known = _Loops(trees, path)
-    ordinary = {chain for seen in facts for chain, dot in seen.lowered.dots.items() if dot.instruction == "fma"}
-    return {place for chain in ordinary if (place := known.call(chain)) is not None}
+    dots = [each for seen in facts for each in seen.lowered.dots.items()]
+    chains = {chain for chain, dot in dots if dot.at_hand or dot.instruction == "fma"}
+    return {place for chain in chains if (place := known.call(chain)) is not None}
 
 
 def helpers_elsewhere(

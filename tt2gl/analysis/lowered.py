@@ -12,6 +12,7 @@ from dataclasses import replace
 from tt2gl.amd_shared_layouts import is_turned
 from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
+from tt2gl.analysis.lasting_operands import is_at_hand
 from tt2gl.analysis.late_loads import LOADS, ON_THE_WAY, late_loads, loaded
 from tt2gl.analysis.located_loads import located_loads
 from tt2gl.analysis.operand_loads import operand_loads
@@ -264,7 +265,8 @@ def _dot(
             sides[place] = replace(sides[place], widened=_widened(load, made), transposed=_transposed(load, made))
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
     scales = tuple(map(_operand, operation.operands[3:])) if operation.name == "tt.dot_scaled" else ()
-    return DotFact(kind, layout, sides[0], sides[1], zero, scales=scales, element=str(element))
+    at_hand = any(is_at_hand(side, operation, made, loops) for side in (a, b))
+    return DotFact(kind, layout, sides[0], sides[1], zero, scales=scales, element=str(element), at_hand=at_hand)
 
 
 def _is_constant(value: Value, made: dict[int, Operation]) -> bool:

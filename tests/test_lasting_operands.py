@@ -1,4 +1,4 @@
-"""Products by ordinary instructions in helpers: written out in loops, where they read what is in shared memory."""
+"""Products in helpers that take what comes from before a loop, or are ordinary: written out in the loop."""
 
 from __future__ import annotations
 
@@ -42,9 +42,14 @@ LOOP = """for start in range(0, n, N):
 ONCE = """k = tl.load(k_ptr + lines[:, None] * D + columns)
     bias = tl.load(b_ptr + lines)
     most = tl.max(scores(q, k, bias, PRECISE), axis=1)"""
+OWN = """for start in range(0, n, N):
+        k = tl.load(k_ptr + (start + lines)[:, None] * D + columns)
+        own = tl.load(q_ptr + (start + rows) * D + columns)
+        most = tl.maximum(most, tl.max(multiply(own, tl.trans(k), PRECISE), axis=1))"""
 BOTH = """for start in range(0, n, N):
         k = tl.load(k_ptr + (start + lines)[:, None] * D + columns)
-        s = multiply(q, tl.trans(k), PRECISE)
+        own = tl.load(q_ptr + (start + rows) * D + columns)
+        s = multiply(own, tl.trans(k), PRECISE)
         most = tl.maximum(most, tl.max(multiply(s, k, PRECISE), axis=1))"""
 
 
@@ -64,8 +69,8 @@ def ported(body: str, precise: bool, tmp_path: Path, target: str = "sm90") -> st
         options=Options(4, 1),
         grid=(1,),
         args={
-            "q_ptr": TensorArg("float32", (64, 64), (64, 1), None),
-            "k_ptr": TensorArg("float32", (64, 64), (64, 1), None),
+            "q_ptr": TensorArg("float32", (128, 64), (64, 1), None),
+            "k_ptr": TensorArg("float32", (96, 64), (64, 1), None),
             "b_ptr": TensorArg("float32", (64,), (1,), None),
             "y_ptr": TensorArg("float32", (64,), (1,), None),
             "n": 64,
@@ -82,8 +87,17 @@ def test_outside_of_loops_a_call_stays(tmp_path: Path) -> None:
     assert "written out" not in ported(ONCE, True, tmp_path)
 
 
-def test_a_product_of_tensor_cores_stays_in_its_helper(tmp_path: Path) -> None:
-    assert "written out" not in ported(LOOP, False, tmp_path, "sm80")
+def test_tensor_cores_that_multiply_what_the_loop_computes_stay_in_their_helper(tmp_path: Path) -> None:
+    assert "written out" not in ported(OWN, False, tmp_path, "sm80")
+
+
+@pytest.mark.slow
+def test_tensor_cores_take_what_comes_from_before_the_loop_once(tmp_path: Path) -> None:
+    text = ported(LOOP, False, tmp_path)
+    before, loop = text.split("    for start in range(0, n, N):")
+    assert "multiply, written out: its products take tiles of this loop" in loop
+    assert before.count("allocate_shared_memory(q.dtype") == 1
+    assert "allocate_shared_memory(q.dtype" not in loop
 
 
 @pytest.mark.slow
@@ -107,4 +121,3 @@ def test_calls_that_are_given_memory_and_registers_are_written_out(tmp_path: Pat
     loop = text[text.index("    for start in range(0, n, N):") :]
     assert "multiply, written out: its calls want different layouts" in loop
     assert loop.count("warpgroup_mma(") == 2
-    assert "allocate_shared_memory(q.dtype" not in loop
