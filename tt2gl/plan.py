@@ -170,8 +170,9 @@ class Edits:
     `dots`: a product, by the expression that it stands for (a call, or a sum).
     `buffers`: accesses by buffer operations. `rebased`: where pointers are made of offsets again, and of which scalar
     pointer. `sides`: the side of a sum that stays where the other is a scalar pointer.
-    `narrowed`: the dtype of terms of offsets that have more bits. `begun`: a sum to a scalar pointer in place, of which
-    the other side is all of the offset, by the name that this gets.
+    `narrowed`: the dtype of terms of offsets that have more bits; `stretched`: of those that have fewer, and stay so
+    until they are converted. `begun`: a sum to a scalar pointer in place, of which the other side is all of the offset,
+    by the name that this gets.
     """
 
     creations: Mapping[Position, str] = field(default_factory=dict)
@@ -197,6 +198,7 @@ class Edits:
     rebased: Mapping[Position, str] = field(default_factory=dict)
     sides: Mapping[Position, str] = field(default_factory=dict)
     narrowed: Mapping[Position, str] = field(default_factory=dict)
+    stretched: Mapping[Position, str] = field(default_factory=dict)
     begun: Mapping[Position, str] = field(default_factory=dict)
     mover: str = "tma"
 

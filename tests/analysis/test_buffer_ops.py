@@ -917,3 +917,31 @@ def test_helpers_pass_offsets_on(
     assert ("def outer(x_offsets, scale=2.0, x_ptr=None)" in made.text) == passed
     reasons = [each.message for each in made.kernels[0].diagnostics if each.code == "TTG340"]
     assert [": `ptrs` may reach beyond 2 GiB." in each for each in reasons] == [True] * (not passed)
+
+
+LOOKUP = """
+@triton.jit
+def kernel(t_ptr, i_ptr, y_ptr, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    index = tl.load(i_ptr + cols[:, None] + cols[None, :] * BLOCK)
+    tl.store(y_ptr + cols[:, None] * BLOCK + cols[None, :], tl.load(t_ptr + index))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "offset"),
+    [
+        pytest.param("*i64", "int64", "gl.convert_layout(gl.cast(index, gl.int32), t_layout)", id="long"),
+        pytest.param("*i32", "int32", "gl.convert_layout(index, t_layout)", id="as long as offsets"),
+        pytest.param("*u8", "uint8", "gl.convert_layout(index, t_layout).to(gl.int32)", id="short"),
+    ],
+)
+def test_an_index_is_converted_while_it_is_short(
+    conversion: Convert, launch: MakeLaunch, kind: str, dtype: str, offset: str
+) -> None:
+    given = {name: TensorArg("float32", (4096,), (1,)) for name in ("t_ptr", "y_ptr")}
+    given["i_ptr"] = TensorArg(dtype, (4096,), (1,))
+    asked = replace(launch(f"t_ptr=*fp32 i_ptr={kind} y_ptr=*fp32", BLOCK=64), args=given)
+    made = conversion(LOOKUP, asked, target="gfx942")
+    assert made.kernels[0].status == "converted"
+    assert f"gl.amd.cdna3.buffer_load(t_ptr, {offset})" in made.text, made.text

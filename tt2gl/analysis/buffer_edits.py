@@ -41,6 +41,7 @@ class Found:
     accesses: dict[Position, BufferAccess] = field(default_factory=dict)
     sides: dict[Position, str] = field(default_factory=dict)
     narrowed: dict[Position, str] = field(default_factory=dict)
+    stretched: dict[Position, str] = field(default_factory=dict)
     reads: dict[Position, str] = field(default_factory=dict)
     targets: dict[Position, str] = field(default_factory=dict)
     bases: dict[Position, str] = field(default_factory=dict)
@@ -86,6 +87,7 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
             rebased=found.rebased,
             sides=found.sides,
             narrowed=found.narrowed,
+            stretched=found.stretched,
             begun={at: labels.offset(name) for at, name in found.begun.items()},
             arguments={
                 **edits.arguments,

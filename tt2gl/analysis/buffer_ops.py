@@ -56,6 +56,9 @@ from tt2gl.analysis.stated_ranges import constraints_of
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import BufferAccess, Position
 
+_SHORT = {"int8", "uint8", "int16", "uint16"}
+"""What an index is that costs less to convert than one of 32 bits."""
+
 
 @dataclass(frozen=True)
 class _Proof:
@@ -342,8 +345,10 @@ class BufferOps:
     def _narrow(self, terms: Sequence[Term]) -> None:
         """Have terms in 32 bits that are not, for all that launches say."""
         for term in terms:
-            if self.read.dtypes(term.node) - {"int32"} or not self.body.said(term.node):
-                self.found.narrowed[position_of(term.node)] = "gl.int32"
+            kinds = self.read.dtypes(term.node)
+            if kinds - {"int32"} or not self.body.said(term.node):
+                short = kinds and kinds <= _SHORT
+                (self.found.stretched if short else self.found.narrowed)[position_of(term.node)] = "gl.int32"
 
     def _leave_offset(self, made: Address) -> None:
         """Of a tensor of pointers, have what is added to the name that it starts from."""

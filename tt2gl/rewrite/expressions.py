@@ -126,6 +126,8 @@ class Expressions(Editor):
             is_method = isinstance(original, cst.Call) and self.is_method(original)
             node = filled(node, extents, layout, is_method)
             node = narrowed(node, edits.narrowed[at]) if at in edits.narrowed else node
+        if at in edits.stretched:
+            node = narrowed(node, edits.stretched[at])
         if at in edits.expansions:
             missing, rank = edits.expansions[at]
             node = expanded(node, missing, rank)
