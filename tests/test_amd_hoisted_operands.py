@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.compared import compared
 from tt2gl.launches import Launch, Options, TensorArg
 
@@ -35,3 +37,29 @@ def test_its_shared_memory_serves_the_loop_again(tmp_path: Path) -> None:
     launch = Launch(path.name, "kernel", kinds, {"N": 128, "B": 64, "D": 128}, tuple(args), Options(4, 2), (1,), args)
     _, theirs, ours = compared(path, launch, "gfx942")
     assert ours.shared_bytes <= theirs.shared_bytes
+
+
+INVARIANT = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(w_ptr, x_ptr, o_ptr, n, B: tl.constexpr):
+    columns = tl.arange(0, B)
+    total = tl.zeros([B], tl.float32)
+    for start in range(0, n, B):
+        w = tl.load(w_ptr + columns)
+        total += w * tl.load(x_ptr + start + columns, mask=start + columns < n, other=0.0)
+    tl.store(o_ptr + columns, total)
+"""
+
+
+@pytest.mark.parametrize("n", [0, 500])
+def test_a_tile_that_is_the_same_on_every_turn_is_loaded_once_if_there_is_one(tmp_path: Path, n: int) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(INVARIANT)
+    kinds = {"w_ptr": "*fp32", "x_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32", "B": "constexpr"}
+    args = {name: TensorArg("float32", (512,), (1,)) for name in ("w_ptr", "x_ptr", "o_ptr")}
+    launch = Launch(path.name, "kernel", kinds, {"B": 256}, tuple(args), Options(4, 2), (1,), {**args, "n": n})
+    _, theirs, ours = compared(path, launch, "gfx942")
+    assert (ours.buffered, ours.unbuffered) == (theirs.buffered, theirs.unbuffered)

@@ -31,6 +31,8 @@ def moved(body: str) -> str:
         pytest.param(f"{LOOP}    x += gl.load(a_ptr)", id="part of an expression"),
         pytest.param(f"{LOOP}    a = gl.load(a_ptr)\n    gl.store(o_ptr + i, a)", id="the loop writes"),
         pytest.param(f"{LOOP}    {BUFFER}\n    {FILLED}\n    {READ}\n    gl.store(o_ptr, x)", id="a buffer is written"),
+        pytest.param(f"while x < n:\n    {BUFFER}\n    {FILLED}\n    {READ}", id="a buffer, turns not known before"),
+        pytest.param(f"{LOOP}    x += gl.amd.cdna3.buffer_load(a_ptr, offs)", id="a buffer, part of an expression"),
         pytest.param(f"{LOOP}    a = gl.load(a_ptr)\n    x += step(a)", id="a call that may write"),
         pytest.param(f"{LOOP}    a = gl.load(a_ptr, volatile=True)\n    x += a", id="volatile"),
         pytest.param("while x < n:\n    a = gl.load(a_ptr)\n    x += a", id="turns not known before"),
@@ -130,4 +132,26 @@ def test_a_tile_leaves_all_the_loops_that_it_is_the_same_in() -> None:
 
 def test_what_a_buffer_operation_loads_leaves_a_loop_that_fills_slots_of_rings() -> None:
     used = f"{READ}\n    ring.index(0).store(x)"
-    assert moved(f"{LOOP}    {BUFFER}\n    {FILLED}\n    {used}") == f"{BUFFER}\n{FILLED}\n{LOOP}    {used}"
+    asked = BUFFER.replace("offs)", "offs, mask=n > 0)")
+    assert moved(f"{LOOP}    {BUFFER}\n    {FILLED}\n    {used}") == f"{asked}\n{FILLED}\n{LOOP}    {used}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("gl.amd.cdna3.buffer_load(a_ptr, offs)", "gl.amd.cdna3.buffer_load(a_ptr, offs, mask=n > 0)"),
+        (
+            "gl.amd.cdna3.buffer_load(a_ptr, offs, mask=mask)",
+            "gl.amd.cdna3.buffer_load(a_ptr, offs, mask=(n > 0) & mask)",
+        ),
+        ("gl.amd.cdna3.buffer_load(a_ptr, offs, mask, k)", "gl.amd.cdna3.buffer_load(a_ptr, offs, (n > 0) & mask, k)"),
+    ],
+)
+def test_a_tile_that_a_buffer_operation_loads_is_masked_by_whether_there_is_a_turn(before: str, after: str) -> None:
+    assert moved(f"{LOOP}    a = {before}\n    x += a") == f"a = {after}\n{LOOP}    x += a"
+
+
+def test_a_load_that_is_cast_for_an_operand_is_masked_too() -> None:
+    cast = BUFFER.replace("offs)", "offs).to(gl.float16)")
+    asked = cast.replace("offs)", "offs, mask=n > 0)")
+    assert moved(f"{LOOP}    {cast}\n    {FILLED}\n    {READ}") == f"{asked}\n{FILLED}\n{LOOP}    {READ}"

@@ -12,9 +12,9 @@
     for m in range(0, M, BLOCK_M):
         qk = mma_v2(q, k_smem.load(k_layout), zeros)
 
-As Triton's LICM pass does it: loads leave loops that write no memory, masked by whether there is a turn; Gluon runs no
-such pass, and LLVM moves nothing over barriers. What a tile is computed of moves with it, and what thereby serves
-nothing any more goes.
+As Triton's LICM pass does it: loads leave loops that write no memory, masked by whether there is a turn, and so do
+buffer loads of AMD; Gluon runs no such pass, and LLVM moves nothing over barriers. What a tile is computed of moves
+with it, and what thereby serves nothing any more goes.
 
 Not here: tiles of which a branch decides, reads of shared memory into registers (Triton leaves those to the loop, too),
 and what divides by a variable, which may be zero where a loop has no turn.
@@ -159,8 +159,9 @@ class _Loop:
                     whole = node is value and ast.unparse(node.func) == "gl.load"
                     if not whole or not self.reads_alone or self.turns is None or _is_volatile(node):
                         return False
-                case ast.Call() if called(node) == "buffer_load" and not self.only_fills:
-                    return False
+                case ast.Call() if called(node) == "buffer_load":
+                    if not self.only_fills or self.turns is None:
+                        return False
                 case ast.Call() if self.effects.trouble(node):
                     return False
         return True
@@ -195,17 +196,19 @@ class _Loop:
         start, end = self.lines(statement, places)
         text = places.raw[start:end].decode()
         assert isinstance(statement, ast.Assign)
-        if isinstance(statement.value, ast.Call) and _is_load(statement):
-            text = self._masked(text, statement.value, places, start)
+        for load in reversed(_loads(statement)):
+            text = self._masked(text, load, places, start)
         return textwrap.dedent(text)
 
     def _masked(self, text: str, load: ast.Call, places: Places, start: int) -> str:
         """The text of a load with the loop's condition in its mask."""
         mask = next((each.value for each in load.keywords if each.arg == "mask"), None)
-        mask = load.args[1] if mask is None and len(load.args) > 1 else mask
+        # A buffer operation takes offsets besides.
+        others = 1 + (called(load) == "buffer_load")
+        mask = load.args[others] if mask is None and len(load.args) > others else mask
         raw = text.encode()
         if mask is None:
-            end = places.of(load.args[0])[1] - start
+            end = places.of(load.args[others - 1])[1] - start
             return (raw[:end] + f", mask={self.turns}".encode() + raw[end:]).decode()
         first, last = (place - start for place in places.of(mask))
         said = raw[first:last] if isinstance(mask, ast.Name | ast.Call) else b"(" + raw[first:last] + b")"
@@ -214,8 +217,14 @@ class _Loop:
 
 def _is_load(statement: ast.stmt) -> bool:
     """Whether a statement gives a name what it loads, as it is."""
-    value = statement.value if isinstance(statement, ast.Assign) else None
-    return isinstance(value, ast.Call) and ast.unparse(value.func) == "gl.load"
+    return isinstance(statement, ast.Assign) and statement.value in _loads(statement)
+
+
+def _loads(statement: ast.stmt) -> list[ast.Call]:
+    """The loads of a statement, in the order of the text."""
+    calls = (node for node in nodes_in(statement) if isinstance(node, ast.Call))
+    found = [each for each in calls if ast.unparse(each.func) == "gl.load" or called(each) == "buffer_load"]
+    return sorted(found, key=lambda each: (each.lineno, each.col_offset))
 
 
 def _fills(statement: ast.stmt) -> bool:
