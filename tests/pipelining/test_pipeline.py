@@ -598,6 +598,26 @@ def test_a_scalar_that_says_where_tiles_are_is_copied_an_iteration_before_them()
     )
 
 
+def test_pointers_step_before_the_copies_and_those_of_lookups_behind_them() -> None:
+    made = written(
+        """\
+        for k in range(n):
+            page = _tt2gl_ring_page(b_ptr)
+            a = _tt2gl_ring_a(a_ptr + page)
+            use(a)
+            a_ptr += 8
+            b_ptr += 4
+        """,
+        looked_up("2", scalar=True),
+    )
+    prologue, loop = made.split("for k in range(n):\n")
+    assert "for k in gl.static_range(2):\n    if k > 0:\n        a_ptr += 8\n" in prologue
+    assert prologue.count("b_ptr += 4") == 2
+    places = [loop.index(each) for each in ("use(a)", "a_ptr += 8", "copy(a_buf", "copy(page_buf", "b_ptr += 4")]
+    assert places == sorted(places)
+    assert loop.count("a_ptr += 8") == 1
+
+
 def test_a_lookup_that_another_one_needs_is_loaded_beside_that() -> None:
     spec = looked_up("1", scalar=True)
     chained = replace(spec, rings=(*spec.rings, replace(spec.rings[1], name="entry")))

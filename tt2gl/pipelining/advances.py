@@ -13,7 +13,8 @@ for k in gl.static_range(NUM_STAGES - 1):                                       
 
 The same in the loop itself, without the condition. Triton's pipeliner has them there. ptxas then takes other registers
 and another order for all of a body that computes with tiles in registers: on an H200 a product with 8-bit weights went
-from 0.88 of Triton's speed to 0.99, one with shared scales from 0.88 to 1.01. Where a product runs on in the background
+from 0.88 of Triton's speed to 0.99, one with shared scales from 0.88 to 1.01; one whose scales are looked up by groups
+spills 6 registers a thread for 12 on sm80 (Triton's kernel 6). Where a product runs on in the background
 it costs up to 6% instead, as the additions come between its wait and the copies. Where a loop waits for all products by
 wgmma at once, there is no such wait: one of 8-bit integers takes 120 registers for 128 on sm90 (Triton's kernel 120),
 and the chunks of a retention spill 14 registers a thread for 16 (14). That is where products read all tiles where they

@@ -126,8 +126,9 @@ class LoopPlan:
 
     @property
     def read_at_once(self) -> bool:
-        """Whether each tile is out of its slot before the slot is filled again."""
-        return self.plain and all(self.spec.depth(ring) == self.spec.ahead for ring in self.rings)
+        """Whether threads copy all tiles, each of which is out of its slot before the slot is filled again."""
+        copied = self.copied and not self.early and not self.barriers
+        return copied and all(self.spec.depth(ring) == self.spec.ahead for ring in self.rings)
 
     @property
     def direct(self) -> bool:
