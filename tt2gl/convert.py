@@ -81,7 +81,7 @@ def convert(
     precisions: set[str] = set()
     calls = Calls()
     hosts: dict[str, dict[str, int]] = {}
-    best: tuple[Conversion, tuple[int, int, int], LoweredSource, list[Kernel]] | None = None
+    best: tuple[Conversion, tuple[int, int, int, int], LoweredSource, list[Kernel]] | None = None
     while True:
         known = lowered_source(author, asked.target, root, helpers, precisions, hosts)
         kernels = observed(known, asked)
@@ -89,20 +89,22 @@ def convert(
             continue
         made, known = _converted(known, kernels, asked, rules, compile, calls)
         # One kept for a helper whose callers differ is tried with that one written out, too, first.
+        converting = {name for kernel in kernels for name in kernel.converting}
         differ = {kernel.torn for kernel in kernels if kernel.torn} - calls.torn
         tried = (kernel for kernel in kernels if kernel.written_out_in_vain and kernel.torn not in differ)
         in_vain = {kernel.function.name for kernel in tried}
         accessed = {place for kernel in kernels for place in kernel.accessed_elsewhere} | worded_elsewhere(kernels)
         if "pipeline" in rules:
             accessed |= running_ahead_elsewhere(known, kernels)
-        score = sum(kernel.variants is not None for kernel in kernels), -len(in_vain), -len(accessed)
+        converted = sum(kernel.variants is not None for kernel in kernels)
+        score = converted, -len(in_vain), -len(accessed), -len(converting)
         if best is None or score > best[1]:
             best = made, score, known, kernels
         # Helpers of other files are brought along where kernels are kept for them, or what they do is better said here.
         kept = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere}
         more = (kept | accessed) - helpers
         named = {kernel.precision for kernel in kernels if kernel.kept is not None and kernel.precision} - precisions
-        wanted = Calls(calls.plain | in_vain, calls.torn | differ)
+        wanted = Calls(calls.plain | in_vain, calls.torn | differ, calls.converting | converting)
         if not more and not named and wanted == calls:
             if watch is not None:
                 watch(best[2], best[3])

@@ -37,6 +37,9 @@ def decide(kernel: Kernel, target: Target, taken: set[str]) -> None:
         _keep_for(kernel, error)
         return
     kernel.variants = found
+    cheap = {key for body in found.analyses for made in body.decisions for key in made.cheap}
+    named = {kernel.helper_named(key) for key in cheap if same_file(key[0], kernel.function)}
+    kernel.converting = frozenset(named - {""})
     for body in found.analyses:
         taken.update(body.bodies.values())
         _tell(kernel, body)

@@ -18,10 +18,14 @@ from tt2gl.verify.compile import CompileJob, compile_many
 
 @dataclass(frozen=True)
 class Calls:
-    """Which calls of helpers stay: all in kernels that are `plain`; and which do not: those of `torn` helpers."""
+    """Which calls of helpers stay: all in kernels that are `plain`; and which do not: those of `torn` helpers.
+
+    Nor of `converting` ones, which are given what their callers can make in each layout that they want it in.
+    """
 
     plain: frozenset[str] = frozenset()
     torn: frozenset[str] = frozenset()
+    converting: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -36,6 +40,8 @@ class Kernel:
     `accessed_elsewhere`: those whose accesses would be by buffers in its own;
     `written_out`: helpers that it calls stand in its loops; `multiplied_here`: some for products that
     take what comes from before the loop; `torn`: the helper whose callers want different layouts;
+    `converting`: helpers that convert a parameter which their callers could make once more, in that layout: a
+    conversion goes through memory, behind barriers, and Triton has none there;
     `precision`: what names a precision that is several products; `guesses`: what is told of inferred launches, at the
     author's lines.
     """
@@ -55,6 +61,7 @@ class Kernel:
     written_out: bool = False
     multiplied_here: bool = False
     torn: str = ""
+    converting: frozenset[str] = frozenset()
     precision: str = ""
     guesses: tuple[Diagnostic, ...] = ()
     compiled: dict[int, CompileResult] = field(default_factory=dict)

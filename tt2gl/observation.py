@@ -158,9 +158,11 @@ def inlined(
         ahead, products = set().union(*wanted.values()), set().union(*multiplied.values(), *lasting.values())
         facts = [seen for kernel in kernels for seen in kernel.facts.values()]
         torn = calls_of(calls.torn, facts, known.work.path)
+        remade = calls_of(calls.converting, facts, known.work.path)
         own = str(known.work.path.absolute())
         reached = {one.line for seen in facts for one in seen.functions.values() if one.path == own}
-        step = with_inlined(known, ahead, torn, reached, products) if ahead | torn | products else None
+        asked_for = ahead | torn | products | remade
+        step = with_inlined(known, ahead, torn, reached, products, remade) if asked_for else None
         if step is None:
             return known, kernels
         again = observed(step, asked)

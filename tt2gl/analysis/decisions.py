@@ -95,7 +95,8 @@ class Decisions:
     `expansions`: how many dimensions an operand gains, none among them, and how many it has.
     `given`: the parameters of helpers that come in shared memory; `ranges`: those that count from zero. `mentions`:
     variables of which only what is known without their layout is asked, each with one of its statements. `recast`:
-    names that are cast from what their statement casts, in another layout.
+    names that are cast from what their statement casts, in another layout. `cheap`: helpers that convert a parameter of
+    which a caller could make another.
     """
 
     creations: dict[Spot, Term] = field(default_factory=dict)
@@ -120,6 +121,7 @@ class Decisions:
     ranges: set[tuple[FunctionKey, CallChain, str]] = field(default_factory=set)
     mentions: dict[Site, tuple[str, Position]] = field(default_factory=dict)
     recast: set[tuple[FunctionKey, Position, CallChain, str, Term]] = field(default_factory=set)
+    cheap: set[FunctionKey] = field(default_factory=set)
 
     def convert_after(self, made: Definition, name: str, source: Term, target: Term) -> None:
         """Have a name in another layout too, right after its definition."""

@@ -17,7 +17,7 @@ from tt2gl.analysis.access_layouts import AccessLayouts
 from tt2gl.analysis.anchors import Anchors
 from tt2gl.analysis.cheap import in_ring, last_row, last_tile, mark_cheap
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
-from tt2gl.analysis.graph import Definition, Node, Web, operands_rank, uncast
+from tt2gl.analysis.graph import Definition, Node, Web, counts_from_zero, operands_rank, uncast
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
 from tt2gl.analysis.rearranged import Rearranged
@@ -295,6 +295,8 @@ class Propagation(Anchors):
             self.decisions.reads[spot] = (web.name, term)
             return
         self.decisions.reads[spot] = (web.name, web.natural)
+        if _is_given_cheaply(web):
+            self.decisions.cheap.add(web.function)
         made = web.made_once() if id(web) in self.products.once else web.made_outside(node)
         if made is not None:
             # Converted once where it is defined, not again on every turn of the loop, or for each reader.
@@ -319,6 +321,17 @@ class Propagation(Anchors):
         for site, web in self.graph.mentions:
             _, statement, _ = place_of(web.find().definitions[0])
             self.decisions.mentions[site] = (web.name, statement)
+
+
+def _is_given_cheaply(web: Web) -> bool:
+    """Whether a helper is given, in a loop around the call, what its caller could make once more in another layout.
+
+    A range from zero it makes itself.
+    """
+    made = web.made_once()
+    if made is None or made.entry is None or made.node.value is None or not made.depth:
+        return False
+    return made.node.value.cheap and not counts_from_zero(made.node)
 
 
 def propagated(scenes: Sequence[Scene], classes: Classes, cores: TensorCores) -> list[Decisions]:

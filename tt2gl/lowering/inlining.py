@@ -58,6 +58,7 @@ _AROUND = (
 
 _AHEAD = "its loads run ahead of this loop"
 _TORN = "its calls want different layouts"
+_REMADE = "what it is given is made for each of its accesses"
 _PRODUCTS = "its products take tiles of this loop"
 
 
@@ -67,14 +68,16 @@ def inlined(
     torn: Collection[tuple[int, int]] = (),
     reached: Collection[int] = (),
     products: Collection[tuple[int, int]] = (),
+    remade: Collection[tuple[int, int]] = (),
 ) -> Lowered:
     """Write out the helpers called at these places (line, and column in bytes), where they can be.
 
     `ahead`: for loads that run ahead of their loop; `torn`: for layouts that one text of the helper cannot say;
-    `products`: for those that read what is loaded ahead. `reached`: the lines of the definitions that are called, which
-    tell those of one name apart.
+    `products`: for those that read what is loaded ahead; `remade`: for arguments that are wanted in several layouts.
+    `reached`: the lines of the definitions that are called, which tell those of one name apart.
     """
-    places = {**dict.fromkeys(torn, _TORN), **dict.fromkeys(products, _PRODUCTS), **dict.fromkeys(ahead, _AHEAD)}
+    places = {**dict.fromkeys(remade, _REMADE), **dict.fromkeys(torn, _TORN)}
+    places |= {**dict.fromkeys(products, _PRODUCTS), **dict.fromkeys(ahead, _AHEAD)}
     step = Step(source)
     file = File(source, step.spans, reached)
     edits = {name: list(file.edits(function, places)) for name, function in file.functions.items()}

@@ -97,12 +97,13 @@ def with_inlined(
     torn: Collection[tuple[int, int]] = (),
     reached: Collection[int] = (),
     products: Collection[tuple[int, int]] = (),
+    remade: Collection[tuple[int, int]] = (),
 ) -> LoweredSource | None:
     """The file with the helpers called at these places of the working file written out; None where none can be.
 
     `reached`: the lines of the working file's definitions that launches call.
     """
-    return _with(known, inlined(known.work, ahead, torn, reached, products))
+    return _with(known, inlined(known.work, ahead, torn, reached, products, remade))
 
 
 def with_single_turns(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:

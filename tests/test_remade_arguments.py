@@ -1,0 +1,80 @@
+"""Helpers that want an argument in several layouts: written out where their caller can make it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_descriptors import equal
+from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options, TensorArg
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def block(x_ptr, b_ptr, rows, columns, D: tl.constexpr):
+    x = tl.load(x_ptr + rows[:, None] * D + columns[None, :])
+    BIAS
+
+
+@triton.jit
+def kernel(x_ptr, b_ptr, y_ptr, n, N: tl.constexpr, D: tl.constexpr):
+    columns = tl.arange(0, D)
+    total = tl.zeros([N], tl.float32)
+    for start in range(0, n, N):
+        rows = ROWS
+        x, bias = block(x_ptr, b_ptr, rows, columns, D)
+        total += tl.sum(x, axis=1) * bias
+    tl.store(y_ptr + tl.arange(0, N), total)
+"""
+BESIDE = "return x, tl.load(b_ptr + rows)"
+ALONE = "return x, 2.0"
+MADE = "start + tl.arange(0, N)"
+LOADED = "tl.load(b_ptr + start + tl.arange(0, N)).to(tl.int32)"
+
+
+def ported(bias: str, rows: str, tmp_path: Path, target: str = "sm90") -> str:
+    path, text = tmp_path / "kernel.py", KERNEL.replace("BIAS", bias).replace("ROWS", rows)
+    path.write_text(text)
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={
+            **dict.fromkeys(("x_ptr", "b_ptr", "y_ptr"), "*fp32"),
+            "n": "i32",
+            **dict.fromkeys(("N", "D"), "constexpr"),
+        },
+        constexprs={"N": 128, "D": 16},
+        divisible_by_16=("x_ptr", "b_ptr", "y_ptr", "n"),
+        options=Options(4, 1),
+        grid=(1,),
+        args={
+            "x_ptr": TensorArg("float32", (256, 16), (16, 1), None),
+            "b_ptr": TensorArg("float32", (256,), (1,), (0, 255)),
+            "y_ptr": TensorArg("float32", (128,), (1,), None),
+            "n": 256,
+        },
+    )
+    made = convert(path, target=target, launches=[launch], root=path.parent)
+    assert [report.status for report in made.kernels] == ["converted"]
+    equal(path, text, made.text, launch, target)
+    return made.text
+
+
+@pytest.mark.parametrize(
+    ("bias", "rows"),
+    [pytest.param(ALONE, MADE, id="wanted once"), pytest.param(BESIDE, LOADED, id="loaded")],
+)
+def test_helpers_that_stay(bias: str, rows: str, tmp_path: Path) -> None:
+    assert "written out" not in ported(bias, rows, tmp_path)
+
+
+@pytest.mark.parametrize("target", ["sm90", "sm80"])
+def test_an_index_is_made_for_each_access(target: str, tmp_path: Path) -> None:
+    text = ported(BESIDE, MADE, tmp_path, target)
+    loop = text[text.index("for start in range(0, n, N):") :]
+    assert "block, written out: what it is given is made for each of its accesses" in loop
+    assert "convert_layout(rows" not in text
