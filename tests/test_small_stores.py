@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,13 +33,13 @@ SUMS_LAUNCH = Launch(
     kernel="kernel",
     signature={"x_ptr": "*fp32", "y_ptr": "*fp32", "N": "i32", "ROWS": "constexpr", "B": "constexpr"},
     constexprs={"ROWS": 8, "B": 64},
-    divisible_by_16=("x_ptr", "y_ptr"),
+    divisible_by_16=("x_ptr", "y_ptr", "N"),
     options=Options(4, 3),
     grid=(2,),
     args={
-        "x_ptr": TensorArg("float32", (16, 200), (200, 1), None),
+        "x_ptr": TensorArg("float32", (16, 208), (208, 1), None),
         "y_ptr": TensorArg("float32", (16,), (1,), None),
-        "N": 200,
+        "N": 208,
     },
 )
 
@@ -66,6 +67,17 @@ def test_without_a_loop_rows_are_stored_as_they_come(tmp_path: Path) -> None:
     text = SUMS.replace("    for start in range(0, N, B):\n", "    if N > 0:\n").replace("cols = start", "cols = 0")
     made = made_of(tmp_path / "kernel.py", f"{text}    tl.store(y_ptr + rows, total)\n", SUMS_LAUNCH, "sm90")
     assert "gl.convert_layout" not in made
+
+
+@pytest.mark.parametrize("loop", [True, False], ids=["in a loop", "without one"])
+def test_rows_are_spread_where_a_thread_would_store_several(tmp_path: Path, loop: bool) -> None:
+    text = SUMS if loop else SUMS.replace("    for start in range(0, N, B):\n", "    if N > 0:\n")
+    text = text.replace("cols = start", "cols = start" if loop else "cols = 0")
+    args = {"x_ptr": TensorArg("float32", (32, 208), (208, 1), None), "y_ptr": TensorArg("float32", (32,), (1,), None)}
+    launch = replace(SUMS_LAUNCH, constexprs={"ROWS": 16, "B": 64}, args={**args, "N": 208})
+    store = "    " * (1 + loop) + "tl.store(y_ptr + rows, total)\n"
+    made = made_of(tmp_path / "kernel.py", text + store, launch, "sm90")
+    assert "gl.convert_layout(total, row_layout)" in made
 
 
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])

@@ -1,20 +1,31 @@
-"""Stores of few elements that Triton spreads over a program's threads, by a conversion behind a loop.
+"""Stores of few elements that Triton spreads over a program's threads, by a conversion.
 
 What a loop sums up for a few rows comes in the layout of its tiles. Stored in that, its addresses and masks are those
 that the loop reads tiles by, and ptxas holds them longer: int8 rows times a vector take 40 registers for Triton's 32.
+
+Anywhere else such a row is stored as it comes, which saves a trip through shared memory, unless a thread would need
+more instructions: 4 for 1 cost a tenth of the scores of paged attention on an H100, and a hundredth of
+an L2 norm, where 1 for 1 won up to 3%.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from math import prod
 
 from tt2gl.analysis.facts import Access, CallChain
+from tt2gl.ir.attributes import DialectAttr
 from tt2gl.ir.operations import Location, Module, Operation
-from tt2gl.ir.types import TensorType
+from tt2gl.ir.types import TensorType, Type
+from tt2gl.layouts import ACCESS_BITS
+from tt2gl.matrix_layouts import read_blocked
 
 LOOPS = ("scf.for", "scf.while")
 """Operations that are loops."""
+
+_SUMMED_UP = (*LOOPS, "tt.reduce")
+"""Operations that a row of few elements comes of, in the layout of tiles."""
 
 _PASSED = (
     "arith.truncf", "arith.extf", "arith.trunci", "arith.extsi", "arith.extui", "tt.fp_to_fp", "tt.bitcast",
@@ -23,29 +34,56 @@ _PASSED = (
 
 
 def may_be_spread(accesses: Collection[Access], ir: str) -> bool:
-    """Whether a launch with these accesses may have such stores: it has a loop, and a store of few elements."""
+    """Whether a launch with these accesses may have such stores: it sums something up, and stores few elements."""
     small = (
         prod(each.shape) < prod((*each.threads_per_warp, *each.warps_per_cta))
         for each in accesses
         if each.operation == "tt.store"
     )
-    return any(small) and any(loop in ir for loop in LOOPS)
+    return any(small) and any(each in ir for each in _SUMMED_UP)
 
 
 def spread_stores(module: Module, author_file: Callable[[str], str]) -> frozenset[CallChain]:
-    """The stores of converted values that are behind a loop, in the final TTGIR of a kernel."""
+    """The stores of converted values that are behind a loop, or need fewer instructions so, in final TTGIR."""
     made = {id(result): operation for operation in module.kernel.walk() for result in operation.results}
+    behind = {id(operation) for operation in _behind_loops(module.kernel, behind=False)}
 
-    def converted(store: Operation) -> bool:
+    def spreads(store: Operation) -> bool:
         value = made.get(id(store.operands[1]))
         while value is not None and value.name in _PASSED:
             value = made.get(id(value.operands[0]))
-        return value is not None and value.name == "ttg.convert_layout" and is_spread(store)
+        if value is None or value.name != "ttg.convert_layout" or not is_spread(store):
+            return False
+        stored = store.operands[1].type
+        return id(store) in behind or _requests(value.operands[0].type, stored) > _requests(stored, stored)
 
-    stores = (
-        each for each in _behind_loops(module.kernel, behind=False) if each.name == "tt.store" and converted(each)
-    )
+    stores = (each for each in module.kernel.walk() if each.name == "tt.store" and spreads(each))
     return frozenset(chain_of(each, author_file) for each in stores)
+
+
+def _requests(kind: Type, stored: Type) -> int:
+    """How many stores a thread makes for elements as `stored` in the layout of `kind`; 0 where that is not known."""
+    if not isinstance(kind, TensorType) or not isinstance(stored, TensorType):
+        return 0
+    width = re.search(r"\d+", str(stored.element))
+    bits = int(width[0]) if width else ACCESS_BITS
+    # Of a slice the dimensions that its parent has besides go out.
+    encoding, kept = kind.encoding, []
+    while isinstance(encoding, DialectAttr) and encoding.name == "ttg.slice":
+        kept.append(encoding.get("dim"))
+        encoding = encoding.get("parent")
+    layout = read_blocked(encoding) if encoding is not None else None
+    if layout is None:
+        return 0
+    dims = list(range(len(layout.order)))
+    for dim in reversed(kept):
+        del dims[dim]
+    count, fastest = 1, min(dims, key=layout.order.index)
+    for dim, extent in zip(dims, kind.shape, strict=True):
+        own = min(layout.size_per_thread[dim], extent)
+        turns = -(-extent // (layout.size_per_thread[dim] * layout.threads_per_warp[dim] * layout.warps_per_cta[dim]))
+        count *= turns * (-(-own * bits // ACCESS_BITS) if dim == fastest else own)
+    return count
 
 
 def _behind_loops(parent: Operation, *, behind: bool) -> Iterator[Operation]:
