@@ -161,7 +161,12 @@ class Products:
             elif self._passed(node, place, operand, wanted, spot.clone):
                 pass
             elif not self.cores.in_memory(node, place) and not self._is_transposed(node, place, operand):
-                self.flow.resolve(operand, wanted, spot.clone)
+                if self._repeats(node, operand):
+                    self.flow.convert(
+                        operand, self.flow.settle(operand, spot.clone), wanted, Spot(operand.site, spot.clone)
+                    )
+                else:
+                    self.flow.resolve(operand, wanted, spot.clone)
             elif self._is_turned(operand) or in_ring(operand) and self.cores.read_in_place(node, place, operand):
                 self.flow.resolve(operand, IN_RING, spot.clone)
             else:
@@ -237,6 +242,14 @@ class Products:
             self.decisions.stores[spot] = slot
         self.decisions.loads[spot] = term
         return True
+
+    def _repeats(self, dot: Node, operand: Node) -> bool:
+        """Whether an operand of multiply-adds is computed: in their registers each warp's lanes would repeat that.
+
+        Triton hoists conversions above what an operand is computed by for matrix instructions alone.
+        """
+        value, _ = uncast(operand)
+        return self.cores.dots[dot.chain].instruction == "fma" and value.kind == "elementwise"
 
     def _beside_stored(self, dot: Node, place: int) -> bool:
         """Whether `wgmma` takes an operand in registers, and the other one from where its iteration puts it, too."""
