@@ -103,16 +103,21 @@ class Producer:
         """The slice with what steps from tile to tile before its loads, of which `made[:end]` has the last.
 
         What lookups step is by then where they are for the iteration after, and stays behind. So does all where some
-        stop with the last iteration: those take as many steps as there are iterations, and the first copies one.
+        stop with the last iteration: those take as many steps as there are iterations, and the first copies one; and
+        where some step by what is looked up, of which the copies have that of the iteration after by then.
         """
         if self.plan.stops.names:
             return made
         lookups = self.plan.lookups
         own = NONE if lookups is None else NONE.union(*map(writes, lookups.found))
+        looked_up = (
+            own if lookups is None else own.union(lookups.given, lookups.given.values(), *lookups.values.values())
+        )
         head, rest = made[:end], made[end:]
         steps = [line for line in rest if not own & writes(ast.parse(code(line)))]
         left = [line for line in rest if line not in steps]
-        if not stepping(steps, [*head, *left], self.variable):
+        by_lookup = any(reads(ast.parse(code(line))) & looked_up for line in steps)
+        if by_lookup or not stepping(steps, [*head, *left], self.variable):
             return made
         if self.place == "prologue":
             steps = [] if self.plan.spec.ahead.known == 1 else after_first(steps, self.plan.stage)
