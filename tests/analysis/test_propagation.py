@@ -448,10 +448,13 @@ class TestRank:
     """Slices, expansions and reductions."""
 
     def test_a_reduction_over_rows_is_a_slice_that_a_small_store_takes(self, tiles: Port) -> None:
-        made = tiles("""
+        made = tiles(
+            """
 x = tl.load(x_ptr + rows[:, None] * N + cols[None, :]).to(tl.float32)
 tl.store(y_ptr + rows, tl.sum(x, 1))
-""")
+""",
+            BM=4,
+        )
         assert conversions(made) == 0
         assert made.count("gl.arange(0, BM") == 1
 
@@ -641,10 +644,13 @@ class TestIndices:
 
     @pytest.mark.parametrize("axis", [0, 1, -1])
     def test_of_tiles(self, tiles: Port, axis: int) -> None:
-        made = tiles(f"""
+        made = tiles(
+            f"""
 x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
 tl.store(y_ptr + {"cols" if axis == 0 else "rows"}, tl.argmin(x, axis={axis}))
-""")
+""",
+            BM=4,
+        )
         assert conversions(made) == 0
 
 
@@ -794,11 +800,14 @@ tl.store(y_ptr + offs, a - b)
         assert conversions(made) == 0
 
     def test_a_name_that_changes_its_shape(self, tiles: Port) -> None:
-        made = tiles("""
+        made = tiles(
+            """
 x = tl.load(x_ptr + rows[:, None] * N + cols[None, :]).to(tl.float32)
 x = tl.sum(x, 1)
 tl.store(y_ptr + rows, x)
-""")
+""",
+            BM=4,
+        )
         assert conversions(made) == 0
 
     def test_random_numbers(self, vectors: Port) -> None:
