@@ -928,6 +928,8 @@ def kernel(t_ptr, i_ptr, y_ptr, BLOCK: tl.constexpr):
 """
 
 
+# Triton 3.6 gives both loads one layout, and nothing is converted.
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("kind", "dtype", "offset"),
     [
