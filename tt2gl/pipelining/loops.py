@@ -12,6 +12,7 @@ from tt2gl.pipelining.carried import carried_values, loaded_again, value_of
 from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.effects import Effects
+from tt2gl.pipelining.flags import bound_in_any_case, lasting_under_flags
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, reads, rivals, strays, takes_attribute, writes
 from tt2gl.pipelining.last import only_added_to, only_computes, products_in
 from tt2gl.pipelining.late_reads import Late, late_reads
@@ -209,7 +210,13 @@ class FunctionWriter:
         # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
         # a copy by offsets a mask is nothing. Of a short loop whose length the compiler knows, no iteration loads then.
         apart = any(map(self._is_plain, wanted)) or self._is_counted(header)
-        unrolled = all(ring.registers for ring in rings) and not any(tests.values())
+        # Where flags leave no ring, nothing runs ahead, and no iteration is a last one.
+        unrolled = all(ring.registers for ring in rings) and not all(tests.get(ring.name) for ring in rings)
+        # What branches alone bind, under flags, lasts from no turn to the next.
+        lasting = parts.lasting - self._first_in_branches(loop)
+        lasting = lasting_under_flags(loop, lasting, live_after, lambda test: is_static(test, *self._known))
+        if any(tests.values()) and lasting - bound_in_any_case(self.function, loop):
+            unrolled = False
         # Of several products, all that is read for one is in registers while the others are computed.
         products = products_in(loop)
         kept = [each for each in loop.body if each in parts.kept]
@@ -228,9 +235,7 @@ class FunctionWriter:
                 last = Last(self.fresh("s"), self.fresh(f"{count.variable}_last"), tiles, slots)
                 if asking and products:
                     asked = [(self.fresh("product"), self.fresh("lhs"), self.fresh("rhs")) for _ in range(products)]
-                    # What branches alone bind, under flags, lasts from no turn to the next.
-                    lasting = parts.lasting - self._first_in_branches(loop) - only_added_to(kept)
-                    befores = {name: self.fresh(f"{name}_before") for name in sorted(lasting)}
+                    befores = {name: self.fresh(f"{name}_before") for name in sorted(lasting - only_added_to(kept))}
                     met = rivals(self.function.body, loop, lambda test: is_static(test, *self._known))
                     bound = NONE.union(*map(writes, kept)) - parts.lasting
                     others = {name: self.fresh(f"{name}_at_last") for name in sorted(bound & met)}

@@ -17,6 +17,7 @@ from typing import TypeGuard
 import libcst as cst
 
 from tt2gl.pipelining.branches import branched, joined, parted
+from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.flow import NONE, reads, writes
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.trees import calls_in, code, lines_of, under
@@ -50,9 +51,15 @@ def placed(plan: LoopPlan) -> Lines:
     if plan.last is None or not slots:
         return []
     made = [cst.parse_statement(f"{name} = ()") for name in slots.values()]
-    span = f"gl.static_range({plan.spec.ahead.source})"
-    each = [f"    {name} = {name} + ({plan.buffers[ring]}.index({plan.last.counter}),)" for ring, name in slots.items()]
-    return [*made, cst.parse_statement("\n".join((f"for {plan.last.counter} in {span}:", *each)))]
+    each = [
+        guarded(
+            cst.parse_statement(f"{name} = {name} + ({plan.buffers[ring]}.index({plan.last.counter}),)"),
+            plan.conditions.get(ring, ()),
+        )
+        for ring, name in slots.items()
+    ]
+    span = cst.parse_expression(f"gl.static_range({plan.spec.ahead.source})")
+    return [*made, cst.For(cst.Name(plan.last.counter), span, cst.IndentedBlock(joined(each)))]
 
 
 def held(plan: LoopPlan, ring: Ring, tile: str, *, gone: bool = False) -> cst.BaseStatement:

@@ -1,0 +1,122 @@
+"""Names that branches bind under flags of the compilation, and the last iterations of loops with rings under such."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.compared import compared
+from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options, TensorArg
+from tt2gl.pipelining.flags import bound_in_any_case, lasting_under_flags
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, s_ptr, z_ptr, o_ptr, K, GROUPED: tl.constexpr, B: tl.constexpr, N: tl.constexpr):
+    rows, columns, depth = tl.arange(0, B), tl.arange(0, N), tl.arange(0, B)
+    a_ptrs = a_ptr + rows[:, None] * K + depth[None, :]
+    b_ptrs = b_ptr + depth[:, None] * N + columns[None, :]
+    {before}
+    acc = tl.zeros((B, N), tl.float32)
+    for k in range(0, tl.cdiv(K, B)):
+        a = tl.load(a_ptrs)
+        b = tl.load(b_ptrs)
+        if GROUPED:
+            scale = tl.load(s_ptr + k * N + columns)
+            zero = tl.load(z_ptr + k * N + columns)
+            zero = (zero & 15) * scale
+        b = ((b & 15) * scale[None, :] - zero[None, :]).to(a.dtype)
+        acc += tl.dot(a, b)
+        a_ptrs += B
+        b_ptrs += B * N
+    tl.store(o_ptr + rows[:, None] * N + columns[None, :], acc)
+"""
+FIRST = """if not GROUPED:
+        scale = tl.load(s_ptr + columns)
+        zero = tl.load(z_ptr + columns) * scale"""
+
+
+def loop_of(body: str, above: str = "") -> tuple[ast.FunctionDef, ast.For]:
+    text = f"def kernel(n, x):\n{above}    for k in range(n):\n" + "".join(
+        f"        {each}\n" for each in body.split("; ")
+    )
+    (function,) = ast.parse(text.replace(" >> ", "\n            ")).body
+    assert isinstance(function, ast.FunctionDef)
+    return function, next(each for each in function.body if isinstance(each, ast.For))
+
+
+def is_flag(test: ast.expr) -> bool:
+    return ast.unparse(test).removeprefix("not ").isupper()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = x + k",
+        "if FLAG: >> x = x + k",
+        "if other: >> x = k; y = x",
+        "y = x; if FLAG: >> x = k",
+        "if FLAG: >> x = k; x = x + 1",
+    ],
+)
+def test_what_a_turn_reads_before_it_binds_it_lasts(body: str) -> None:
+    assert lasting_under_flags(loop_of(body)[1], frozenset("x"), frozenset(), is_flag) == {"x"}
+
+
+def test_what_is_read_after_the_loop_lasts() -> None:
+    _, loop = loop_of("if FLAG: >> x = k; y = x")
+    assert lasting_under_flags(loop, frozenset("x"), frozenset("x"), is_flag) == {"x"}
+
+
+@pytest.mark.parametrize("body", ["if FLAG: >> x = k; y = x", "if FLAG: >> x = k; if FLAG: >> y = x"])
+def test_what_each_turn_binds_under_a_flag_lasts_under_none(body: str) -> None:
+    assert not lasting_under_flags(loop_of(body)[1], frozenset("x"), frozenset(), is_flag)
+
+
+def test_names_that_branches_alone_bind_have_no_value_in_any_case() -> None:
+    function, loop = loop_of("y = x", "    if FLAG:\n        z = 1\n    w = 2\n")
+    assert bound_in_any_case(function, loop) == {"n", "x", "w"}
+
+
+def launch(*, grouped: bool) -> Launch:
+    shapes = {"a_ptr": (64, 128), "b_ptr": (128, 64), "s_ptr": (4, 64), "z_ptr": (4, 64), "o_ptr": (64, 64)}
+    kinds = {"a_ptr": "fp16", "b_ptr": "i32", "s_ptr": "fp16", "z_ptr": "i32", "o_ptr": "fp32"}
+    names = {"fp16": "float16", "i32": "int32", "fp32": "float32"}
+    return Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={
+            **{name: f"*{kind}" for name, kind in kinds.items()},
+            "K": "i32",
+            **dict.fromkeys(("GROUPED", "B", "N"), "constexpr"),
+        },
+        constexprs={"GROUPED": grouped, "B": 32, "N": 64},
+        divisible_by_16=(*shapes, "K"),
+        options=Options(4, 3),
+        grid=(1,),
+        args={name: TensorArg(names[kinds[name]], shape, (shape[1], 1)) for name, shape in shapes.items()} | {"K": 128},
+    )
+
+
+def write(folder: Path, before: str) -> Path:
+    path = folder / "kernel.py"
+    path.write_text(KERNEL.format(before=before))
+    return path
+
+
+@pytest.mark.slow
+def test_last_iterations_are_apart_where_a_flag_takes_some_rings_away(tmp_path: Path) -> None:
+    path = write(tmp_path, FIRST)
+    launches = [launch(grouped=True), launch(grouped=False)]
+    made = convert(path, target="gfx942", launches=launches[:1], root=tmp_path, compile=False).text
+    last = made[made.index("# the last iterations") :]
+    assert "static_range" in last
+    assert "scale_before" not in made
+    _, triton, gluon = compared(path, launches[0], "gfx942")
+    assert (gluon.registers or 0) <= (triton.registers or 0)
+    assert gluon.mma == triton.mma
