@@ -14,10 +14,10 @@
 
 As Triton's LICM pass does it: loads leave loops that write no memory, masked by whether there is a turn, and so do
 buffer loads of AMD; Gluon runs no such pass, and LLVM moves nothing over barriers. What a tile is computed of moves
-with it, and what thereby serves nothing any more goes.
+with it, and what thereby serves nothing any more goes, and what AMD's products read of it (`invariant_reads`).
 
-Not here: tiles of which a branch decides, reads of shared memory into registers (Triton leaves those to the loop, too),
-and what divides by a variable, which may be zero where a loop has no turn.
+Not here: tiles of which a branch decides, reads of shared memory into registers for others (Triton leaves those to the
+loop, too), and what divides by a variable, which may be zero where a loop has no turn.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.counting import entered, upwards
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import Liveness, Names, inside, reads, writes
+from tt2gl.pipelining.invariant_reads import Again, Read, again, reads_of
+from tt2gl.pipelining.naming import names_of
 from tt2gl.pipelining.static import called, constants, is_unrolled
 from tt2gl.trees import nodes_in, python_tree
 
@@ -71,13 +73,26 @@ def _edits(function: ast.FunctionDef, effects: Effects, places: Places) -> list[
     live.before(function.body, frozenset())
     loops = [each for each in inside(function.body) if isinstance(each, ast.For | ast.While)]
     for loop in reversed(loops):
-        turns = entered(loop, upwards(function), constants(function))
-        question = _Loop(function, loop, turns, effects, live.after[loop])
+        question = _Loop(function, loop, _turns(function, loop), effects, live.after[loop])
         if is_unrolled(loop) or not (moved := question.moved()):
             continue
         gone = [question.lines(each, places) for each in question.gone(moved)]
-        return [question.before(moved, places), *_without(gone, places)]
+        other = question.again(moved, places)
+        if other is not None:
+            question.turns = f"({question.turns}) | ({other.turns})"
+            gone += [places.lines(each) for each in other.lines]
+        tiles = frozenset(name for each in moved if _fills(each) for name in writes(each))
+        known = other.reads if other is not None else []
+        read = reads_of(tiles, loop, question.changed - tiles, known, names_of(nodes_in(function)))
+        left = [each for each in known if each.source not in {here.source for here in read}]
+        taken = (Edit(*places.of(call), each.name) for each in read for call in each.calls)
+        return [question.before(moved, [*read, *left], places), *taken, *_without(gone, places)]
     return []
+
+
+def _turns(function: ast.FunctionDef, loop: ast.For | ast.While) -> str | None:
+    """Source that says whether a loop of a function has a turn."""
+    return entered(loop, upwards(function), constants(function))
 
 
 @dataclass
@@ -175,10 +190,19 @@ class _Loop:
             if len(writers) == 1 or steps and all(each in moved for each in readers):
                 yield from writers
 
-    def before(self, moved: Sequence[ast.stmt], places: Places) -> Edit:
-        """The statements, above the loop and its own comments."""
+    def again(self, moved: Sequence[ast.stmt], places: Places) -> Again | None:
+        """The statements where they stand again behind the loop, before one that does the same."""
+
+        def said(statement: ast.stmt, turns: str) -> str:
+            return replace(self, turns=turns).said(statement, places)
+
+        return again(self.function, self.loop, moved, lambda loop: _turns(self.function, loop), said)
+
+    def before(self, moved: Sequence[ast.stmt], read: Sequence[Read], places: Places) -> Edit:
+        """The statements, and what is read of the tiles, above the loop and its own comments."""
         indent = places.line(self.loop.lineno)[: self.loop.col_offset].decode()
-        said = "".join(textwrap.indent(self._said(each, places), indent) for each in moved)
+        said = "".join(textwrap.indent(self.said(each, places), indent) for each in moved)
+        said += "".join(f"{indent}{each.name} = {each.source}\n" for each in read)
         start, _ = places.lines(self.loop, comments=True)
         return Edit(start, start, said)
 
@@ -191,7 +215,7 @@ class _Loop:
         readers = [each for each in self.loop.body if writes(statement) & reads(each)]
         return _fills(statement) or not _is_load(statement) and bool(readers) and all(map(_fills, readers))
 
-    def _said(self, statement: ast.stmt, places: Places) -> str:
+    def said(self, statement: ast.stmt, places: Places) -> str:
         """A statement with its comments, at the margin; a load asks whether there is a turn, too."""
         start, end = self.lines(statement, places)
         text = places.raw[start:end].decode()
