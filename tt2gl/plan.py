@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tt2gl.stages import Declaration, Stages
 from tt2gl.words import AS_OPERAND, FITS_BUFFERS, HELPED, HOST_PARTS, HOST_TILES
@@ -54,6 +55,10 @@ class Scaled:
     turned: bool = False
 
 
+Start = Literal["cast", "broadcast", "fill"]
+"""What becomes of what is added to a product, before that starts from it: a number fills a tile."""
+
+
 @dataclass(frozen=True)
 class Dot:
     """A matrix product: its call, its operands and its accumulator by position; its name where it is split off.
@@ -65,7 +70,7 @@ class Dot:
     shared memory.
     `scaled`: its operands have scales. `promoted`: the dtype that its operands get before, as source; `summed`: the one
     that it adds up in, where that is not `dtype`. `asked`: what holds of the names that give its precision, by which
-    its instruction was chosen.
+    its instruction was chosen. `start`: how what the sum adds to it becomes its accumulator.
     """
 
     call: Position
@@ -87,6 +92,7 @@ class Dot:
     summed: str | None = None
     chip: str = ""
     asked: str | None = None
+    start: tuple[Start, ...] = ()
 
     @property
     def ends_at_once(self) -> bool:

@@ -53,9 +53,34 @@ def test_a_product_is_added_to_what_was_loaded(made: Callable[..., str]) -> None
     assert "warpgroup_mma(x_smem, y_smem, gl.convert_layout(s, mma_layout))" in text
 
 
-def test_a_product_is_added_beside_a_tile_of_another_type(made: Callable[..., str]) -> None:
-    text = made("s = tl.load(a + o)", "s += tl.dot(x, y)", "tl.store(c + o, s)")
-    assert "warpgroup_mma(x_smem, y_smem, gl.zeros([M, M], gl.float32, mma_layout))" in text
+@pytest.mark.parametrize(
+    ("lines", "start"),
+    [
+        # What Triton's compiler does not add into the product: of fewer dimensions, and read elsewhere.
+        (["s = tl.load(d + i) + tl.dot(x, y)"], "gl.zeros([M, M], gl.float32, mma_layout)"),
+        (["p = tl.dot(x, y)", "s = p + 1.0", "tl.store(d + o, p)"], "gl.zeros([M, M], gl.float32, mma_layout)"),
+        (["s = tl.load(a + o)", "s += tl.dot(x, y)"], "gl.convert_layout(s, mma_layout).to(gl.float32)"),
+        (["s = tl.dot(x, y) + tl.load(d + i)[None, :]"], "gl.load(d + i_mma)[None, :].broadcast_to([M, M])"),
+        (
+            ["s = tl.load(a + i)[:, None] + tl.dot(x, y)"],
+            "gl.load(a + i_mma)[:, None].to(gl.float32).broadcast_to([M, M])",
+        ),
+        (["s = tl.dot(x, y)", "s += 1.5"], "gl.full([M, M], 1.5, gl.float32, mma_layout)"),
+        (["s = tl.dot(x, y) + tl.load(d)"], "gl.full([M, M], gl.load(d), gl.float32, mma_layout)"),
+    ],
+)
+def test_a_product_starts_from_what_triton_makes_of_what_it_is_added_to(
+    made: Callable[..., str], lines: list[str], start: str
+) -> None:
+    text = made(*lines, "tl.store(c + o, s)")
+    assert f"warpgroup_mma(x_smem, y_smem, {start})" in text
+    assert "+ 1.5" not in text
+
+
+@pytest.mark.parametrize("target", ["sm80", "sm100", "gfx942", "gfx1250"])
+def test_a_product_starts_from_a_row_on_every_target(made: Callable[..., str], target: str) -> None:
+    text = made("s = tl.dot(x, y) + tl.load(a + i)[None, :]", "tl.store(c + o, s)", target=target)
+    assert ".to(gl.float32).broadcast_to([M, M])" in text
 
 
 @pytest.mark.parametrize("scanned", ["tl.dot(x, y)", "tl.sum(x, axis=1)"])

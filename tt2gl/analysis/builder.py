@@ -98,8 +98,7 @@ class Builder:
             case ast.AugAssign(target=ast.Name() as target, op=ast.Add(), value=ast.Call() as value) if self.dots.fuses(
                 value, target, frame
             ):
-                reading = self.read(target, frame)
-                self.assign(target, self.dots.read(value, frame, node, reading), frame, True)
+                self.assign(target, self.dots.read(value, frame, node, target), frame, True)
             case ast.AugAssign(target=ast.Name() as target, value=value):
                 reading = self.read(target, frame)
                 self.assign(target, self.combined(node, reading, self.evaluate(value, frame), frame), frame, True)
@@ -224,9 +223,9 @@ class Builder:
                 self.effect(self.evaluate(test, frame))
                 return self.elementwise(node, [self.evaluate(body, frame), self.evaluate(orelse, frame)], frame)
             case ast.BinOp(left=left, op=ast.Add(), right=ast.Call() as right) if self.dots.fuses(right, left, frame):
-                return self.dots.read(right, frame, node, self.evaluate(left, frame))
+                return self.dots.read(right, frame, node, left)
             case ast.BinOp(left=ast.Call() as left, op=ast.Add(), right=right) if self.dots.fuses(left, right, frame):
-                return self.dots.read(left, frame, node, self.evaluate(right, frame))
+                return self.dots.read(left, frame, node, right)
             case ast.BinOp(left=left, right=right):
                 return self.combined(node, self.evaluate(left, frame), self.evaluate(right, frame), frame)
             case ast.Compare(left=left, comparators=rest):

@@ -14,6 +14,7 @@ from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.scaled_dots import read_scaled
 from tt2gl.analysis.statics import position_of
 from tt2gl.lowering.precise_dots import PRECISIONS
+from tt2gl.plan import Start
 from tt2gl.trees import nodes_in
 
 if TYPE_CHECKING:
@@ -44,9 +45,14 @@ class DotReader:
         return adds and (given is None or self.is_none(given, frame))
 
     def read(
-        self, node: ast.Call, frame: Frame, whole: ast.BinOp | ast.AugAssign | None = None, added: Value | None = None
+        self,
+        node: ast.Call,
+        frame: Frame,
+        whole: ast.BinOp | ast.AugAssign | None = None,
+        other: ast.expr | None = None,
     ) -> Value:
-        """The node of a call, or of the sum (`whole`) whose other side (`added`) it takes as accumulator."""
+        """The node of a call, or of the sum (`whole`) whose `other` side it takes as accumulator."""
+        added = self.builder.evaluate(other, frame) if other is not None else None
         arguments = Arguments(node, None)
         fact = frame.facts.expressions.get(position_of(node))
         a, b, given = arguments.get("input", 0), arguments.get("other", 1), arguments.get("acc", 2)
@@ -54,7 +60,8 @@ class DotReader:
             raise unsupported("TTG302", "matrix multiplication in an unknown form", node, frame)
         if given is not None and self.is_none(given, frame):
             given = None
-        if added is not None and not _is_tile(added, fact):
+        start = self.start(other, added, fact, frame) if other is not None and added is not None else ()
+        if added is not None and start is None:
             return self.builder.elementwise(whole or node, [added, self.read(node, frame)], frame)
         precision = self.precision(arguments, frame, node)
         if precision in _SEVERAL and self.is_float32(a, frame) and self.is_float32(b, frame):
@@ -70,7 +77,8 @@ class DotReader:
             operands.append(added)
         made = self.builder.node("dot", whole or node, fact, operands, frame)
         first, second = made.operands[:2]
-        sum_dims = made.operands[2].dims if len(made.operands) > 2 else made.dims
+        whole_tile = len(made.operands) > 2 and made.operands[2].shape == made.shape
+        sum_dims = made.operands[2].dims if whole_tile else made.dims
         own = (*first.dims[:-1], second.dims[-1])
         # A descriptor's block has no names; the sum that it is added to may have.
         made.dims = tuple(dim or summed for dim, summed in zip(own, sum_dims, strict=True))
@@ -89,8 +97,26 @@ class DotReader:
             summed=self.summed(fact, made),
             chip=self.chip(made),
             asked=self.asked(node, precision, frame) if self.is_float32(a, frame) else None,
+            start=start or (),
         )
         return made
+
+    def start(self, other: ast.expr, added: Value, product: TensorFact, frame: Frame) -> tuple[Start, ...] | None:
+        """What makes the accumulator of what is added to a product, as Triton does first; None where it cannot be one.
+
+        Nothing for a tile of its type.
+        """
+        # What `+=` changes is known as what it becomes.
+        changed = isinstance(other, ast.Name) and isinstance(other.ctx, ast.Store)
+        known = frame.facts.expressions.get(position_of(other)) if not changed else None
+        if not isinstance(added, Node):
+            is_scalar = isinstance(known, ConstFact) or isinstance(known, TensorFact) and not known.shape
+            return ("fill",) if is_scalar else None
+        if len(added.shape) != len(product.shape):
+            return None
+        differs = added.bits != product.bits or isinstance(known, TensorFact) and known.dtype != product.dtype
+        cast: tuple[Start, ...] = ("cast",) if differs else ()
+        return (*cast, "broadcast") if added.shape != product.shape else cast
 
     def lowered(self, made: Node) -> DotFact | None:
         """What Triton makes of a product; of one that it computes once with others, what it makes of one like it."""
@@ -186,8 +212,3 @@ def _is_zeros(other: ast.expr, frame: Frame) -> bool:
     bound = frame.env.get(other.id) if isinstance(other, ast.Name) else None
     made = bound.find().made_once() if isinstance(bound, Web) else None
     return made is not None and made.depth == frame.depth and made.node.function == "zeros"
-
-
-def _is_tile(added: Value, product: TensorFact) -> bool:
-    """Whether what is added to a product can be its accumulator as it is; Triton broadcasts and extends it first."""
-    return isinstance(added, Node) and (added.shape, added.bits) == (product.shape, product.bits)

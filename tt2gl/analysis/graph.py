@@ -13,7 +13,7 @@ from typing import Literal
 
 from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.terms import Term
-from tt2gl.plan import Scaled
+from tt2gl.plan import Scaled, Start
 from tt2gl.trees import nodes_in
 
 FunctionKey = tuple[str, int]
@@ -58,7 +58,8 @@ class DotSite:
     less than 32 bits, as source. `is_sum`: the call is one side of a sum, whose other side it takes as its accumulator.
     `scaled`: its operands have scales. `promoted`: what Triton makes of operands of 8-bit floats first, as source.
     `summed`: what it adds up in, where its result is made that afterwards. `chip`: AMD's that has its instruction.
-    `asked`: what holds of the names that give its precision, as source.
+    `asked`: what holds of the names that give its precision, as source. `start`: how what a sum adds to it becomes its
+    accumulator.
     """
 
     call: Position
@@ -74,6 +75,7 @@ class DotSite:
     summed: str | None = None
     chip: str = ""
     asked: str | None = None
+    start: tuple[Start, ...] = ()
 
 
 @dataclass(eq=False)

@@ -253,7 +253,7 @@ def _dot(
         kind = amd_instruction(operation) or (_MMA_V2[operation.name] if is_mma else "fma")
         if operation.name == "tt.dot_scaled" and kind == "fma":
             return None
-    zero = _is_constant(accumulator, made)
+    zero = _is_constant(accumulator, made) and made[id(accumulator)].attributes["value"].is_zero
     sides = [_operand(side) for side in (a, b)]
     for place, side in enumerate((a, b)):
         load = made.get(id(side))

@@ -309,6 +309,7 @@ def _dot(want: DotWant, layout: str, memory: str | None, lhs: str | None) -> Dot
         site.summed,
         site.chip,
         site.asked,
+        site.start,
     )
 
 

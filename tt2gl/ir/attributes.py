@@ -52,6 +52,11 @@ class Dense:
         """Whether all elements are equal, so that one is kept."""
         return len(self.elements) == 1
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether all elements are zero."""
+        return all((each.value if isinstance(each, FloatAttr) else each) == 0 for each in self.elements)
+
 
 @dataclass(frozen=True)
 class DialectAttr:

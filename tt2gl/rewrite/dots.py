@@ -70,6 +70,7 @@ def product(
     dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.BaseExpression | None
 ) -> cst.BaseExpression:
     """The instruction's call; without `added` it starts from zeros."""
+    added = _started(dot, added) if added is not None else None
     if dot.instruction in ("tcgen05", "tcgen05_scaled"):
         return _marker(dot, a, b, added)
     if added is None:
@@ -91,9 +92,32 @@ def product(
     return with_keywords(made, keywords)
 
 
+def _started(dot: Dot, added: cst.BaseExpression) -> cst.BaseExpression:
+    """What is added to a product as its accumulator: Triton extends and broadcasts it first."""
+    for step in dot.start:
+        if step == "cast":
+            added = _cast(added, dot.dtype)
+        elif step == "broadcast":
+            added = cst.Call(cst.Attribute(_tight(added), cst.Name("broadcast_to")), [cst.Arg(_shape(dot))])
+        else:
+            added = call("gl.full", _shape(dot), bare(added), expression(dot.dtype), expression(dot.layout))
+    return added
+
+
+def _shape(dot: Dot) -> cst.BaseExpression:
+    return expression(f"[{', '.join(dot.dims)}]")
+
+
+def _tight(value: cst.BaseExpression) -> cst.BaseExpression:
+    """A value of which a method can be called, in parentheses where it needs them."""
+    if value.lpar or isinstance(value, cst.Name | cst.Attribute | cst.Call | cst.Subscript):
+        return value
+    return value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
 def _cast(value: cst.BaseExpression, dtype: str) -> cst.Call:
     """A value with elements of another type."""
-    return cst.Call(cst.Attribute(value, cst.Name("to")), [cst.Arg(expression(dtype))])
+    return cst.Call(cst.Attribute(_tight(value), cst.Name("to")), [cst.Arg(expression(dtype))])
 
 
 def _marker(dot: Dot, a: cst.BaseExpression, b: cst.BaseExpression, added: cst.BaseExpression | None) -> cst.Call:
