@@ -115,3 +115,11 @@ def test_what_is_turned_for_products_of_amd_is_read_once(made: str) -> None:
     read = "b_rhs = b_smem.load(layout)\nx = gl.amd.cdna3.mfma(a, b_rhs, x)\n"
     assert shared(first + second) == f"{put}{read}x = gl.amd.cdna3.mfma(a, b_rhs, x)\n"
     assert shared(f"{first}b = b + 1\n{second}") == f"{first}b = b + 1\n{second}"
+
+
+def test_first_operands_of_wgmma_in_registers_are_read_once() -> None:
+    first = LOADED.replace("mma_v2(a, b_smem.load(layout), x)", "warpgroup_mma(b_smem.load(layout), a, x)")
+    put, product = first.splitlines(True)
+    read = f"b_lhs = b_smem.load(layout)\n{product.replace('b_smem.load(layout)', 'b_lhs')}"
+    second = first.replace("b_smem", "b_smem_2").replace("a, ", "c, ")
+    assert shared(first + second) == put + read + "x = warpgroup_mma(b_lhs, c, x)\n"

@@ -24,8 +24,8 @@
 As Triton's CSE has it. Gluon's memory can be written to, so that no pass makes one of two; each costs its stores, and a
 barrier besides. A cast to the type of a name that has changed since is the same where both types are: that is asserted.
 
-What `mma_v2` takes, and AMD's instructions, goes through shared memory into its registers, and stays in those, as
-Triton converts it once:
+What `mma_v2` takes, and AMD's instructions, and first operands of `wgmma` that come in registers, go through shared
+memory into those, and stay there, as Triton converts them once:
 
     v_smem = gl.allocate_shared_memory(v.dtype, [BLOCK_T, BLOCK_V], v_shared, v)              # before
     x = mma_v2(k, v_smem.load(rhs_layout), x)
@@ -55,8 +55,8 @@ from tt2gl.pipelining.naming import names_of
 from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.trees import nodes_in
 
-_OF_REGISTERS = {"mma_v2", "mfma", "wmma"}
-"""What takes its operands from registers: instructions of NVIDIA and of AMD."""
+_OF_REGISTERS = {"mma_v2", "mfma", "wmma", "warpgroup_mma"}
+"""What takes its operands from registers, the last its first one alone: instructions of NVIDIA and of AMD."""
 
 _TURNS = {"trans", "permute", "turned_in_threads"}
 """What leaves a tile's elements as they are, and is the same of the same."""
