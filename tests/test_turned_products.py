@@ -70,3 +70,48 @@ def test_in_a_loop_it_is_turned_where_it_is_read_from_shared_memory(tmp_path: Pa
     assert "gl.allocate_shared_memory(p.dtype, [B, B], p_shared, p)" in loop
     assert "p_smem.permute((1, 0)).load(acc_lhs_layout)" in loop
     assert "convert_layout(tl.trans(p)" not in made
+
+
+STATES = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def product(lhs, rhs, precision: tl.constexpr = None):
+    return tl.dot(lhs, rhs, input_precision=precision)
+
+
+@triton.jit
+def kernel(k_ptr, v_ptr, g_ptr, o_ptr, T, D: tl.constexpr, B: tl.constexpr):
+    cols = tl.arange(0, D)
+    acc = tl.zeros((D, D), tl.float32)
+    for start in range(0, T, B):
+        rows = start + tl.arange(0, B)
+        k = tl.load(k_ptr + rows[:, None] * D + cols[None, :])
+        v = tl.load(v_ptr + rows[:, None] * D + cols[None, :])
+        gates = tl.load(g_ptr + rows)
+        gated = (k * tl.exp2(gates)[:, None]).to(k.dtype)
+        acc += PRODUCT
+    tl.store(o_ptr + cols[:, None] * D + cols[None, :], acc)
+"""
+
+
+@pytest.mark.parametrize("target", ["sm90", "sm80"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "tl.dot(tl.trans(gated), v)",
+        "tl.dot(tl.trans(gated).to(v.dtype), v)",
+        "product(tl.trans(gated), v)",
+        "product(tl.trans(gated).to(v.dtype), v)",
+    ],
+)
+def test_what_is_computed_and_turned_goes_to_shared_memory_as_it_lies(said: str, target: str, tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(STATES.replace("PRODUCT", said))
+    kinds = {"k_ptr": "*bf16", "v_ptr": "*bf16", "g_ptr": "*fp32", "o_ptr": "*fp32", "T": "i32"}
+    kinds |= {"D": "constexpr", "B": "constexpr"}
+    launch = Launch(path.name, "kernel", kinds, {"D": 64, "B": 64}, tuple(kinds)[:5], Options(4, 3))
+    made = convert(path, target=target, launches=[launch], root=tmp_path).text
+    assert "gl.convert_layout(tl.trans(" not in made
+    assert "gated_smem.load(" in made

@@ -236,12 +236,20 @@ class Products:
         elif self._converts_quicker(dot, place, operand) or slot.turned and not self._is_blocked(operand):
             return False
         else:
-            self.flow.settle(operand, clone)
+            self._settle(operand, clone)
             # It is stored as it comes: a transposition's result is not converted first.
             self.decisions.converts.pop(spot, None)
             self.decisions.stores[spot] = slot
         self.decisions.loads[spot] = term
         return True
+
+    def _settle(self, operand: Node, clone: Clone) -> None:
+        """Give what goes to shared memory its own layout; one that is turned and cast, that of its elements by then."""
+        if (turned := _cast_transposition(operand)) is not None:
+            turned.natural = Inferred(self.flow.default(turned.operands[0]), "trans (1, 0)")
+            self.flow.resolve(operand, turned.natural, clone)
+        else:
+            self.flow.settle(operand, clone)
 
     def _repeats(self, dot: Node, operand: Node) -> bool:
         """Whether an operand of multiply-adds is computed: in their registers each warp's lanes would repeat that.
@@ -298,12 +306,8 @@ class Products:
             return
         if operand.kind == "upcast":
             self.upcast(operand, None, clone)
-        elif (turned_value := _cast_transposition(operand)) is not None:
-            # It goes there from the layout that its elements have by then, as Triton's does.
-            turned_value.natural = Inferred(self.flow.default(turned_value.operands[0]), "trans (1, 0)")
-            self.flow.resolve(operand, turned_value.natural, clone)
         else:
-            self.flow.settle(operand, clone)
+            self._settle(operand, clone)
         self.decisions.stores[Spot(operand.site, clone)] = slot
 
     def _store_source(self, dot: Node, place: int, source: Definition, turned: bool, spot: Spot) -> bool:

@@ -267,7 +267,8 @@ class _Writing:
         match value:
             case cst.Attribute(cst.Name() | cst.Attribute(cst.Name())):
                 return True
-        return known.pure and read_names(nodes).get(name, 0) <= 1 and name not in loop_names(nodes)
+        read = read_names(nodes).get(name, 0)
+        return read <= 1 and name not in loop_names(nodes) and (known.pure or bool(read) and _is_same_elements(value))
 
     def _is_constant(self, value: cst.BaseExpression) -> bool:
         return all(self.caller.is_constant(name) for name in read_names([value]))
@@ -335,6 +336,16 @@ class _Writing:
             is_idle = isinstance(self.site.statement, cst.Expr) and isinstance(placed, cst.Name)
             return (None, True) if is_idle else (text, False)
         return (text if is_atom(placed) else f"({text})"), False
+
+
+def _is_same_elements(value: cst.BaseExpression) -> bool:
+    """Whether a value is one of a name, turned or cast: a product takes that as it lies where it stands in its call."""
+    match value:
+        case cst.Call(func=cst.Attribute(value=cst.Name() | cst.Call() as inner, attr=cst.Name(value="to"))):
+            return isinstance(inner, cst.Name) or _is_same_elements(inner)
+        case cst.Call(args=[cst.Arg(value=inner)]) if called(value) == "trans":
+            return isinstance(inner, cst.Name) or _is_same_elements(inner)
+    return False
 
 
 def _computed(statement: cst.BaseStatement) -> tuple[str, cst.BaseExpression | None]:
