@@ -34,6 +34,7 @@ from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
 from tt2gl.pipelining.masked_reads import with_masked_reads
+from tt2gl.pipelining.rows_behind_loops import with_rows_behind_loops
 from tt2gl.pipelining.shared_operands import with_shared_operands
 from tt2gl.pipelining.steps_behind import with_steps_behind
 from tt2gl.pipelining.tiles_read_again import with_tiles_read_again
@@ -182,7 +183,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                 made = without_invariants(with_early_conversions(made, functions), functions)
                 if asked.target.backend == "cuda":
                     made = with_turned_loads(with_converted_loads(made, functions), functions)
-                made = with_early_operands(with_late_conversions(made, functions), functions)
+                made = with_rows_behind_loops(with_late_conversions(made, functions), functions)
+                made = with_early_operands(made, functions)
             made = with_tiles_read_again(made, functions)
             if asked.target.backend == "hip":
                 made = with_turned_reads(made, functions)
