@@ -1,4 +1,4 @@
-"""A loop with loads ahead, and its names in another branch or one below: last iterations have names of their own.
+"""A loop with loads ahead, and its names in another branch, or a branch or loop below: last iterations have their own.
 
 And names that both arms of a branch give a product: they have its layout before it, too.
 """
@@ -43,11 +43,18 @@ BELOW = """    for k in range(0, K, B):
         acc += tl.dot(a, b)
 """
 
+LOOP_BELOW = BELOW.replace("if tail != 0:", "for k in range(0, 16, B):").replace("b_ptr + rows", "b_ptr + (k + rows)")
+LOOP_BELOW = LOOP_BELOW.replace("(k + rows)[:, None]", "(k + rows[:, None])")
+
 STORE = """    tl.store(c_ptr + rows[:, None] * B + cols[None, :], acc)
 """
 
 
-@pytest.mark.parametrize(("loop", "tail"), [(OTHER_BRANCH, 0), (BELOW, 16)], ids=["the other branch", "a branch below"])
+@pytest.mark.parametrize(
+    ("loop", "tail"),
+    [(OTHER_BRANCH, 0), (BELOW, 16), (LOOP_BELOW, 16)],
+    ids=["the other branch", "a branch below", "a loop below"],
+)
 def test_tiles_of_the_last_iterations_meet_none_of(tmp_path: Path, loop: str, tail: int) -> None:
     path = tmp_path / "kernels.py"
     path.write_text(HEAD + loop + STORE)

@@ -80,16 +80,16 @@ def strays(block: Sequence[ast.stmt], loop: ast.stmt) -> Names:
 
 
 def rivals(block: Sequence[ast.stmt], loop: ast.stmt, decided: Callable[[ast.expr], bool]) -> Names:
-    """The names that other branches write of conditions around a loop, or branches below it.
+    """The names that other branches write of conditions around a loop, or branches and loops below it.
 
-    Those aside that the compilation decides. What both branches of a condition bind has one type, and what a branch
-    binds the one that it had before.
+    Those aside that the compilation decides. What both branches of a condition bind has one type, and what a branch or
+    a loop binds the one that it had before.
     """
     place = next((place for place, each in enumerate(block) if any(inner is loop for inner in inside([each]))), None)
     if place is None:
         return NONE
-    below = (each for each in block[place + 1 :] if isinstance(each, ast.If) and not decided(each.test))
-    found = NONE.union(*map(writes, below))
+    below = (each for each in block[place + 1 :] if isinstance(each, ast.If | ast.For | ast.While))
+    found = NONE.union(*(writes(each) for each in below if not isinstance(each, ast.If) or not decided(each.test)))
     around = block[place]
     for inner in blocks(around) if around is not loop else ():
         if any(each is loop for each in inside(inner)):
