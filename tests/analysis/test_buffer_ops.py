@@ -133,6 +133,12 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
         ),
         pytest.param("x = tl.load(x_ptr + cols, volatile=True)", 4096, "it is volatile", id="volatile"),
         pytest.param(
+            "x_ptr = tl.load(i_ptr).to(tl.pointer_type(tl.float16))\nx = tl.load(x_ptr + cols * n)",
+            4096,
+            "`x_ptr` is no parameter",
+            id="a parameter that becomes another pointer",
+        ),
+        pytest.param(
             "p = tl.load(i_ptr).to(tl.pointer_type(tl.float16))\nx = tl.load(p + cols * n)",
             4096,
             "`p` is no parameter",
@@ -560,6 +566,25 @@ for k in range(n):
                 "x = gl.amd.cdna3.buffer_load(x_ptr, cols * stride)",
             ],
             id="a batch and a head",
+        ),
+        pytest.param(
+            "x_ptr = tl.load(x_ptr + cols * n)\nx = x_ptr * 2",
+            ["x_ptr = gl.amd.cdna3.buffer_load(x_ptr, cols * n)"],
+            id="a parameter that becomes what it points to",
+        ),
+        pytest.param(
+            "if BLOCK > 512:\n    x_ptr = tl.load(x_ptr + cols * n)\nx = x_ptr * 2",
+            ["x_ptr = gl.amd.cdna3.buffer_load(x_ptr, cols * n)"],
+            id="a parameter that becomes that under a flag",
+        ),
+        pytest.param(
+            "ptrs = tl.max_contiguous(tl.multiple_of(x_ptr + row * n + cols, 8), 8)\nx = cols * 1.0\n"
+            "for k in range(n):\n    x += tl.load(ptrs)\n    ptrs += stride",
+            [
+                "offsets = gl.max_contiguous(gl.multiple_of(row * n + cols, 8), 8)",
+                "x += gl.amd.cdna3.buffer_load(x_ptr, offsets)",
+            ],
+            id="hints",
         ),
     ],
 )

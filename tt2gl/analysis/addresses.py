@@ -15,10 +15,14 @@ from tt2gl.analysis.facts import ConstFact, TensorFact
 from tt2gl.analysis.intervals import Interval
 from tt2gl.analysis.offset_ranges import Body, Definition, Reader, only_adds_dims
 from tt2gl.analysis.statics import position_of
+from tt2gl.pipelining.static import called
 from tt2gl.plan import Position
 from tt2gl.trees import nodes_in
 
 Side = Literal["left", "right"]
+
+_HINTS = ("multiple_of", "max_contiguous", "max_constancy")
+"""What says something of its first argument, and is that."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,8 @@ def address(body: Body, node: ast.expr) -> Address | None:
         case ast.Name():
             return Address(node, True)
         case ast.Subscript(value=inner) if only_adds_dims(node):
+            return address(body, inner)
+        case ast.Call(args=[inner, *_]) if called(node) in _HINTS:
             return address(body, inner)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
             pointer, other, stays = _sides(body, left, right)

@@ -7,6 +7,8 @@
 
 Assignments belong to one thing where some read may come after either of them, as after both arms of a branch. One that
 no read comes after is left out, as of `ptrs = out_ptr + cols if KEEP else None` above `ptrs = out_ptr + cols`.
+
+And parameters that are pointers up to where what they point to gets their name: `bias = tl.load(bias + cols)`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ from tt2gl.trees import nodes_in
 def tell_apart(body: Body) -> None:
     """Give each such thing a name of its own in the tree of a function; `authors` says what the author calls it."""
     made = {name: found for name in body.definitions if (found := _assignments(body, name)) is not None}
+    for name in body.arguments:
+        if nodes := _loaded(body, name):
+            made[name] = [[], nodes], set()
     if not made:
         return
     taken = {node.id for node in nodes_in(body.tree) if isinstance(node, ast.Name)} | set(body.arguments)
@@ -94,6 +99,29 @@ def _assignments(body: Body, name: str) -> tuple[list[list[ast.Name]], set[ast.s
         return None
     kept = [nodes for thing, nodes in zip(found.values(), apart, strict=True) if not thing <= idle]
     return (kept, idle) if reached and len(apart) > 1 else None
+
+
+def _loaded(body: Body, name: str) -> list[ast.Name]:
+    """Where a parameter that is a pointer is no pointer any more, but has what was loaded; nothing if that is open."""
+    found: list[ast.Name] = []
+    assigned: set[ast.stmt] = set()
+    for definition in body.definitions.get(name, ()):
+        match definition.statement:
+            case ast.Assign(targets=[ast.Name() as target], value=value) if pointer_kinds(body, value) <= {"other"}:
+                found.append(target)
+                assigned.add(definition.statement)
+            case _:
+                return []
+    is_pointer = False
+    for read, after in _reads(body.tree.body, name, frozenset()) if found else ():
+        kinds = pointer_kinds(body, read)
+        if after & assigned and kinds <= {"other"}:
+            found.append(read)
+        elif after & assigned:
+            return []
+        else:
+            is_pointer |= kinds == {"scalar"}
+    return found if is_pointer else []
 
 
 def _stands_alone(body: Body, statement: ast.stmt) -> bool:
