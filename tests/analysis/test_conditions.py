@@ -64,6 +64,8 @@ def test_what_is_not_known_when_it_is_compiled_does_not_tell(launch: MakeLaunch)
         pytest.param({"BM": 64}, {"BM": 128}, "BM >= 128", id="a threshold"),
         pytest.param({"num_warps": 2}, {"num_warps": 8}, "gl.num_warps() >= 8", id="warps"),
         pytest.param({"types": "x=*fp16"}, {"types": "x=*fp32"}, "x.dtype.element_ty == gl.float16", id="a type"),
+        pytest.param({"types": "x=*i8"}, {"types": "x=*fp8e4b8"}, "x.dtype.element_ty == gl.int8", id="bytes"),
+        pytest.param({"types": "x=*ku8"}, {"types": "x=*u1"}, "x.dtype.element_ty == gl.uint8", id="unsigned"),
     ],
 )
 def test_one_condition(launch: MakeLaunch, one: dict[str, Any], other: dict[str, Any], condition: str) -> None:
@@ -74,6 +76,10 @@ def test_one_condition(launch: MakeLaunch, one: dict[str, Any], other: dict[str,
     assert (made.then, made.otherwise) == (
         ("b", "a") if ">=" in condition and "warps() % 4" not in condition else ("a", "b")
     )
+
+
+def test_constant_memory_is_no_other_type(launch: MakeLaunch) -> None:
+    assert chosen(("a", launch("x=*fp16")), ("b", launch("x=*kfp16"))) is None
 
 
 def test_a_value_between_others(launch: MakeLaunch) -> None:

@@ -194,9 +194,9 @@ def _dtypes(cases: Sequence[Case]) -> Iterator[_Test]:
     for name in _names(cases):
         kinds = [case.launch.signature.get(name, "") for case in cases]
         if all(kind.startswith("*") for kind in kinds):
-            for kind in dict.fromkeys(kinds):
-                dtype = gluon_dtype(kind.removeprefix("*").removeprefix("k"))
-                same = tuple(other == kind for other in kinds)
+            pointees = [gluon_dtype(kind.removeprefix("*").removeprefix("k")) for kind in kinds]
+            for dtype in dict.fromkeys(pointees):
+                same = tuple(other == dtype for other in pointees)
                 yield _Test(f"{name}.dtype.element_ty == gl.{dtype}", same)
         if all(kind.startswith("tensordesc<") for kind in kinds):
             elements = [kind.removeprefix("tensordesc<").partition("[")[0] for kind in kinds]

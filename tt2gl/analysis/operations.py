@@ -71,5 +71,7 @@ def is_extern_math(qualified: str) -> bool:
 
 
 def gluon_dtype(printed: str) -> str:
-    """`float32` for what Triton prints as `fp32`; integers are called the same."""
-    return "bfloat16" if printed == "bf16" else re.sub(r"^fp(?=\d)", "float", printed)
+    """`float32` for what Triton prints as `fp32`; `int8` for what signatures call `i8`, and `int1` for their `u1`."""
+    if printed in ("bf16", "u1"):
+        return {"bf16": "bfloat16", "u1": "int1"}[printed]
+    return re.sub(r"^(u?)i?(?=\d)|^fp(?=\d)", lambda found: "float" if found[1] is None else f"{found[1]}int", printed)
