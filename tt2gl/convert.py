@@ -34,6 +34,7 @@ from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
 from tt2gl.pipelining.masked_reads import with_masked_reads
+from tt2gl.pipelining.names_apart import carried_otherwise, with_names_apart
 from tt2gl.pipelining.rows_behind_loops import with_rows_behind_loops
 from tt2gl.pipelining.shared_operands import with_shared_operands
 from tt2gl.pipelining.steps_behind import with_steps_behind
@@ -167,6 +168,7 @@ def _chosen_rules(path: str | Path, only: Collection[str], without: Collection[s
 
 def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: Collection[str], compiled: bool) -> str:
     """The converted file; a kernel that cannot be written, or does not compile, is kept, and the rest written anew."""
+    apart: dict[str, set[str]] = {}
     while True:
         plan = file_plan(source, kernels, asked.target, rules)
         if plan is None:
@@ -188,18 +190,23 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             made = with_tiles_read_again(made, functions)
             if asked.target.backend == "hip":
                 made = with_turned_reads(made, functions)
-            text = fitted(with_instructions(made), source.text)
+            text = fitted(with_names_apart(with_instructions(made), apart), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)
             continue
-        if not compiled or not _keep_failures(source, text, kernels, asked):
+        if not compiled or not _keep_failures(source, text, kernels, asked, apart):
             for kernel in kernels:
                 kernel.diagnostics += left_whole(kernel, parted)
             return text
 
 
-def _keep_failures(source: SourceFile, text: str, kernels: Sequence[Kernel], asked: Asked) -> bool:
-    """Compile what was converted; keep what fails, unless it may be made smaller. Whether there is more to be done."""
+def _keep_failures(
+    source: SourceFile, text: str, kernels: Sequence[Kernel], asked: Asked, apart: dict[str, set[str]]
+) -> bool:
+    """Compile what was converted; keep what fails, unless it may be made smaller, or names of it told apart.
+
+    Whether there is more to be done.
+    """
     port = read_source(source.path, text)
     converted = [kernel for kernel in kernels if kernel.variants is not None]
     jobs: list[tuple[Kernel, int]] = [(kernel, index) for kernel in converted for index in kernel.facts]
@@ -215,6 +222,11 @@ def _keep_failures(source: SourceFile, text: str, kernels: Sequence[Kernel], ask
     )
     for (kernel, index), result in zip(jobs, results, strict=True):
         kernel.compiled[index] = result
+    for name, carried in filter(None, (carried_otherwise(r.error, text) for r in results if r.error is not None)):
+        told = apart.setdefault(name, set())
+        if carried not in told:
+            told.add(carried)
+            return True
     smaller = [kernel for kernel in converted if made_smaller(kernel, kernel.compiled, asked.target)]
     blame_originals([kernel for kernel in converted if kernel not in smaller], asked.target, asked.timeout)
     for kernel in converted:

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 
 from tt2gl.analysis.addresses import pointer_kinds
 from tt2gl.analysis.offset_ranges import Body, definitions_of
-from tt2gl.pipelining.flow import blocks
+from tt2gl.pipelining.reaching import reads_after
 from tt2gl.trees import nodes_in
 
 
@@ -82,7 +82,7 @@ def _assignments(body: Body, name: str) -> tuple[list[list[ast.Name]], set[ast.s
             case _:
                 return None
     things = {statement: {statement} for statement in targets}
-    for read, after in _reads(body.tree.body, name, frozenset()):
+    for read, after in reads_after(body.tree.body, name, frozenset()):
         if not after or not after <= targets.keys() - unlike:
             return None
         first, *others = after
@@ -113,7 +113,7 @@ def _loaded(body: Body, name: str) -> list[ast.Name]:
             case _:
                 return []
     is_pointer = False
-    for read, after in _reads(body.tree.body, name, frozenset()) if found else ():
+    for read, after in reads_after(body.tree.body, name, frozenset()) if found else ():
         kinds = pointer_kinds(body, read)
         if after & assigned and kinds <= {"other"}:
             found.append(read)
@@ -129,52 +129,6 @@ def _stands_alone(body: Body, statement: ast.stmt) -> bool:
     names = [node for node in nodes_in(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     pointers = {node.id for node in names if pointer_kinds(body, node) - {"other"}}
     return pointers <= set(body.arguments) and not any(isinstance(node, ast.Call) for node in nodes_in(statement))
-
-
-def _reads(
-    block: Sequence[ast.stmt], name: str, before: frozenset[ast.stmt]
-) -> Iterator[tuple[ast.Name, frozenset[ast.stmt]]]:
-    """The reads of a name in a block, each with the assignments it may come after; `before`: those at the start."""
-    for statement in block:
-        inner = list(blocks(statement))
-        inside = {id(node) for part in inner for each in part for node in nodes_in(each)}
-        # In any iteration but the first, a loop's own have been there.
-        entered = before | _assigned([statement], name) if isinstance(statement, ast.For | ast.While) else before
-        for node in nodes_in(statement):
-            if not isinstance(node, ast.Name) or node.id != name or id(node) in inside:
-                continue
-            if isinstance(node.ctx, ast.Load):
-                yield node, entered
-        for part in inner:
-            yield from _reads(part, name, entered)
-        before = _after(statement, name, before)
-
-
-def _after(statement: ast.stmt, name: str, before: frozenset[ast.stmt]) -> frozenset[ast.stmt]:
-    """The assignments to a name that what follows a statement may come after."""
-    if isinstance(statement, ast.If):
-        after = frozenset[ast.stmt]()
-        for part in (statement.body, statement.orelse):
-            made = before
-            for each in part:
-                made = _after(each, name, made)
-            after |= made
-        return after
-    own = _assigned([statement], name)
-    return before | own if list(blocks(statement)) else own or before
-
-
-def _assigned(block: Sequence[ast.stmt], name: str) -> frozenset[ast.stmt]:
-    """The innermost statements of a block that assign to a name."""
-    found = frozenset[ast.stmt]()
-    for statement in block:
-        inner = list(blocks(statement))
-        for part in inner:
-            found |= _assigned(part, name)
-        names = (node for node in nodes_in(statement) if isinstance(node, ast.Name) and node.id == name)
-        if not inner and any(isinstance(node.ctx, ast.Store) for node in names):
-            found |= {statement}
-    return found
 
 
 __all__ = ["tell_apart"]
