@@ -37,6 +37,14 @@ def moved(body: str) -> str:
         pytest.param("x += rows[:, None] * m\nfor k in range(0, K):\n    x += rows[:, None] * m", id="computed before"),
         pytest.param("for k in gl.static_range(4):\n    x += rows[:, None] * m", id="unrolled"),
         pytest.param("x += rows[:, None] * m", id="no loop"),
+        pytest.param(
+            "for k in range(0, K):\n    x += gl.convert_layout(rows + k, gl.SliceLayout(1, outer))", id="a row of it"
+        ),
+        pytest.param("for k in range(0, K):\n    x += gl.convert_layout(rows, outer)", id="no row of a tile"),
+        pytest.param(
+            "for k in range(0, K):\n    if k > 0:\n        x += gl.convert_layout(rows, gl.SliceLayout(1, outer))",
+            id="a row where the loop says",
+        ),
     ],
 )
 def test_nothing_moves(body: str) -> None:
@@ -114,3 +122,19 @@ def test_only_the_functions_asked_for_change_and_names_are_new() -> None:
 def test_what_is_no_end_of_a_line_for_python_moves_no_place() -> None:
     made = moved("x = 'a\u2028b'  # \x0c and \x1e\nfor k in range(0, K):\n    x += rows[:, None] * m")
     assert made.endswith("\nrows_scaled = rows[:, None] * m\nfor k in range(0, K):\n    x += rows_scaled")
+
+
+ROW = "gl.convert_layout(rows, gl.SliceLayout(1, outer))"
+
+
+def test_a_row_is_converted_before() -> None:
+    body = f"for k in range(0, K):\n    x *= gl.exp({ROW}[:, None] - k)"
+    assert moved(body) == f"rows_row = {ROW}\nfor k in range(0, K):\n    x *= gl.exp(rows_row[:, None] - k)"
+
+
+def test_a_row_of_a_branch_is_converted_under_the_same_one() -> None:
+    branch = "    if FLAG:\n        x *= {0}[:, None]\n    else:\n        if BLOCK > 8:\n            x += {0}[:, None]"
+    made = moved(f"for k in range(0, K):\n{branch.format(ROW)}")
+    before = f"if FLAG:\n    rows_row = {ROW}\nif not FLAG and BLOCK > 8:\n    rows_row_2 = {ROW}\n"
+    after = branch.format("rows_row").replace("+= rows_row", "+= rows_row_2")
+    assert made == f"{before}for k in range(0, K):\n{after}"

@@ -14,6 +14,9 @@ registers, which took a third more instructions a turn, and a division in the lo
 loads wait for it; a loop over splits that LLVM unrolls took 31 registers for Triton's 24 with a division by how many
 there are. Scalars but for divisions are left to LLVM, and so is what stands before the loop in the same
 words, as in a prologue: the compiler finds that by itself.
+
+A row that is converted to be read along a tile's dimension is converted before the loop, too, as Triton does it where
+the expanded row has left the loop: each turn would have it pass shared memory between two barriers.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ _TOTAL = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor
 """Operators that may be carried out where a loop has no turn at all."""
 _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 _CEILING = "cdiv"
+_CONVERSION = "convert_layout"
 _MASKS = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
@@ -51,11 +55,11 @@ class _Around:
 
 @dataclass
 class _Function:
-    """One function; `made`: by loop, names of what is computed before it, by their source."""
+    """One function; `made`: by loop, names of what is computed before it, by their source and the branches it is in."""
 
     places: Places
     function: ast.FunctionDef
-    made: dict[ast.stmt, dict[str, str]] = field(default_factory=dict)
+    made: dict[ast.stmt, dict[tuple[str, str], str]] = field(default_factory=dict)
     uses: list[Edit] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -64,42 +68,52 @@ class _Function:
 
     def edits(self) -> list[Edit]:
         """The replaced expressions, and the statements before the loops."""
-        self._block(self.function.body, (), frozenset())
+        self._block(self.function.body, (), frozenset(), "")
         return [*self.uses, *(self._before(loop, steps) for loop, steps in self.made.items())]
 
-    def _block(self, block: Sequence[ast.stmt], around: tuple[_Around, ...], known: frozenset[str]) -> None:
-        """Go through a block, before which the expressions of `known` are computed."""
+    def _block(
+        self, block: Sequence[ast.stmt], around: tuple[_Around, ...], known: frozenset[str], branch: str
+    ) -> None:
+        """Go through a block, before which the expressions of `known` are computed, and which is in this `branch`."""
         for statement in block:
             match statement:
                 case ast.For() | ast.While() if not is_unrolled(statement):
-                    self._block(statement.body, (*around, _Around(statement, known)), known)
+                    # In a branch, what is before the loop is not before those around it.
+                    outer = () if branch else around
+                    self._block(statement.body, (*outer, _Around(statement, known)), known, "")
                     continue
-                case ast.If(body=body, orelse=orelse):
-                    # A branch that is not taken may name what is None: nothing of it moves past the branch.
-                    self._block(body, (), known)
-                    self._block(orelse, (), known)
+                case ast.If(test=test, body=body, orelse=orelse):
+                    # A branch that is not taken may name what is None: nothing of it moves past the branch, but for
+                    # rows, which are as well under a branch before the loop.
+                    kept = around if self._is_static(test) else ()
+                    said, both = ast.unparse(test), f"{branch} and " if branch else ""
+                    self._block(body, kept, known, f"{both}{_factor(test, said)}")
+                    self._block(orelse, kept, known, f"{both}not {_factor(test, said)}")
                     continue
                 case ast.Assign(value=value) | ast.AugAssign(value=value) | ast.Expr(value=value):
-                    self._expression(value, around)
+                    self._expression(value, around, branch)
             known |= {ast.unparse(node) for node in nodes_in(statement) if isinstance(node, ast.expr)}
 
-    def _expression(self, node: ast.expr, around: tuple[_Around, ...]) -> None:
+    def _expression(self, node: ast.expr, around: tuple[_Around, ...], branch: str) -> None:
         """Replace the largest parts of an expression that a loop has no part in."""
         outermost = next((each for each in around if not reads(node) & writes(each.loop)), None)
-        if outermost is not None and self._is_worth_it(node) and ast.unparse(node) not in outermost.known:
+        moves = outermost is not None and self._is_worth_it(node) and (not branch or _is_converted_row(node))
+        if outermost is not None and moves and ast.unparse(node) not in outermost.known:
             start, end = self.places.of(node)
             raw = self.places.raw
             if re.search(rb"(^|[^\w)\]])\($", raw[:start][-2:]) and raw[end : end + 1] == b")":
                 # A name needs no parentheses of its own.
                 start, end = start - 1, end + 1
-            self.uses.append(Edit(start, end, self._name(outermost.loop, node)))
+            self.uses.append(Edit(start, end, self._name(outermost.loop, node, branch)))
             return
         for child in _evaluated(node):
-            self._expression(child, around)
+            self._expression(child, around, branch)
 
     def _is_worth_it(self, node: ast.expr) -> bool:
         """Whether an expression is arithmetic of tiles, or divides, and is no constant of the compilation."""
         operates = isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp) or called(node) == _CEILING
+        if _is_converted_row(node):
+            return _is_arithmetic(node, self._is_static)
         if not operates or not _is_arithmetic(node, self._is_static):
             return False
         inner = [each for each in nodes_in(node) if isinstance(each, ast.expr)]
@@ -110,21 +124,30 @@ class _Function:
     def _is_static(self, node: ast.expr) -> bool:
         return is_static(node, self.constexprs, self.variables)
 
-    def _name(self, loop: ast.stmt, node: ast.expr) -> str:
+    def _name(self, loop: ast.stmt, node: ast.expr, branch: str) -> str:
         """The name of what is computed before a loop, one for each that differs."""
         steps = self.made.setdefault(loop, {})
         segment = self.places.raw[slice(*self.places.of(node))].decode()
         source = ast.unparse(node) if "\n" in segment else segment
-        if source not in steps:
-            steps[source] = self.fresh(_label(node))
-        return steps[source]
+        if (source, branch) not in steps:
+            steps[source, branch] = self.fresh(_label(node))
+        return steps[source, branch]
 
-    def _before(self, loop: ast.stmt, steps: dict[str, str]) -> Edit:
+    def _before(self, loop: ast.stmt, steps: dict[tuple[str, str], str]) -> Edit:
         """The statements, above the loop and its own comments."""
         indent = self.places.line(loop.lineno)[: loop.col_offset].decode()
-        said = "".join(f"{indent}{name} = {source}\n" for source, name in steps.items())
+        said, within = "", ""
+        for (source, branch), name in steps.items():
+            said += f"{indent}if {branch}:\n" if branch and branch != within else ""
+            said += f"{indent}{'    ' if branch else ''}{name} = {source}\n"
+            within = branch
         start, _ = self.places.lines(loop, comments=True)
         return Edit(start, start, said)
+
+
+def _factor(test: ast.expr, said: str) -> str:
+    """A condition as part of another one."""
+    return f"({said})" if isinstance(test, ast.BoolOp | ast.IfExp | ast.NamedExpr) else said
 
 
 def _evaluated(node: ast.expr) -> Iterator[ast.expr]:
@@ -157,6 +180,8 @@ def _is_arithmetic(node: ast.expr, fixed: Callable[[ast.expr], bool]) -> bool:
             return fixed(right) and computes(left, right)
         case ast.Call(args=[left, right], keywords=[]) if called(node) == _CEILING:
             return fixed(right) and computes(left, right)
+        case ast.Call(args=[inner, _]) if _is_converted_row(node):
+            return computes(inner)
         case ast.Compare(left=left, ops=[op], comparators=[right]) if not isinstance(
             op, ast.Is | ast.IsNot | ast.In | ast.NotIn
         ):
@@ -165,6 +190,14 @@ def _is_arithmetic(node: ast.expr, fixed: Callable[[ast.expr], bool]) -> bool:
             return computes(inner)
         case ast.Call(func=ast.Attribute(value=inner, attr="to"), args=[ast.Attribute(value=ast.Name())], keywords=[]):
             return computes(inner)
+    return False
+
+
+def _is_converted_row(node: ast.expr) -> bool:
+    """Whether an expression is a row in the layout that it has in a tile."""
+    match node:
+        case ast.Call(args=[_, ast.Call() as layout], keywords=[]):
+            return called(node) == _CONVERSION and called(layout) == "SliceLayout"
     return False
 
 
@@ -183,8 +216,10 @@ def _is_expansion(node: ast.expr) -> bool:
 
 def _label(node: ast.expr) -> str:
     """What an expression is called: after its first name, and what it is."""
-    named = node.args if called(node) == _CEILING and isinstance(node, ast.Call) else [node]
+    named = node.args if called(node) in (_CEILING, _CONVERSION) and isinstance(node, ast.Call) else [node]
     first = min((each for part in named for each in nodes_in(part) if isinstance(each, ast.Name)), key=_position).id
+    if _is_converted_row(node):
+        return f"{first}_row"
     if isinstance(node, ast.Compare) or isinstance(node, ast.BinOp) and isinstance(node.op, _MASKS):
         return f"{first}_mask"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
