@@ -26,11 +26,15 @@ def moved(body: str, call: str = "") -> str:
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param(ROWS + READ.replace("MASK", "rows < n"), id="no such mask"),
-        pytest.param(ROWS + OTHERS.replace("start", "2 * start") + READ.replace("MASK", "rows < n"), id="other rows"),
-        pytest.param(ROWS + OTHERS + "rows_qk += 1\n" + READ.replace("MASK", "rows < n"), id="stepped"),
-        pytest.param(ROWS + "start += 1\n" + OTHERS + READ.replace("MASK", "rows < n"), id="made of another value"),
-        pytest.param(ROWS + OTHERS.replace("1, qk", "0, qk") + READ.replace("MASK", "rows < n"), id="other layout"),
+        pytest.param(ROWS + "start += 1\n" + READ.replace("MASK", "rows < n"), id="made of what has changed"),
+        pytest.param("rows = use(row_layout)\n" + READ.replace("MASK", "rows < n"), id="made by a function"),
+        pytest.param(ROWS.replace("row_l", "l") + READ.replace("MASK", "rows < n"), id="a range of another layout"),
+        pytest.param(
+            ROWS + f"for k in range(n):\n    start += 1\n    {READ.replace('MASK', 'rows < n')}", id="changed in a loop"
+        ),
+        pytest.param(
+            "rows = gl.convert_layout(at, row_layout)\n" + READ.replace("MASK", "rows < n"), id="converted itself"
+        ),
         pytest.param(
             f"keep = use(rows)\n{ROWS}{OTHERS}" + READ.replace("MASK", "(rows < n) & keep"), id="a tensor besides"
         ),
@@ -50,6 +54,32 @@ def test_a_tile_is_read_in_the_layout_that_it_is_wanted_in(mask: str) -> None:
     tile = f"_tt2gl_ring_lse(lse_ptr + rows, mask={mask}).load(gl.SliceLayout(1, qk_layout))"
     made = f'lse = gl.where({wanted}, {tile}, float("inf"))\n'
     assert moved(body) == before + textwrap.indent(both + made, "    ")
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "",
+        OTHERS.replace("start", "2 * start"),
+        OTHERS.replace("1, qk", "0, qk"),
+        OTHERS + "rows_qk += 1\n",
+    ],
+    ids=["no other", "other rows", "another layout", "stepped"],
+)
+def test_what_is_known_in_no_other_layout_is_computed_there(between: str) -> None:
+    before = "for start in range(0, steps):\n"
+    keep = "keep = rows < n\n"
+    body = before + textwrap.indent(ROWS + between + keep + READ.replace("MASK", "keep & (n > 0)"), "    ")
+    made = body[: body.index("    lse = ")]
+    anew = "(start + gl.arange(0, BLOCK, layout=gl.SliceLayout(1, qk_layout)) < n) & (n > 0)"
+    tile = "_tt2gl_ring_lse(lse_ptr + rows, mask=keep & (n > 0)).load(gl.SliceLayout(1, qk_layout))"
+    assert moved(body) == made + f'    lse = gl.where({anew}, {tile}, float("inf"))\n'
+
+
+def test_it_is_computed_under_a_branch_too() -> None:
+    before = "for start in range(0, steps):\n" + textwrap.indent(ROWS, "    ") + "    if FLAG:\n"
+    body = before + textwrap.indent(READ.replace("MASK", "rows < n"), "        ")
+    assert "start + gl.arange(0, BLOCK, layout=gl.SliceLayout(1, qk_layout)) < n, " in moved(body)
 
 
 def test_what_a_helper_is_given_may_be_a_tensor() -> None:

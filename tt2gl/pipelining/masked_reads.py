@@ -12,7 +12,8 @@
     )
 
 A slot can be read in any layout, so that nothing need be converted, and Triton converts nothing. That the mask is known
-in that layout, too, is read off the statements: what it is made of has been made in both, in the same words.
+in that layout, too, is read off the statements: what it is made of has been made in both, in the same words. What of it
+has not is computed there once more, as Triton does it, where it is made of ranges: `start + gl.arange(...) < n`.
 """
 
 from __future__ import annotations
@@ -22,25 +23,25 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.edits import Edit, Places, in_functions
-from tt2gl.pipelining.flow import NONE, Names, blocks, inside, reads, writes
-from tt2gl.pipelining.static import called, constants, parameters
+from tt2gl.pipelining.flow import Names, blocks, inside, reads, writes
+from tt2gl.pipelining.layoutless import makes_tensor, without_layouts
+from tt2gl.pipelining.static import bound, called
 from tt2gl.trees import nodes_in, python_tree
 
 
 def with_masked_reads(text: str, functions: Collection[str]) -> str:
     """The text with what is masked out in tiles of these functions put in as they are read."""
-    helpers = {called(node) for node in nodes_in(python_tree(text)) if isinstance(node, ast.Call)}
-    return in_functions(text, functions, lambda places, function: _edits(places, function, helpers))
+    numbers = without_layouts(python_tree(text), functions)
+    return in_functions(text, functions, lambda places, function: _edits(places, function, numbers[function.name]))
 
 
-def _edits(places: Places, function: ast.FunctionDef, helpers: Collection[str]) -> Iterator[Edit]:
-    """The edits of a function; `helpers`: the names that are called."""
-    given = parameters(function) - constants(function) if function.name in helpers else NONE
+def _edits(places: Places, function: ast.FunctionDef, numbers: Names) -> Iterator[Edit]:
+    """The edits of a function; `numbers`: its names that hold no tensors."""
     for statement in inside(function.body):
         if isinstance(statement, ast.Assign):
             for node in nodes_in(statement):
                 if (found := _read(node)) is not None:
-                    yield from _moved(places, statement, found, _Twins(function, found, given))
+                    yield from _moved(places, statement, found, _Twins(function, found, numbers))
 
 
 @dataclass(frozen=True)
@@ -75,49 +76,55 @@ def _read(node: ast.AST) -> _Read | None:
 
 def _moved(places: Places, statement: ast.stmt, read: _Read, twins: _Twins) -> Iterator[Edit]:
     """The edit that reads a tile in the layout that it is wanted in, if its mask is known there."""
-    names = {name: twins.twin(name, statement) for name in sorted(reads(read.mask))}
-    if None in names.values() or all(name == twin for name, twin in names.items()):
+    mask = twins.spelled(read.mask, statement)
+    if mask is None or mask == ast.unparse(read.mask):
         return
 
     def source(node: ast.expr) -> str:
         return places.raw[slice(*places.of(node))].decode()
 
-    mask = ast.unparse(_Renamed(names).visit(ast.parse(ast.unparse(read.mask), mode="eval")))
     assert isinstance(read.load.func, ast.Attribute)
     tile = f"{source(read.load.func.value)}.load({source(read.wanted)})"
     yield Edit(*places.of(read.whole), f"gl.where({mask}, {tile}, {source(read.other)})")
 
 
-class _Renamed(ast.NodeTransformer):
-    def __init__(self, names: dict[str, str | None]) -> None:
-        self.names = names
+class _Placed(ast.NodeTransformer):
+    """Names by what they stand for, and a layout by another one."""
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name(self.names.get(node.id) or node.id, node.ctx)
+    def __init__(self, values: dict[str, ast.expr], layouts: tuple[str, str]) -> None:
+        self.values, self.layouts = values, layouts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.values.get(node.id, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        own, wanted = self.layouts
+        for keyword in node.keywords:
+            if ast.unparse(keyword.value) == own:
+                keyword.value = _expression(wanted)
+        self.generic_visit(node)
+        return node
 
 
-def _makes_tensor(node: ast.AST) -> bool:
-    """Whether a part of an expression may give a tensor a layout: all of Gluon's own functions that do are told it."""
-    if not isinstance(node, ast.Call):
-        return False
-    told = any(keyword.arg == "layout" for keyword in node.keywords)
-    return told or not isinstance(node.func, ast.Attribute) or called(node) in ("convert_layout", "full", "zeros")
+def _expression(source: str) -> ast.expr:
+    return ast.parse(f"({source}\n)", mode="eval").body
 
 
 @dataclass
 class _Twins:
     """The names of a function that are made in the layout of a tile's reading as others are in that which is wanted.
 
-    `tensors`: parameters that may be tensors, as a helper's.
+    `numbers`: names that hold no tensors.
     """
 
     function: ast.FunctionDef
     read: _Read
-    tensors: Names
+    numbers: Names
     places: dict[ast.stmt, tuple[Sequence[ast.stmt], int, ast.stmt | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.layouts = ast.unparse(self.read.own), ast.unparse(self.read.wanted)
+        self.own = bound(self.function)
         self._note(self.function.body, None)
 
     def _note(self, block: Sequence[ast.stmt], parent: ast.stmt | None) -> None:
@@ -126,21 +133,48 @@ class _Twins:
             for inner in blocks(statement):
                 self._note(inner, statement)
 
+    def spelled(self, value: ast.expr, at: ast.stmt) -> str | None:
+        """A value at a statement as it is said in the other layout; None where it cannot be."""
+        values: dict[str, ast.expr] = {}
+        for name in sorted(reads(value)):
+            if (twin := self.twin(name, at)) is not None:
+                values[name] = _expression(twin)
+            elif (anew := self._anew(name, at)) is not None:
+                values[name] = anew
+            else:
+                return None
+        return ast.unparse(_Placed(values, self.layouts).visit(_expression(ast.unparse(value))))
+
+    def _anew(self, name: str, at: ast.stmt) -> ast.expr | None:
+        """What a name at a statement is made of in the other layout, where that is ranges and scalars as they are."""
+        made = self._made(name, at)
+        if not isinstance(made, ast.Assign):
+            return None
+        for call in (each for each in nodes_in(made.value) if isinstance(each, ast.Call) and makes_tensor(each)):
+            if called(call) != "arange" or [ast.unparse(each.value) for each in call.keywords] != [self.layouts[0]]:
+                return None
+        found = self.spelled(made.value, made)
+        if found is None or any(not self._left_alone(each, made, at) for each in reads(_expression(found))):
+            return None
+        return _expression(found)
+
+    def _left_alone(self, name: str, since: ast.stmt, at: ast.stmt) -> bool:
+        """Whether nothing gives a name another value from a statement to a later one in its block or in one within."""
+        block, index, parent = self.places[at]
+        others, first, _ = self.places[since]
+        if block is others:
+            return not any(name in writes(each) for each in block[first:index])
+        changes = isinstance(parent, ast.For | ast.While) and name in writes(parent)
+        if parent is None or changes or any(name in writes(each) for each in block[:index]):
+            return False
+        return self._left_alone(name, since, parent)
+
     def twin(self, name: str, at: ast.stmt) -> str | None:
         """The name that has a name's value in the other layout, itself if it has no layout; None where none has."""
-        if not self._has_layout(name, at):
+        if name in self.numbers or name not in self.own:
             return name
         names = dict.fromkeys(each for statement in self.function.body for each in sorted(writes(statement)))
         return next((each for each in names if each != name and self._alike(name, each, at, at)), None)
-
-    def _has_layout(self, name: str, at: ast.stmt) -> bool:
-        """Whether a name may be a tensor: only what is made of a kernel's scalars is known to be none."""
-        made = self._made(name, at)
-        if isinstance(made, str):
-            return name in self.tensors
-        if made is None or any(map(_makes_tensor, nodes_in(made))):
-            return True
-        return any(self._has_layout(each, made) for each in reads(made))
 
     def _made(self, name: str, at: ast.stmt) -> ast.Assign | str | None:
         """The assignment that a name's value at a statement is of; "given" of what comes from without, else None."""
