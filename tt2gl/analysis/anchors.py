@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from tt2gl.analysis.cheap import is_loaded_ahead, tile_in_ring
-from tt2gl.analysis.graph import Node, made_once, sources
+from tt2gl.analysis.graph import Node, anchored_at, made_once
 from tt2gl.analysis.joins import in_pairs, merged_pairs, pair_of, unpaired, wanted_in
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.readers import Readers
@@ -44,6 +44,7 @@ from tt2gl.analysis.transpositions import transposed_for_products
 
 # Two: what is as large as a result and has no layout yet is waited for; one: but not where another as large has one.
 _MOST_PATIENCE = 2
+_OF_DOT = 2
 
 
 class Anchors:
@@ -342,7 +343,7 @@ class Anchors:
     def _largest(self, node: Node, layouts: Mapping[int, Term | None]) -> Term | None:
         """The layout of the largest operand, which costs most to convert; of equal ones a dot's, then one as loaded.
 
-        Where dots have their results in tensor memory Triton takes, of equal ones, that of the last load or dot.
+        Of others Triton takes that of the last load, dot or the like: its layouts flow on from that first.
         """
         shaped = [operand for operand in node.operands if operand.shape]
         known = [
@@ -357,20 +358,15 @@ class Anchors:
             return None
         most = max(each[:2] for each in known)
         equal = [(layout, operand) for elements, weight, layout, operand in known if (elements, weight) == most]
-        if any(self.cores.is_loaded(layout) for layout, _ in equal):
-            return max(equal, key=lambda each: self._made(*each))[0]
+        if most[1] < _OF_DOT and len(dict(equal)) > 1 or any(self.cores.is_loaded(layout) for layout, _ in equal):
+            return max(equal, key=lambda each: anchored_at(self.graph.nodes, *each))[0]
         return equal[0][0]
 
     def _weight(self, layout: Term) -> int:
         """Which of two layouts a value of as many elements takes: a dot's, else one that was not reshaped."""
         if self.cores.is_accumulator(layout) and not self.cores.is_loaded(layout):
-            return 2
+            return _OF_DOT
         return 0 if isinstance(base_of(layout), Reshaped) else 1
-
-    def _made(self, layout: Term, value: Node) -> int:
-        """Where in the program the last load or dot stands that a value has its layout from."""
-        made = {id(each) for each in sources(value) if each.kind in ("load", "dot") and each.natural == layout}
-        return max((place for place, each in enumerate(self.graph.nodes) if id(each) in made), default=-1)
 
     @staticmethod
     def _awaited(operand: Node, node: Node) -> bool:
