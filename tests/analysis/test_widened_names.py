@@ -25,18 +25,24 @@ def kernel(x_ptr, y_ptr, s_ptr, M: tl.constexpr, N: tl.constexpr):
 """
 
 
-def launch(element: str, torch: str) -> Launch:
+def launch(element: str, torch: str, stored: tuple[str, str] = ("fp32", "float32")) -> Launch:
     return Launch(
         file="kernel.py",
         kernel="kernel",
-        signature={"x_ptr": f"*{element}", "y_ptr": "*fp32", "s_ptr": "*fp32", "M": "constexpr", "N": "constexpr"},
+        signature={
+            "x_ptr": f"*{element}",
+            "y_ptr": f"*{stored[0]}",
+            "s_ptr": "*fp32",
+            "M": "constexpr",
+            "N": "constexpr",
+        },
         constexprs={"M": 64, "N": 128},
         divisible_by_16=("x_ptr", "y_ptr", "s_ptr"),
         options=Options(4, 3),
         grid=(1,),
         args={
             "x_ptr": TensorArg(torch, (64, 128), (128, 1), None),
-            "y_ptr": TensorArg("float32", (64, 128), (128, 1), None),
+            "y_ptr": TensorArg(stored[1], (64, 128), (128, 1), None),
             "s_ptr": TensorArg("float32", (1,), (1,), None),
         },
     )
@@ -60,6 +66,13 @@ def test_a_name_that_is_reduced_where_it_was_loaded_keeps_its_layout(tmp_path: P
 def test_what_is_not_narrower_is_converted_where_it_is_stored(tmp_path: Path) -> None:
     path = write(tmp_path, "tl.store(y_ptr.to(tl.pointer_type(tl.float16)) + offs, y.to(tl.float16))")
     assert "x = gl.load(" in port_of(path, launch("fp32", "float32"), "sm90")
+
+
+def test_what_is_stored_shorter_than_it_was_loaded_is_converted_there(tmp_path: Path) -> None:
+    path = write(tmp_path, "tl.store(y_ptr + rows[:, None] + tl.arange(0, N)[None, :] * M, y)")
+    made = port_of(path, launch("fp16", "float16", ("i8", "int8")), "sm90")
+    assert "x = gl.load(" in made
+    assert "gl.convert_layout(y.to(" in made
 
 
 def test_two_values_that_are_as_wide_together_are_not_converted_in_the_place_of_one(tmp_path: Path) -> None:

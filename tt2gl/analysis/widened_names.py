@@ -186,8 +186,14 @@ def _wants_another(reader: Node, value: Node, written: Written) -> bool:
     if value.natural is None or value.elements != reader.elements:
         return False
     if reader.kind == "store":
-        return reader.anchored and written(reader) != value.natural
+        return reader.anchored and written(reader) != value.natural and not _is_shorter_there(reader, value)
     return reader.kind == "elementwise" and reader.natural not in (None, value.natural)
+
+
+def _is_shorter_there(store: Node, value: Node) -> bool:
+    """Whether a store shortens a value to fewer bits than what that is made of has: it is converted as those."""
+    stored = value.elements * store.bits
+    return _BYTE <= store.bits < value.bits and stored < sum(_converted(value, (), _NOTHING, {}).values())
 
 
 def _is_computed_of(reader: Node, value: Node) -> bool:
