@@ -282,12 +282,11 @@ class Anchors:
         return unnamed(self.graph)
 
     def _scanned(self, node: Node) -> Term | None:
-        """The layout of a scan: only blocked ones are scanned, so for a dot's or a slice the default of the tile.
-
-        What else it takes comes in that, too, whatever layout it gets later.
-        """
+        """The layout of a scan, and of all that it takes: only blocked ones are, so no dot's and no slice is."""
         natural = next((each.natural for each in node.operands if each.natural is not None), None)
-        if isinstance(natural, Cut | Inferred | Reshaped) or natural is not None and self.cores.is_accumulator(natural):
+        if natural is not None and self.cores.is_accumulator(natural):
+            natural = Root(self.classes.of_product(node.operands[0], node.axis, self.index).name)
+        elif isinstance(natural, Cut | Inferred | Reshaped):
             natural = self.default(node.operands[0])
         node.operand_term = natural
         return natural

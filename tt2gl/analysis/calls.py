@@ -109,7 +109,11 @@ class CallReader:
         if name == "softmax" and isinstance(fact, TensorFact):
             return self.softmax(node, tensors, arguments, frame, fact)
         if name in SCAN:
-            return self.spread(node, tensors, frame, fact, "scan", name if name in HELPED else "")
+            scans = self.spread(node, tensors, frame, fact, "scan", name if name in HELPED else "")
+            for value in scans if isinstance(scans, tuple) else (scans,):
+                if isinstance(value, Node):
+                    value.axis = integer(arguments.get("axis", 1), frame)
+            return scans
         if name == "expand_dims" and isinstance(values[0], Node):
             axis = integer(arguments.get("axis", 1), frame)
             if axis is not None:

@@ -143,6 +143,16 @@ class Classes:
                 return known
         return self._row_major(dims, 32)
 
+    def of_product(self, tile: Node, axis: int | None, index: int) -> LayoutClass:
+        """The class that a product's result is scanned in: down its columns, that before it had an instruction."""
+        if axis != 0 or len(tile.shape) != 2:
+            return self.default(tile, index)
+        each = tile.elements // self.scenes[index].threads
+        side = 4 if each >= 16 else 2 if each >= 4 else 1
+        dims = named_dims(tile, self.launches, {index: tile.shape})
+        said = f"[{', '.join(dims)}], [1, 0], {ACCESS_BITS // side}, gl.num_warps(), {64 // side}"
+        return self._register(dims, {}, f"coalesced_blocks({said})", [])
+
     def spread(self, node: Node, index: int) -> LayoutClass:
         """The class of a row-major tile whose threads have one element each of what lies side by side."""
         return self._row_major(named_dims(node, self.launches, {index: node.shape}), 128)
