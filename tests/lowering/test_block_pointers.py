@@ -47,7 +47,10 @@ def test_a_kernel_without_block_pointers_stays_as_it_is(lower: Lower, text: str)
         (MAKE + "x = tl.load(p, boundary_check=DIMS)\n", "its `boundary_check` is not written out"),
         (MAKE + "x = tl.load(p, boundary_check=(DIM,))\n", "its `boundary_check` is not written out"),
         (MAKE + "x = tl.load(p, boundary_check=(*DIMS, 1))\n", "its `boundary_check` is not written out"),
-        (MAKE + "x = tl.load(p, boundary_check=(0,), padding_option=PAD)\n", "its `padding_option` is not written out"),
+        (
+            MAKE + "x = tl.load(p, boundary_check=(0,), padding_option=PAD + 'n')\n",
+            "its `padding_option` is not written out",
+        ),
         (MAKE + "if n > 0:\n    p = x_ptr + tl.arange(0, B)\nx = tl.load(p)\n", "not always a block pointer"),
         ("p = tl.make_block_ptr(x_ptr, SHAPE, (1,), (0,), (B,), (0,))\nx = tl.load(p)\n", "its `shape` is not written"),
         ("p = tl.make_block_ptr(x_ptr, (n,), (s, 1), (0,), (B,), (0,))\nx = tl.load(p)\n", "differ in length"),
@@ -138,7 +141,14 @@ def test_a_block_that_is_its_dimension_needs_no_check(body: Body) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "other"), [("", "0.0"), (', padding_option="zero"', "0.0"), (", padding_option='nan'", 'float("nan")')]
+    ("option", "other"),
+    [
+        ("", "0.0"),
+        (", padding_option=None", "0.0"),
+        (', padding_option="zero"', "0.0"),
+        (", padding_option='nan'", 'float("nan")'),
+        (", padding_option=PAD", 'float("nan") if PAD == "nan" else 0.0'),
+    ],
 )
 def test_padding_becomes_other(body: Body, option: str, other: str) -> None:
     made = body(MAKE + f'x = tl.load(p, boundary_check=(0,){option}, eviction_policy="evict_first")\n')

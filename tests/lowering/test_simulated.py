@@ -116,6 +116,10 @@ CASES = [
     Case("nested", (3,), _row("fp32", 300, 300), {"N": 300}, {"B": 128}),
     Case("shifted", (2,), _tiles("fp16", (48, 32), (48, 32)), {"T": 48}, {"D": 32, "B": 32, "W": 3}),
     Case("nan_padding", (2,), _row("fp16", 200, 256), {"N": 200}, {"B": 128}),
+    *(
+        Case("named_padding", (2,), _row("fp16", 200, 256), {"N": 200}, {"B": 128, "PAD": padding})
+        for padding in ("nan", "zero", None)
+    ),
     Case("integers", (2,), _row("i32", 200, 256), {"N": 200}, {"B": 128}),
     Case("integers", (2,), _row("i8", 200, 256), {"N": 200}, {"B": 128}),
     Case(

@@ -224,9 +224,14 @@ def _checked(node: cst.Call, value: cst.BaseExpression | None) -> tuple[tuple[in
 
 
 def _other(node: cst.Call, value: cst.BaseExpression | None) -> str:
-    """What Triton leaves open (no padding asked for) its backends fill with zeros: say so."""
-    if value is None:
+    """What Triton leaves open (no padding asked for) its backends fill with zeros: say so.
+
+    What has a name is known when the kernel is compiled: it is asked there.
+    """
+    if value is None or is_none(value):
         return "0.0"
+    if isinstance(value, cst.Name):
+        return f'float("nan") if {value.value} == "nan" else 0.0'
     padding = value.evaluated_value if isinstance(value, cst.SimpleString) else None
     if padding in ("", "zero"):
         return "0.0"
