@@ -513,6 +513,7 @@ def test_defaults_are_bound(write: Write, tmp_path: Path) -> None:
 CONSTEXPR_FUNCTIONS = {
     "constexpr_function": "@triton.constexpr_function\ndef double(x):\n    return x * 2 + 0.25\n",
     "with_globals": "import math\nQ = 0.25\n@triton.constexpr_function\ndef double(x):\n    return int(math.sqrt(4)) * x + Q\n",
+    "by_functions_of_the_host": "def half(x):\n    return x * 2\ndef plain(x):\n    return half(x) + 0.25\n@tl.constexpr\ndef double(x):\n    return plain(x)\n",
     "by_a_call": "def plain(x):\n    return x * 2 + 0.25\ndouble = triton.constexpr_function(plain)\n",
     "where_there_is": "def double(x):\n    return x * 2 + 0.25\nif hasattr(triton, 'constexpr_function'):\n    double = triton.constexpr_function(double)\n",
 }  # fmt: skip

@@ -90,6 +90,11 @@ def _loaded(kernel: JitFunction) -> tuple[str, ...] | None:
     return next((tuple(re.findall(r"\w+", found[1])) for found in said if found is not None), None)
 
 
+def _is_bare(function: Function) -> bool:
+    """Whether a function is what its `def` says, and nothing that a decorator made of it."""
+    return isinstance(function.node, ast.FunctionDef) and not function.node.decorator_list
+
+
 class _Slicer:
     """Grows the parts of one slice from its kernel."""
 
@@ -98,6 +103,8 @@ class _Slicer:
         self.parts: dict[Module, Part] = {}
         self.functions: dict[tuple[str, str], None] = {}
         self.diagnostics: dict[tuple[Any, ...], Diagnostic] = {}
+        self.in_python = False
+        """Whether what is kept at present is run by Python while Triton compiles, and may call host functions."""
 
     # ------------------------------------------------------------------------------------------------ keeping
 
@@ -123,7 +130,9 @@ class _Slicer:
         if decorator is not None:
             kept.decorators[decorator.lineno] = bare_decorator(self.evaluator, part, kind, dialect, decorator, function)
         self.evaluator.assume(function.frame.scope, node)
+        around, self.in_python = self.in_python, kind != "jit"
         self._bind_all(part, function.frame.scope, free_names(node))
+        self.in_python = around
 
     def keep_class(self, value: Class, part: Part) -> None:
         """Keep a class that Triton compiles with (an aggregate, a named tuple, an enum) as it is written."""
@@ -296,7 +305,7 @@ class _Slicer:
 
     def _emit_function(self, part: Part, name: str, value: Function, context: Context) -> None:
         kind = function_kind(self.evaluator, value)[0]
-        if kind == "host":
+        if kind == "host" and not (self.in_python and _is_bare(value)):
             # Triton refuses host functions too; unbound, it does so where it reaches the name.
             return
         home = self.part(value.frame.scope.module)
