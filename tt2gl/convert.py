@@ -30,6 +30,7 @@ from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.pipelining.converted_loads import with_converted_loads
 from tt2gl.pipelining.early_conversions import with_early_conversions
 from tt2gl.pipelining.early_operands import with_early_operands
+from tt2gl.pipelining.early_reads import with_early_reads
 from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
@@ -189,7 +190,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                 made = with_early_operands(made, functions)
             made = with_tiles_read_again(made, functions)
             if asked.target.backend == "hip":
-                made = with_turned_reads(made, functions)
+                made = with_early_reads(with_turned_reads(made, functions), functions)
             text = fitted(with_names_apart(with_instructions(made), apart), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)
