@@ -974,3 +974,33 @@ def test_an_index_is_converted_while_it_is_short(
         assert f"gl.amd.cdna3.buffer_load(t_ptr, {offset})" in made.text, made.text
     else:
         assert "gl.convert_layout(index" not in made.text
+
+
+STEPPED = """
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, K, FORM: tl.constexpr, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    b_ptr += rows[:, None] * B + rows[None, :]
+    b_ptrs = b_ptr
+    if FORM == "later":
+        b_next = b_ptr + B * B
+    acc = tl.zeros((B, B), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, B)):
+        a = tl.load(a_ptr + rows[:, None] * K + k * B + rows[None, :])
+        acc += tl.dot(a, tl.load(b_ptrs))
+        if FORM == "late":
+            b_ptrs = b_ptr + (k + 1) * B * B
+        elif FORM == "later":
+            b_ptrs = b_next
+            b_next = b_ptr + (k + 2) * B * B
+    tl.store(c_ptr + rows[:, None] * B + rows[None, :], acc)
+"""
+
+
+def test_a_ring_is_of_what_the_scalar_pointer_of_its_offsets_is_of(conversion: Convert, launch: MakeLaunch) -> None:
+    tile, types = TensorArg("float16", (128, 32), (32, 1)), "a_ptr=*fp16 b_ptr=*fp16 c_ptr=*fp32 K=i32"
+    args = {"a_ptr": tile, "b_ptr": tile, "c_ptr": tile, "K": 128}
+    launches = [replace(launch(types, FORM=form, B=32), args=args) for form in ("late", "later")]
+    made = conversion(STEPPED, *launches, target="gfx942")
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    assert "b_buf = gl.allocate_shared_memory(b_ptr.dtype.element_ty" in made.text

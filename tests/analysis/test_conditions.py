@@ -97,6 +97,15 @@ def test_exact_values_where_nothing_else_tells(launch: MakeLaunch) -> None:
     assert chosen(*cases) == Choice("M == 32 and N == 32 or M == 64 and N == 64", "a", "b")
 
 
+def test_words_of_several_launches(launch: MakeLaunch) -> None:
+    cases = [("b" if word == "z" else "a", launch("x=*fp16", WORD=word, SAME="s")) for word in "xyz"]
+    assert chosen(*cases) == Choice('WORD == "z"', "b", "a")
+    cases = [(name, launch("x=*fp16", WORD=word)) for name, word in zip("aabb", "wxyz", strict=True)]
+    assert chosen(*cases) == Choice('WORD == "w" or WORD == "x"', "a", "b")
+    # A launch that none of the words tells apart leaves nothing to ask.
+    assert chosen(*cases, ("b", launch("x=*fp16", WORD="w"))) is None
+
+
 def test_three_functions(launch: MakeLaunch) -> None:
     cases = [(name, launch("x=*fp16", BM=value)) for name, value in (("a", 16), ("b", 32), ("c", 64))]
     assert chosen(*cases) == Choice("BM >= 32", Choice("BM >= 64", "c", "b"), "a")

@@ -35,7 +35,8 @@ class Found:
     parameters, of kernels, that are assumed to end below 2 GiB, and not to be negative. `passed`: the scalar pointers
     that a call gives beside offsets, by the helper's names; `paired`: the parameters that are such offsets, by the
     names of their pointers. `offsets`: what holds offsets that a call gives beside scalar pointers, by the helper's
-    names; `moved`: the parameters that are such pointers, by the names of their offsets.
+    names; `moved`: the parameters that are such pointers, by the names of their offsets. `carried`: the scalar pointers
+    that variables hold offsets from.
     """
 
     accesses: dict[Position, BufferAccess] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Found:
     pointers: dict[Position, str] = field(default_factory=dict)
     passed: dict[Position, dict[str, str]] = field(default_factory=dict)
     paired: dict[str, str] = field(default_factory=dict)
+    carried: dict[str, str] = field(default_factory=dict)
     offsets: dict[Position, dict[str, str]] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
@@ -62,6 +64,8 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
     named = [each.arg for each in _arguments(tree) if each.arg in found.paired]
     if named:
         plan = _by_pointers(plan, found.paired)
+    if found.carried and plan.rings:
+        plan = replace(plan, rings=_by_pointers(plan, found.carried).rings)
     taken = {node.id for node in nodes_in(tree) if isinstance(node, ast.Name)} | {each.arg for each in _arguments(tree)}
     labels = _Labels(taken | {declaration.name for declaration in plan.declarations}, found.moved)
 

@@ -94,6 +94,7 @@ class BufferOps:
                 self._accept(site, proof, variables)
         self._keep_pointers(variables)
         self.body.carried = {name: base for name, (base, _) in variables.items()}
+        self.found.carried = {name: self._base(base) for name, base in self.body.carried.items() if name != base}
         for name, (base, values) in variables.items():
             self._carry(name, self._base(base), values)
         self._pass_on()

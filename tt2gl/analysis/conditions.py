@@ -183,7 +183,7 @@ def flag_tests(cases: Sequence[Case]) -> Iterator[_Test]:
             yield _Test(f"{name} is None", tuple(absent))
         if all(isinstance(value, str) for value in values):
             for word in dict.fromkeys(values):
-                yield _Test(f'{name} == "{word}"', tuple(value == word for value in values))
+                yield _Test(f"{name} == {_spelled(word)}", tuple(value == word for value in values))
         # An integer that is 1 is known when a kernel is compiled; others are not.
         if any(kind[:1] in "iu" and kind for kind in kinds) and any(value == 1 for value in values):
             yield _Test(f"isinstance({name}, int)", tuple(known), f"{name} is 1")
@@ -256,17 +256,18 @@ def _pairs(tests: Sequence[_Test]) -> Iterator[_Test]:
 
 def _listed(cases: Sequence[Case], at: Sequence[int]) -> Iterator[_Test]:
     """The exact values of one function's launches, of the parameters that differ between any."""
-    names = [n for n in _constants(cases) if len({cases[index].launch.constexprs[n] for index in at}) > 1]
+    known = [*_constants(cases), *_words(cases)]
+    names = [name for name in known if len({cases[index].launch.constexprs[name] for index in at}) > 1]
     warps = {cases[index].launch.options.num_warps for index in at}
 
-    def values(case: Case) -> tuple[tuple[str, int], ...]:
+    def values(case: Case) -> tuple[tuple[str, Any], ...]:
         own = tuple((name, case.launch.constexprs[name]) for name in names)
         return (*own, ("gl.num_warps()", case.launch.options.num_warps)) if len(warps) > 1 else own
 
     for wanted in dict.fromkeys(cases[index].wanted for index in at):
         here = list(dict.fromkeys(values(cases[index]) for index in at if cases[index].wanted == wanted))
         if len(here) <= _MOST_NAMED and all(here):
-            source = " or ".join(" and ".join(f"{name} == {value}" for name, value in each) for each in here)
+            source = " or ".join(" and ".join(f"{name} == {_spelled(value)}" for name, value in each) for each in here)
             yield _Test(source, tuple(values(case) in here for case in cases))
 
 
@@ -281,3 +282,13 @@ def _constants(cases: Sequence[Case]) -> list[str]:
         return isinstance(values.get(name), int) and not isinstance(values.get(name), bool)
 
     return [name for name in _names(cases) if all(is_number(case.launch.constexprs, name) for case in cases)]
+
+
+def _words(cases: Sequence[Case]) -> list[str]:
+    """Parameters that are words, under every launch."""
+    return [name for name in _names(cases) if all(isinstance(case.launch.constexprs.get(name), str) for case in cases)]
+
+
+def _spelled(value: object) -> str:
+    """A number or a word as source."""
+    return f'"{value}"' if isinstance(value, str) else str(value)
