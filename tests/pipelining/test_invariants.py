@@ -81,6 +81,28 @@ def test_the_parts_of_an_address_and_a_mask_move() -> None:
     )
 
 
+def test_the_sides_of_an_and_of_tensors_move_and_only_the_first_of_other_values() -> None:
+    made = moved(
+        """
+        for k in range(0, K, BLOCK):
+            a = gl.load(a_ptr + k, mask=(k + cols)[None, :] < K and rows[:, None] < m)
+            b = gl.load(b_ptr + k, mask=n // BLOCK > 1 and rows[:, None] < m)
+        """
+    )
+    assert (
+        made
+        == textwrap.dedent(
+            """
+        rows_mask = rows[:, None] < m
+        n_mask = n // BLOCK > 1
+        for k in range(0, K, BLOCK):
+            a = gl.load(a_ptr + k, mask=(k + cols)[None, :] < K and rows_mask)
+            b = gl.load(b_ptr + k, mask=n_mask and rows[:, None] < m)
+        """
+        ).strip()
+    )
+
+
 @pytest.mark.parametrize("division", ["gl.cdiv(n, BLOCK)", "n // BLOCK"])
 def test_whole_numbers_are_divided_by_constants_before(division: str) -> None:
     made = moved(f"for k in range(0, K):\n    each = {division}\n    x += each * k")

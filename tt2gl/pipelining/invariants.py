@@ -152,7 +152,13 @@ def _factor(test: ast.expr, said: str) -> str:
 
 def _evaluated(node: ast.expr) -> Iterator[ast.expr]:
     """The parts of an expression that are computed whenever it is."""
-    if isinstance(node, ast.IfExp | ast.BoolOp | ast.Lambda | ast.ListComp | ast.GeneratorExp):
+    if isinstance(node, ast.IfExp | ast.Lambda | ast.ListComp | ast.GeneratorExp):
+        return
+    if isinstance(node, ast.BoolOp):
+        # Of tensors all are computed, of other values the first one is.
+        first, *others = node.values
+        yield first
+        yield from others if any(_is_expanded(each) for each in nodes_in(first)) else ()
         return
     if isinstance(node, ast.Call):
         yield from (node.func, *node.args, *(keyword.value for keyword in node.keywords))
@@ -204,6 +210,15 @@ def _is_converted_row(node: ast.expr) -> bool:
 def _divides(node: ast.expr) -> bool:
     """Whether an expression is a quotient, or what a division leaves."""
     return called(node) == _CEILING or isinstance(node, ast.BinOp) and isinstance(node.op, _DIVISIONS)
+
+
+def _is_expanded(node: ast.AST) -> bool:
+    """Whether a node is a tensor that dimensions are added to."""
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Tuple)
+        and all(map(_is_expansion, node.slice.elts))
+    )
 
 
 def _is_expansion(node: ast.expr) -> bool:
