@@ -139,6 +139,13 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             id="a parameter that becomes another pointer",
         ),
         pytest.param(
+            "ptrs = tl.multiple_of(x_ptr + row * n + cols, 8)\nx = cols * 1.0\n"
+            "for k in range(n):\n    x += tl.load(ptrs)\n    ptrs += stride",
+            4096,
+            "`ptrs` is not an offset from one scalar pointer throughout",
+            id="a multiple of so few bytes is none of so many elements",
+        ),
+        pytest.param(
             "p = tl.load(i_ptr).to(tl.pointer_type(tl.float16))\nx = tl.load(p + cols * n)",
             4096,
             "`p` is no parameter",
@@ -578,10 +585,10 @@ for k in range(n):
             id="a parameter that becomes that under a flag",
         ),
         pytest.param(
-            "ptrs = tl.max_contiguous(tl.multiple_of(x_ptr + row * n + cols, 8), 8)\nx = cols * 1.0\n"
+            "ptrs = tl.max_contiguous(tl.multiple_of(x_ptr + row * n + cols, 16), 8)\nx = cols * 1.0\n"
             "for k in range(n):\n    x += tl.load(ptrs)\n    ptrs += stride",
             [
-                "offsets = gl.max_contiguous(gl.multiple_of(row * n + cols, 8), 8)",
+                "offsets = gl.max_contiguous(gl.multiple_of(row * n + cols, 16), 8)",
                 "x += gl.amd.cdna3.buffer_load(x_ptr, offsets)",
             ],
             id="hints",

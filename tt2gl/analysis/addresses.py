@@ -23,6 +23,8 @@ Side = Literal["left", "right"]
 
 _HINTS = ("multiple_of", "max_contiguous", "max_constancy")
 """What says something of its first argument, and is that."""
+_WIDEST = 16
+"""Bytes of the widest access of a thread."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,8 @@ def address(body: Body, node: ast.expr) -> Address | None:
             return Address(node, True)
         case ast.Subscript(value=inner) if only_adds_dims(node):
             return address(body, inner)
-        case ast.Call(args=[inner, *_]) if called(node) in _HINTS:
-            return address(body, inner)
+        case ast.Call(args=[inner, *said]) if called(node) in _HINTS:
+            return address(body, inner) if called(node) != "multiple_of" or _holds_of_offsets(body, said) else None
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
             pointer, other, stays = _sides(body, left, right)
             if pointer is None or isinstance(op, ast.Sub) and pointer is not left:
@@ -101,6 +103,15 @@ def address(body: Body, node: ast.expr) -> Address | None:
                 terms = (*inside.terms, Term(other, isinstance(op, ast.Sub)))
                 return Address(inside.start, inside.is_variable, terms, inside.dropped)
     return None
+
+
+def _holds_of_offsets(body: Body, said: Sequence[ast.expr]) -> bool:
+    """Whether what pointers are multiples of, in bytes, may be said of offsets, which are multiples of elements.
+
+    No access is wider than 16 bytes: from there on it is all the same. Below that more would be said than is known.
+    """
+    values = [part for each in said for part in (each.elts if isinstance(each, ast.Tuple | ast.List) else [each])]
+    return all(Reader(body, ()).value(value).low >= _WIDEST for value in values)
 
 
 def _sides(body: Body, left: ast.expr, right: ast.expr) -> tuple[ast.expr | None, ast.expr, Side]:
