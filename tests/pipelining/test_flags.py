@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.compared import compared
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
-from tt2gl.pipelining.flags import bound_in_any_case, lasting_under_flags
+from tt2gl.pipelining.flags import bound_in_any_case, flags_over, lasting_under_flags
 
 KERNEL = """import triton
 import triton.language as tl
@@ -83,6 +84,21 @@ def test_names_that_branches_alone_bind_have_no_value_in_any_case() -> None:
     assert bound_in_any_case(function, loop) == {"n", "x", "w"}
 
 
+@pytest.mark.parametrize(
+    ("body", "flags"),
+    [
+        ("if FLAG: >> x = x + k", ("FLAG",)),
+        ("if FLAG: >> x = x + k; else: >> y = k", ("FLAG",)),
+        ("if FLAG: >> y = k; else: >> x = x + k", ("not FLAG",)),
+        ("if FLAG: >> x = x + k; x = x + 1", ()),
+        ("if FLAG: >> x = x + k; else: >> x = x - k", ()),
+        ("if other: >> x = x + k", ()),
+    ],
+)
+def test_flags_that_all_assignments_stand_under(body: str, flags: tuple[str, ...]) -> None:
+    assert flags_over(loop_of(body)[1], "x", is_flag) == flags
+
+
 def launch(*, grouped: bool) -> Launch:
     shapes = {"a_ptr": (64, 128), "b_ptr": (128, 64), "s_ptr": (4, 64), "z_ptr": (4, 64), "o_ptr": (64, 64)}
     kinds = {"a_ptr": "fp16", "b_ptr": "i32", "s_ptr": "fp16", "z_ptr": "i32", "o_ptr": "fp32"}
@@ -120,3 +136,31 @@ def test_last_iterations_are_apart_where_a_flag_takes_some_rings_away(tmp_path: 
     _, triton, gluon = compared(path, launches[0], "gfx942")
     assert (gluon.registers or 0) <= (triton.registers or 0)
     assert gluon.mma == triton.mma
+
+
+NONE_BUT_UNDER_A_FLAG = (
+    KERNEL.replace("    {before}\n", "    bias_ptrs = z_ptr + columns if BIASED else None\n")
+    .replace("            zero = tl.load(z_ptr + k * N + columns)\n            zero = (zero & 15) * scale\n", "")
+    .replace(
+        "        b = ((b & 15) * scale[None, :] - zero[None, :]).to(a.dtype)\n        acc += tl.dot(a, b)\n",
+        "            b = (b & 15) * scale[None, :]\n        acc += tl.dot(a, b.to(a.dtype))\n"
+        "        if BIASED:\n            acc += tl.load(bias_ptrs)[None, :]\n            bias_ptrs += N\n",
+    )
+)
+
+
+def test_what_is_none_without_a_flag_is_kept_under_it_alone(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(
+        NONE_BUT_UNDER_A_FLAG.replace("GROUPED: tl.constexpr", "GROUPED: tl.constexpr, BIASED: tl.constexpr")
+    )
+    asked = launch(grouped=True)
+    asked = replace(
+        asked,
+        signature={**asked.signature, "BIASED": "constexpr"},
+        constexprs={**asked.constexprs, "BIASED": False},
+    )
+    made = convert(path, target="gfx942", launches=[asked], root=tmp_path)
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    last = made.text[made.text.index("# the last iterations") :]
+    assert "if BIASED:\n            bias_ptrs = gl.where(exists, bias_ptrs, bias_ptrs_before)" in last

@@ -39,6 +39,23 @@ def _lasts(loop: ast.For, name: str, live_after: Names, is_settled: Settled) -> 
     return False
 
 
+def flags_over(loop: ast.For, name: str, is_settled: Settled) -> tuple[str, ...]:
+    """The tests that all that a loop assigns to a name stands under, as source: without them it may be None."""
+    found: list[tuple[str, ...]] = []
+
+    def visit(statements: Sequence[ast.stmt], under: tuple[str, ...]) -> None:
+        for each in statements:
+            if _is_flagged(each, is_settled):
+                test = ast.unparse(each.test)
+                visit(each.body, (*under, test))
+                visit(each.orelse, (*under, negated(test)))
+            elif name in writes(each):
+                found.append(under)
+
+    visit(loop.body, ())
+    return tuple(test for test in found[0] if all(test in others for others in found)) if found else ()
+
+
 def _is_flagged(statement: ast.stmt, is_settled: Settled) -> TypeGuard[ast.If]:
     return isinstance(statement, ast.If) and is_settled(statement.test)
 

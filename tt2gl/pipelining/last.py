@@ -20,6 +20,8 @@ from typing import TypeGuard
 
 import libcst as cst
 
+from tt2gl.pipelining.branches import joined
+from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import NONE, Names, inside, writes
 from tt2gl.pipelining.guards import Guarded, is_load, is_store, masked
@@ -210,8 +212,15 @@ class _Products(Editor):
         return cst.Name(product)
 
 
-def kept_where(exists: str, befores: Mapping[str, str]) -> tuple[Lines, Lines]:
-    """What stands above and below an iteration that there may not be, for it to change nothing if so."""
-    above: Lines = [statement(f"{before} = {name}") for name, before in befores.items()]
-    below: Lines = [statement(f"{name} = gl.where({exists}, {name}, {before})") for name, before in befores.items()]
-    return above, below
+def kept_where(exists: str, befores: Mapping[str, str], flags: Mapping[str, Sequence[str]]) -> tuple[Lines, Lines]:
+    """What stands above and below an iteration that there may not be, for it to change nothing if so.
+
+    `flags`: the tests that variables are only changed under.
+    """
+    above: Lines = []
+    below: Lines = []
+    for name, before in befores.items():
+        tests = flags.get(name, ())
+        above.append(guarded(statement(f"{before} = {name}"), tests))
+        below.append(guarded(statement(f"{name} = gl.where({exists}, {name}, {before})"), tests))
+    return joined(above), joined(below)

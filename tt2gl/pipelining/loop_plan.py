@@ -27,8 +27,8 @@ class Last:
 
     `slots`: of each ring of several tiles, where those are, the oldest first: both loops carry that. `exists`: where
     products alone are under a condition, its name; `products`: then, the names of each and of its operands; `befores`:
-    what variables are called as they were before an iteration; `renamed`: variables that would meet those of another
-    branch.
+    what variables are called as they were before an iteration, and `flags`, the tests that they are only changed under;
+    `renamed`: variables that would meet those of another branch.
     """
 
     counter: str
@@ -38,6 +38,7 @@ class Last:
     exists: str = ""
     products: Sequence[Named] = ()
     befores: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, Sequence[str]] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
 
 

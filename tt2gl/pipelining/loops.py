@@ -12,7 +12,7 @@ from tt2gl.pipelining.carried import carried_values, loaded_again, value_of
 from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.effects import Effects
-from tt2gl.pipelining.flags import bound_in_any_case, lasting_under_flags
+from tt2gl.pipelining.flags import bound_in_any_case, flags_over, lasting_under_flags
 from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, reads, rivals, strays, takes_attribute, writes
 from tt2gl.pipelining.last import only_added_to, only_computes, products_in
 from tt2gl.pipelining.late_reads import Late, late_reads
@@ -214,7 +214,7 @@ class FunctionWriter:
         unrolled = all(ring.registers for ring in rings) and not all(tests.get(ring.name) for ring in rings)
         # What branches alone bind, under flags, lasts from no turn to the next.
         lasting = parts.lasting - self._first_in_branches(loop)
-        lasting = lasting_under_flags(loop, lasting, live_after, lambda test: is_static(test, *self._known))
+        lasting = lasting_under_flags(loop, lasting, live_after, self._is_settled)
         if any(tests.values()) and lasting - bound_in_any_case(self.function, loop):
             unrolled = False
         # Of several products, all that is read for one is in registers while the others are computed.
@@ -236,10 +236,12 @@ class FunctionWriter:
                 if asking and products:
                     asked = [(self.fresh("product"), self.fresh("lhs"), self.fresh("rhs")) for _ in range(products)]
                     befores = {name: self.fresh(f"{name}_before") for name in sorted(lasting - only_added_to(kept))}
-                    met = rivals(self.function.body, loop, lambda test: is_static(test, *self._known))
+                    met = rivals(self.function.body, loop, self._is_settled)
                     bound = NONE.union(*map(writes, kept)) - parts.lasting
                     others = {name: self.fresh(f"{name}_at_last") for name in sorted(bound & met)}
-                    last = replace(last, exists=self.fresh("exists"), products=asked, befores=befores, renamed=others)
+                    flags = {name: flags_over(loop, name, self._is_settled) for name in befores}
+                    last = replace(last, exists=self.fresh("exists"), products=asked, befores=befores, flags=flags)
+                    last = replace(last, renamed=others)
             bindings.append((drain, either(tests, names, count.last(self.spec.ahead), count.upper)))
         return LoopPlan(
             self.spec,
@@ -277,6 +279,10 @@ class FunctionWriter:
             stops=stops,
         )
 
+    def _is_settled(self, test: ast.expr) -> bool:
+        """Whether the compiler knows a test, and nothing changes it."""
+        return is_static(test, *self._known)
+
     def _stops(
         self, loop: ast.For, wanted: Mapping[ast.Call, Sequence[ast.expr]], parts: Slice, rings: Sequence[Ring]
     ) -> Stops:
@@ -287,7 +293,7 @@ class FunctionWriter:
         at_once = all(self.spec.depth(ring) == self.spec.ahead for ring in rings)
         if comes_early(rings) or self.spec.flattened or at_once:
             return Stops()
-        return stops_of(loop, wanted, parts, self.liveness.after[loop], lambda test: is_static(test, *self._known))
+        return stops_of(loop, wanted, parts, self.liveness.after[loop], self._is_settled)
 
     def _begun(self, rings: Sequence[Ring]) -> dict[str, str]:
         """What a prologue calls the tiles that come to registers, before it stores them: where there are several."""

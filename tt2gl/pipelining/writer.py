@@ -188,7 +188,7 @@ class LoopWriter:
             here.insert(0, statement(f"{last.variable} = {at}"))
         test = count.exists(at)
         if last.exists:
-            above, below = kept_where(last.exists, last.befores)
+            above, below = kept_where(last.exists, last.befores, last.flags)
             asked = asked_for([edited(line, Renamed(last.renamed)) for line in here], last.exists, iter(last.products))
             here = [statement(f"{last.exists} = {test}"), *above, *asked, *below]
         else:
