@@ -13,7 +13,7 @@ import pytest
 
 import tt2gl
 from tt2gl.rewrite.build import ADDED, MARK, marked
-from tt2gl.rewrite.collisions import Unmarked, collisions
+from tt2gl.rewrite.collisions import Unmarked, collisions, own_builtins, with_builtins
 
 Rewritten = Callable[..., str]
 
@@ -106,3 +106,37 @@ def test_a_helper_of_the_authors_name(rewritten: Rewritten) -> None:
     made = rewritten(text, helpers=(helper,))
     assert "def coalesced(x):\n    return x\n" in made
     assert "@gluon.constexpr_function\ndef coalesced_2(shape):\n" in made
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def f(x):\n    max = x\n    return max", set()),
+        ("x = max(1, 2)\nclass C:\n    def min(self): ...", set()),
+        ("def max(x): ...\nmaximum = 1", {"max"}),
+        ("from m import maximum as max\nimport abs", {"max", "abs"}),
+        ("try:\n    min = 1\nexcept E:\n    pass", {"min"}),
+        ("\ufeffdef sum(x): ...", {"sum"}),
+    ],
+)
+def test_what_a_file_has_of_its_own_for_python_s_functions(text: str, names: set[str]) -> None:
+    assert own_builtins(text) == names
+
+
+@pytest.mark.parametrize("said", ["", '    """Said."""\n'])
+def test_an_added_function_means_python_s_where_it_reads_one(said: str) -> None:
+    text = f"def added(x):\n{said}    return max(x, len(x))\n"
+    helper = cst.parse_statement(text)
+    assert isinstance(helper, cst.FunctionDef)
+    module = cst.parse_module("")
+    assert module.code_for_node(with_builtins(helper, {"sum"})) == text
+    made = module.code_for_node(with_builtins(helper, {"max", "sum", "len"}))
+    assert made == text.replace("    return", "    from builtins import len, max\n    return")
+
+
+def test_a_file_with_a_function_that_is_called_as_one_of_python_s(rewritten: Rewritten) -> None:
+    helper = f"def {marked('coalesced')}(a, b):\n    return max(a, b)\n"
+    text = "def max(x):\n    return x" + KERNEL
+    made = rewritten(text, helpers=(helper,))
+    assert "def coalesced(a, b):\n    from builtins import max\n    return max(a, b)\n" in made
+    assert "builtins" not in rewritten(text.replace("max", "most"), helpers=(helper,))

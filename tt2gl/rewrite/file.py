@@ -14,7 +14,7 @@ from tt2gl.rewrite.at_once import read_at_once
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.build import MARK, statement
 from tt2gl.rewrite.carried_operands import stored_first
-from tt2gl.rewrite.collisions import Unmarked, collisions
+from tt2gl.rewrite.collisions import Unmarked, collisions, own_builtins, with_builtins
 from tt2gl.rewrite.converted_sums import converted_first
 from tt2gl.rewrite.dispatches import as_body, dispatching
 from tt2gl.rewrite.guards import with_guard
@@ -45,7 +45,9 @@ def rewrite(source: SourceFile, plan: FilePlan) -> str:
         converted = {id(node) for node in editor.edited}
         first = top_level_index(author, lambda node: id(node) in converted)
         guarded = is_guarded(author, lambda node: id(node) in converted)
-        helpers = _new_helpers(author, [_function(statement(helper)) for helper in plan.helpers])
+        hidden = own_builtins(source.text)
+        helpers = [with_builtins(_function(statement(helper)), hidden) for helper in plan.helpers]
+        helpers = _new_helpers(author, helpers)
         ours = [helper.name.value.removeprefix(MARK) for helper in helpers]
         names = collisions(author, [*editor.added_modules(), *ours])
         unmarked = Unmarked(names)
