@@ -19,7 +19,7 @@ from collections.abc import Collection
 
 from tt2gl.analysis.addresses import pointer_kinds
 from tt2gl.analysis.offset_ranges import Body, definitions_of
-from tt2gl.pipelining.reaching import reads_after
+from tt2gl.pipelining.reaching import reads_after, together
 from tt2gl.trees import nodes_in
 
 
@@ -81,16 +81,13 @@ def _assignments(body: Body, name: str) -> tuple[list[list[ast.Name]], set[ast.s
                 targets[statement] = [target]
             case _:
                 return None
-    things = {statement: {statement} for statement in targets}
+    groups: list[frozenset[ast.stmt]] = []
     for read, after in reads_after(body.tree.body, name, frozenset()):
         if not after or not after <= targets.keys() - unlike:
             return None
-        first, *others = after
-        targets[first].append(read)
-        for other in others:
-            if things[other] is not things[first]:
-                things[first] |= things[other]
-                things |= dict.fromkeys(things[other], things[first])
+        targets[next(iter(after))].append(read)
+        groups.append(after)
+    things = together(targets, groups)
     found = {id(thing): thing for thing in things.values()}
     apart = [[node for each in targets if each in thing for node in targets[each]] for thing in found.values()]
     unread = {each for each, nodes in targets.items() if len(nodes) == 1 and len(things[each]) == 1}

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.names import claimed
-from tt2gl.pipelining.reaching import assigned_in, reads_after
+from tt2gl.pipelining.reaching import assigned_in, reads_after, together
 from tt2gl.trees import functions_in, nodes_in, python_tree
 
 _CARRIED = re.compile(r":(\d+):\d+: .*[Ll]oop[- ]carried variable (\w+)")
@@ -68,16 +68,13 @@ def _things(function: ast.FunctionDef, name: str) -> list[list[ast.Name]]:
     stored = {id(node) for own in nodes.values() for node in own}
     if any(isinstance(n, ast.Name) and n.id == name and _stores(n) and id(n) not in stored for n in nodes_in(function)):
         return []
-    things = {statement: {statement} for statement in statements}
+    groups: list[list[ast.stmt]] = []
     for read, after in reads_after(function.body, name, frozenset()):
         if not after:
             return []
-        first, *others = sorted(after, key=lambda statement: statement.lineno)
-        nodes[first].append(read)
-        for other in others:
-            if things[other] is not things[first]:
-                things[first] |= things[other]
-                things |= dict.fromkeys(things[other], things[first])
+        groups.append(sorted(after, key=lambda statement: statement.lineno))
+        nodes[groups[-1][0]].append(read)
+    things = together(statements, groups)
     found = {id(thing): thing for thing in things.values()}
     return [[node for each in statements if each in thing for node in nodes[each]] for thing in found.values()]
 

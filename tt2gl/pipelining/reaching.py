@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from tt2gl.pipelining.flow import blocks
 from tt2gl.trees import nodes_in
@@ -55,4 +55,15 @@ def assigned_in(block: Sequence[ast.stmt], name: str) -> frozenset[ast.stmt]:
     return found
 
 
-__all__ = ["assigned_in", "reads_after"]
+def together(statements: Iterable[ast.stmt], groups: Iterable[Collection[ast.stmt]]) -> dict[ast.stmt, set[ast.stmt]]:
+    """The statements that each of these belongs with: those of a group do, and so do groups that meet."""
+    things = {statement: {statement} for statement in statements}
+    for first, *others in groups:
+        for other in others:
+            if things[other] is not things[first]:
+                things[first] |= things[other]
+                things |= dict.fromkeys(things[other], things[first])
+    return things
+
+
+__all__ = ["assigned_in", "reads_after", "together"]
