@@ -16,8 +16,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", [pytest.param("first", marks=pytest.mark.subset), "rest"])
-@pytest.mark.parametrize(("backend", "architecture"), [("cuda", "90"), ("hip", "gfx942")], ids=["sm90", "gfx942"])
+@pytest.mark.parametrize(
+    ("backend", "architecture", "which"),
+    [
+        pytest.param("cuda", "90", "first", marks=pytest.mark.subset, id="sm90-first"),
+        pytest.param("cuda", "90", "rest", id="sm90-rest"),
+        pytest.param("hip", "gfx942", "first", id="gfx942-first"),
+        pytest.param("hip", "gfx942", "rest", id="gfx942-rest"),
+    ],
+)
 def test_originals_compile(backend: str, architecture: str, which: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "tests/corpus/compile_originals.py", backend, architecture, which],

@@ -61,7 +61,7 @@ def ported(path: Path, operand: str, precision: str) -> str:
 @pytest.mark.parametrize(
     ("operand", "precision"),
     [
-        pytest.param("b", "ieee", id="a tile as it was copied"),
+        pytest.param("b", "ieee", id="a tile as it was copied", marks=pytest.mark.slow),
         pytest.param("b * s[:, None]", "tf32", id="a matrix instruction's"),
     ],
 )
