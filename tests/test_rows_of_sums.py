@@ -64,4 +64,6 @@ def test_the_sum_comes_to_what_was_loaded_after_the_tile(tmp_path: Path, target:
     assert "gl.convert_layout(gl.sum(" in text
     _, triton, gluon = compared(path, launch(), target)
     assert gluon.convert_layouts <= triton.convert_layouts
-    assert 10 * (gluon.registers or 0) <= 11 * (triton.registers or 0)
+    # On gfx942 the register allocators of the other Tritons' LLVM take 65 for 60.
+    most = 1.1 if target == "gfx942" else 1
+    assert (gluon.registers or 0) <= most * (triton.registers or 0)

@@ -223,11 +223,12 @@ def _keep_failures(
     )
     for (kernel, index), result in zip(jobs, results, strict=True):
         kernel.compiled[index] = result
-    for name, carried in filter(None, (carried_otherwise(r.error, text) for r in results if r.error is not None)):
-        told = apart.setdefault(name, set())
-        if carried not in told:
-            told.add(carried)
-            return True
+    carried = {carried_otherwise(result.error, text) for result in results if result.error is not None}
+    told = [each for each in carried if each is not None and each[1] not in apart.get(each[0], ())]
+    for function, name in told:
+        apart.setdefault(function, set()).add(name)
+    if told:
+        return True
     smaller = [kernel for kernel in converted if made_smaller(kernel, kernel.compiled, asked.target)]
     blame_originals([kernel for kernel in converted if kernel not in smaller], asked.target, asked.timeout)
     for kernel in converted:

@@ -1,10 +1,10 @@
 """On AMD: a product's first operand is read from shared memory before its second one is put there.
 
-    b_smem = gl.allocate_shared_memory(b.dtype, [BLOCK_K, BLOCK_N], b_shared, b)              # before
+    b_smem = gl.allocate_sharedread_from(b.dtype, [BLOCK_K, BLOCK_N], b_shared, b)              # before
     y = mfma(a_smem.load(lhs_layout), b_smem.load(rhs_layout), y)
 
     a_lhs = a_smem.load(lhs_layout)                                                           # after
-    b_smem = gl.allocate_shared_memory(b.dtype, [BLOCK_K, BLOCK_N], b_shared, b)
+    b_smem = gl.allocate_sharedread_from(b.dtype, [BLOCK_K, BLOCK_N], b_shared, b)
     y = mfma(a_lhs, b_smem.load(rhs_layout), y)
 
 As Triton's kernels have it, whose operands come one after the other: the second may take the first one's place in
@@ -23,7 +23,7 @@ from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.names import claimed
 from tt2gl.pipelining.flow import NONE, blocks, inside, reads, writes
 from tt2gl.pipelining.naming import names_of
-from tt2gl.pipelining.static import called
+from tt2gl.pipelining.static import called, read_from
 from tt2gl.trees import nodes_in
 
 _PRODUCTS = ("mfma", "wmma")
@@ -43,7 +43,7 @@ def _edits(places: Places, function: ast.FunctionDef) -> Iterator[Edit]:
         for at, statement in enumerate(block):
             for product in nodes_in(statement) if isinstance(statement, ast.Assign | ast.AugAssign) else ():
                 if isinstance(product, ast.Call) and called(product).startswith(_PRODUCTS) and len(product.args) > 1:
-                    last = ends.get(_memory(product.args[0]), 0) <= (statement.end_lineno or 0)
+                    last = ends.get(read_from(product.args[0]), 0) <= (statement.end_lineno or 0)
                     yield from _moved(places, block[:at], product, filled, taken) if last else ()
 
 
@@ -55,7 +55,7 @@ def _moved(
     places: Places, above: Sequence[ast.stmt], product: ast.Call, filled: Sequence[str], taken: set[str]
 ) -> Iterator[Edit]:
     """The edits that have a product's first operand read above the line that puts its second one into memory."""
-    first, second = map(_memory, product.args[:2])
+    first, second = map(read_from, product.args[:2])
     if filled.count(first) != 1 or filled.count(second) != 1 or first == second:
         return
     at = next((at for at, each in enumerate(above) if _filled(each) == second), None)
@@ -84,13 +84,5 @@ def _stored(node: ast.AST) -> str:
     """The name of the memory that a call stores something else to; empty for others."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="store")):
-            return name
-    return ""
-
-
-def _memory(operand: ast.expr) -> str:
-    """The name of the memory that an operand is read from where it is taken; empty for others."""
-    match operand:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="load"), args=[_], keywords=[]):
             return name
     return ""

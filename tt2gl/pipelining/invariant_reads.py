@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from tt2gl.names import claimed
 from tt2gl.pipelining.flow import NONE, Names, reads, writes
-from tt2gl.pipelining.static import called
+from tt2gl.pipelining.static import called, read_from
 from tt2gl.trees import nodes_in
 
 _PRODUCTS = ("mfma", "wmma")
@@ -44,10 +44,10 @@ def reads_of(
     found: dict[str, list[ast.Call]] = {}
     for call, side in _operands(loop):
         source = ast.unparse(call)
-        if _tile_of(call) in tiles and not reads(call.args[0]) & changed:
+        if read_from(call) in tiles and not reads(call.args[0]) & changed:
             found.setdefault(source, []).append(call)
             if source not in names:
-                names[source] = claimed(f"{_tile_of(call)}_{side}", taken)
+                names[source] = claimed(f"{read_from(call)}_{side}", taken)
     return [Read(names[source], source, tuple(calls)) for source, calls in found.items()]
 
 
@@ -57,17 +57,9 @@ def _operands(loop: ast.For | ast.While) -> Iterator[tuple[ast.Call, str]]:
         for product in nodes_in(statement) if isinstance(statement, _ASSIGNMENTS) else ():
             if isinstance(product, ast.Call) and called(product) in _PRODUCTS:
                 for operand, side in zip(product.args[:2], ("lhs", "rhs"), strict=False):
-                    if _tile_of(operand):
+                    if read_from(operand):
                         assert isinstance(operand, ast.Call)
                         yield operand, side
-
-
-def _tile_of(value: ast.expr) -> str:
-    """The name of the memory that a value is read from; empty for other values."""
-    match value:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="load"), args=[_], keywords=[]):
-            return name
-    return ""
 
 
 @dataclass(frozen=True)
@@ -104,7 +96,7 @@ def again(
     found: list[Read] = []
     for each in behind[len(moved) :]:
         match each:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _tile_of(value) in bound:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if read_from(value) in bound:
                 found.append(Read(name, ast.unparse(value)))
                 lines.append(each)
             case _:

@@ -58,6 +58,14 @@ def called(node: ast.expr) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
+def read_from(value: ast.AST) -> str:
+    """The name of the shared memory that a value is read from as it lies, where it is taken; empty for other values."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="load"), args=[_], keywords=[]):
+            return name
+    return ""
+
+
 def is_static(node: ast.expr, constexprs: Names, variables: Names) -> bool:
     """Whether an expression is a constant of the compilation, as far as its text says."""
     if isinstance(node, ast.Constant):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from tt2gl.edits import BYTE_ORDER_MARK
 from tt2gl.jit_functions import JitFunction
 from tt2gl.plan import Dispatch, FilePlan, FunctionPlan, Guard, Position
 from tt2gl.qualified_names import walk
@@ -32,8 +33,6 @@ from tt2gl.visitors import Editor
 
 KEPT = "tt2gl: kept as Triton"
 """How the comment above a kept kernel begins."""
-
-BYTE_ORDER_MARK = "\ufeff"
 
 
 def rewrite(source: SourceFile, plan: FilePlan) -> str:
