@@ -133,6 +133,24 @@ def test_launches_that_want_two_layouts_have_bodies(port: Convert, monkeypatch: 
     assert "[BM, BN], [0, 1]" in function(made, "copy_kernel_sm_below_64")
 
 
+RANKS = """
+@triton.jit
+def ranks_kernel(x_ptr, y_ptr, n, WIDTH: tl.constexpr, B: tl.constexpr):
+    if WIDTH == 1:
+        at = tl.program_id(0) * B + tl.arange(0, B)
+    else:
+        at = (tl.program_id(0) * B + tl.arange(0, B))[None, :]
+    tl.store(y_ptr + at, tl.load(x_ptr + at, at < n).to(tl.float32), at < n)
+"""
+
+
+def test_accesses_of_more_dimensions_under_some_launches_have_bodies(port: Convert) -> None:
+    made = port(RANKS, *(launch("ranks_kernel", WIDTH=width, B=256) for width in (1, 2)))
+    assert [report.status for report in made.kernels] == ["converted"] * 2
+    assert {each.code for report in made.kernels for each in report.diagnostics} == {"TTG330"}
+    assert function(made, "ranks_kernel").count("ranks_kernel_") == 2
+
+
 GATHERED = """
 @triton.jit
 def gathered_kernel(x_ptr, y_ptr, n, BY_ID: tl.constexpr, TURNED: tl.constexpr, B: tl.constexpr):

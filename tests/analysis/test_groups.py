@@ -42,6 +42,12 @@ def facts(
     return LaunchFacts("kernel", {}, accesses, Lowered(dots, found))
 
 
+def of_shape(*shape: int) -> LaunchFacts:
+    """A launch with a load of a tensor on line 1."""
+    ones = (1,) * len(shape)
+    return LaunchFacts("kernel", {}, {at(1): Access("tt.load", shape, ones, ones, ones, tuple(range(len(shape))))})
+
+
 @pytest.mark.parametrize(
     "launches",
     [
@@ -50,6 +56,7 @@ def facts(
         pytest.param([facts("wgmma", {1: "a"}), facts("wgmma", {1: "a"})], id="the same rings"),
         pytest.param([facts("wgmma", dot=1), facts("mma_v2", dot=2)], id="dots of two branches"),
         pytest.param([facts(rings={1: "a"}), facts(plain=[2])], id="loads of two branches"),
+        pytest.param([facts(plain=[1]), of_shape(64)], id="other extents"),
     ],
 )
 def test_one_text_serves(launches: list[LaunchFacts]) -> None:
@@ -75,6 +82,10 @@ def test_launches_with_and_without_a_stage_for_what_says_where_tiles_are() -> No
 )
 def test_two_texts_serve_the_fastest_first(launches: list[LaunchFacts]) -> None:
     assert grouped(launches) == [[1], [0]]
+
+
+def test_as_many_dimensions() -> None:
+    assert grouped([of_shape(64), of_shape(1, 64), of_shape(32)]) == [[0, 2], [1]]
 
 
 def test_what_says_where_tiles_are_keeps_none_apart() -> None:

@@ -2,7 +2,8 @@
 
 A dot is alike under two launches where its instruction is, and where its operands lie; a load where both give it a
 ring of buffers laid out for the same reader, or both give it none. What says where such loads read is copied to shared
-memory an iteration before under both, or under none. What only some launches reach keeps none apart.
+memory an iteration before under both, or under none. An access has as many dimensions under both. What only some
+launches reach keeps none apart.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ _WARPS: CallChain = (("", 0, 0),)
 
 _LOOKUP: CallChain = (("", 1, 0),)
 """The place, before that of a tile's load, of how it is known where that reads."""
+
+_RANK: CallChain = (("", 2, 0),)
+"""The place, before that of an access, of how many dimensions it has."""
 
 _PLAIN = ""
 """How a load is carried out that goes through no ring."""
@@ -64,6 +68,7 @@ def traits(facts: LaunchFacts) -> Traits:
             found[_LOOKUP + chain] = "looked up then" if ring.located else "looked up before"
         elif not ring.looked_up and not ring.direct:
             found[_LOOKUP + chain] = "looked up before" if copied else "looked up then"
+    found.update((_RANK + chain, f"{len(access.shape)}d") for chain, access in facts.accesses.items())
     if facts.lowered.may_be_parted:
         found[_WARPS] = "apart" if facts.lowered.specialised else "together"
     return found
