@@ -14,6 +14,7 @@ S = "s_operand = s.to(q.dtype)\ns_smem = gl.allocate_shared_memory(s_operand.dty
 SUM = "gl.convert_layout(gl.amd.rdna4.wmma(q, s_smem.load(rhs), acc) * scale, out_layout)"
 V = "v_operand = (v * s).to(x.dtype)\nv_smem = gl.allocate_shared_memory(x.dtype, [K, N], v_shared, v_operand)\n"
 PLAIN = "acc = mma_v2(x, v_smem.load(rhs), s * acc)\n"
+NESTED = "out = gl.dot_fma(x_smem.load(lhs), y_smem.load(rhs), gl.dot_fma(q_smem.load(lhs), s_smem.load(rhs), acc))\n"
 PRODUCT = f"out = gl.amd.rdna4.wmma(x_smem.load(lhs), v, {SUM})\n"
 
 
@@ -28,7 +29,9 @@ def written(body: str) -> str:
     "body",
     [
         pytest.param(X + PRODUCT.replace(SUM, "acc"), id="no product in the sum"),
-        pytest.param(X + S + PRODUCT.replace("gl.amd.rdna4.wmma", "mma_v2"), id="another's instruction"),
+        pytest.param(X + S + PRODUCT.replace("gl.amd.rdna4.wmma", "warpgroup_mma"), id="another's instruction"),
+        pytest.param(NESTED.replace("dot_fma", "amd.rdna4.wmma"), id="AMD's, which reads them in its call"),
+        pytest.param(NESTED.replace("x_smem.load(lhs), y_smem.load(rhs)", "x, y"), id="operands that are in registers"),
         pytest.param(S + PRODUCT.replace("x_smem.load(lhs)", "x"), id="operands that are there"),
         pytest.param(f"{X}{S}acc = s_smem.load(l)\n{PRODUCT}", id="what reads memory between"),
         pytest.param(V + PLAIN.replace("s * acc", "acc"), id="a sum that is there"),
@@ -61,6 +64,14 @@ def test_what_is_converted_is_so_before_the_other_is_put_into_memory() -> None:
 
 def test_a_name_that_is_taken() -> None:
     assert "out_sum_2 = gl.convert_layout(" in written(f"out_sum = q\n{X}{S}{PRODUCT}")
+
+
+@pytest.mark.parametrize("function", ["gl.dot_fma", "mma_v2"])
+def test_a_product_comes_before_what_another_reads_in_its_call(function: str) -> None:
+    inner = f"{function}(q_smem.load(lhs), s_smem.load(rhs), acc)"
+    assert written("# both\n" + NESTED.replace("gl.dot_fma", function)) == (
+        f"# both\nout_sum = {inner}\nout = {function}(x_smem.load(lhs), y_smem.load(rhs), out_sum)\n"
+    )
 
 
 def test_what_is_computed_comes_before_the_operand_of_nvidias_product() -> None:
