@@ -8,7 +8,6 @@ import pytest
 
 from tests.pipelining.test_pipeline import rings, written
 from tests.pipelining.test_tma import tile
-from tt2gl.pipeline import LoopRings
 
 pytestmark = pytest.mark.once
 
@@ -40,22 +39,18 @@ def test_these_go_with_the_iteration_and_ahead(step: str, address: str, mask: st
     assert made.endswith("async_copy.wait_group(0)\nuse(p)\n")
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        pytest.param(rings("STAGES", in_memory=False), id="the first copies take no step"),
-        pytest.param(replace(rings(), flattened=frozenset({"i"})), id="loads run on into the next turn"),
-    ],
-)
-def test_loops_whose_loads_take_another_number_of_steps(spec: LoopRings) -> None:
+def test_loads_that_run_on_into_the_next_turn_take_another_number_of_steps() -> None:
     loop = LOOP.format(step="p += BLOCK", address="p", mask="")
+    spec = replace(rings(), flattened=frozenset({"i"}))
     made = written(f"for i in range(m):\n    {loop.replace(chr(10), chr(10) + '    ')}", spec)
-    assert "p -= BLOCK" not in made
+    assert "gl.where(more, BLOCK, 0)" not in made
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("address", ["p", "a_ptr + p", "a_ptr + (p * m)[:, None]"])
-def test_a_pointer_or_offset_goes_ahead_by_itself(address: str) -> None:
-    made = stepped("p += BLOCK  # next", address)
+def test_a_pointer_or_offset_goes_ahead_by_itself(address: str, in_memory: bool) -> None:
+    loop = LOOP.format(step="p += BLOCK  # next", address=address, mask="")
+    made = written(loop, rings("STAGES", in_memory=in_memory))
     assert "p_ahead" not in made
     assert "    async_copy.commit_group()\n    p += gl.where(k < n, BLOCK, 0)\n" in made
     assert "    async_copy.commit_group()\n    p += gl.where(more, BLOCK, 0)  # next\n" in made

@@ -288,10 +288,9 @@ class FunctionWriter:
     ) -> Stops:
         """What goes ahead with the loads, and stops with the last iteration.
 
-        Nothing, where the last iterations are a loop of their own, or pointers step before the copies.
+        Nothing, where the last iterations are a loop of their own.
         """
-        at_once = all(self.spec.depth(ring) == self.spec.ahead for ring in rings)
-        if comes_early(rings) or self.spec.flattened or at_once:
+        if comes_early(rings) or self.spec.flattened:
             return Stops()
         return stops_of(loop, wanted, parts, self.liveness.after[loop], self._is_settled)
 

@@ -15,8 +15,9 @@ for k in range(0, steps):                                                       
 a = gl.load(a_ptrs, mask=offs_k[None, :] < K, other=0)
 
 So they take as many steps as there are iterations, some of them in the prologue. Pointers that go with the iteration
-besides would take registers and additions through all of the loop. Triton's pipeliner carries one set of them, too,
-which stops there. If they went on, and were put back behind the loop, LLVM would keep those of iterations before, too.
+besides would take registers and additions through all of the loop: by a second set of a tile's, a product of groups by
+`mma_v2` spills 24 registers a thread on sm80, where none do so. Triton's pipeliner carries one set of them, too, which
+stops there. If they went on, and were put back behind the loop, LLVM would keep those of iterations before, too.
 Of pointers and integers alone, which come to the same in any order.
 """
 
