@@ -126,7 +126,7 @@ class DotOperandFact:
 
     `registers`: an operand in tensor memory, of `layout` there, is stored from registers of this one. `reloaded`: one
     in registers that is read anew for each product, from shared memory in this layout, where it was put once; `turned`:
-    there by threads that turn what they have first (AMD). `rounds`: those of the conversion that would do it instead.
+    there by threads that turn what they have first (AMD).
     `widened`: the same layout of memory, of a loaded tile with fewer bits that is read from there and cast.
     `transposed`: that of the tile that it is the transposition of, which is read turned from there.
     """
@@ -138,7 +138,6 @@ class DotOperandFact:
     registers: DialectAttr | None = None
     reloaded: DialectAttr | None = None
     turned: bool = False
-    rounds: int = 1
     widened: DialectAttr | None = None
     transposed: DialectAttr | None = None
 

@@ -16,7 +16,6 @@ from tt2gl.analysis.lasting_operands import is_at_hand
 from tt2gl.analysis.late_loads import LOADS, ON_THE_WAY, late_loads, loaded
 from tt2gl.analysis.located_loads import located_loads
 from tt2gl.analysis.operand_loads import operand_loads
-from tt2gl.analysis.rounds import rounds
 from tt2gl.analysis.spread_stores import LOOPS, chain_of, is_spread
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
 from tt2gl.analysis.tma_facts import GATHERS, TILE_LOADS, descriptor_fact, is_taken, taken_in_place, tile_ring
@@ -260,8 +259,7 @@ def _dot(
         # What is loaded before the loop is held in registers throughout it: a conversion, made once.
         if load is not None and loops.get(id(load)) == loops.get(id(operation)):
             reloaded = _reloaded(load, made)
-            many = _rounds(load, made) if reloaded is not None else 1
-            sides[place] = replace(sides[place], reloaded=reloaded, turned=_turned(load, made), rounds=many)
+            sides[place] = replace(sides[place], reloaded=reloaded, turned=_turned(load, made))
             sides[place] = replace(sides[place], widened=_widened(load, made), transposed=_transposed(load, made))
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
     scales = tuple(map(_operand, operation.operands[3:])) if operation.name == "tt.dot_scaled" else ()
@@ -309,15 +307,6 @@ def _transposed(load: Operation, made: dict[int, Operation]) -> Attribute | None
     if view is None or allocation is None or allocation.name != "ttg.local_alloc" or not allocation.operands:
         return None
     return _layout(view.operands[0].type)
-
-
-def _rounds(load: Operation, made: dict[int, Operation]) -> int:
-    """The rounds in which what is read for a dot would be converted to its registers, as far as they are known."""
-    allocation = made.get(id(load.operands[0]))
-    if allocation is None or not allocation.operands or not isinstance(load.results[0].type, TensorType):
-        return 1
-    taken = load.results[0].type
-    return rounds(_layout(allocation.operands[0].type), taken.encoding, taken.shape) or 1
 
 
 def _turned(load: Operation, made: dict[int, Operation]) -> bool:

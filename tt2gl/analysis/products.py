@@ -19,9 +19,6 @@ from tt2gl.analysis.widened_operands import WidenedOperands, named
 if TYPE_CHECKING:
     from tt2gl.analysis.propagation import Propagation
 
-_FEW_ROUNDS = 4
-"""The most rounds in which a conversion was seen to be quicker than a tile of shared memory."""
-
 
 class Products:
     """Decides how the operands of products come, where layouts flow through the rest of the graph.
@@ -193,11 +190,10 @@ class Products:
         One from outside the loop is put there once, and loaded for each product, without casts to the type that it has
         (on AMD it is loaded once, too: Triton's HoistLayoutConversions, by which its memory serves others in the loop);
         a tile that is loaded to registers as soon as it is in them, which are free by that. (On an H200 its conversion
-        is up to a tenth quicker, but takes up to 1.4 times Triton's registers, or spills.) What is computed in a
-        blocked layout is converted for `mma_v2`, which takes it through less memory (22% quicker there, in four
-        rounds), unless that takes more rounds, each with its barriers; for AMD's instructions it takes more of both,
-        and for ordinary ones all of the other operand waits in registers meanwhile (of tiles of 64x64 and 64x32 spill
-        1418 registers a thread for 140 on sm90). Where `wgmma` takes the other operand from memory that the same
+        is up to a tenth quicker, but takes up to 1.4 times Triton's registers, or spills.) So is what is computed: its
+        conversion is up to a fifth quicker, but all of it comes to registers at once, where the other operand waits,
+        too. (A backward pass of chunks by `mma_v2` spills 54 registers a thread on sm80, for 1; ordinary products of
+        tiles of 64x64 and 64x32 1418 for 140 on sm90.) Where `wgmma` takes the other operand from memory that the same
         iteration puts it in, both are put there, as soon as they are computed, and one barrier serves both.
         """
         value, idle = uncast(operand)
@@ -214,7 +210,8 @@ class Products:
             if spot in self.decisions.converts:
                 self.decisions.passed[spot] = passed
             return True
-        slot = self.cores.reloaded(dot, place, operand, self.graph)
+        anyhow = self._is_blocked(operand) and not self._is_amd(dot)
+        slot = self.cores.reloaded(dot, place, operand, self.graph, anyhow=anyhow)
         if slot is None:
             return False
         made = None
@@ -233,7 +230,7 @@ class Products:
                 self.decisions.convert_after(made, web.name, web.natural, slot)
             self.decisions.reads[Spot(value.site, clone)] = (web.name, slot)
             self.decisions.views |= {Spot(cast.site, clone): cast.order for cast in idle}
-        elif self._converts_quicker(dot, place, operand) or slot.turned and not self._is_blocked(operand):
+        elif slot.turned and not self._is_blocked(operand):
             return False
         else:
             self._settle(operand, clone)
@@ -266,12 +263,6 @@ class Products:
             return False
         web = other.web.find() if other.web is not None else None
         return self.cores.in_memory(dot, 1) and (web is None or web.made_outside(other) is None)
-
-    def _converts_quicker(self, dot: Node, place: int, operand: Node) -> bool:
-        ordinary = self.cores.dots[dot.chain].instruction == "fma"
-        if ordinary or self._is_loaded(operand) or self._is_amd(dot) or self.cores.rounds(dot, place) > _FEW_ROUNDS:
-            return False
-        return self._is_blocked(operand)
 
     def _is_amd(self, dot: Node) -> bool:
         return self.cores.dots[dot.chain].instruction.startswith(("mfma", "wmma"))

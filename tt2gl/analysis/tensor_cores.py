@@ -294,16 +294,20 @@ class TensorCores:
         in_place = all(fact.in_memory for fact in taken.values())
         return Stored(Root(root), self.spelled(value, graph, shapes), in_place)
 
-    def reloaded(self, node: Node, operand: int, value: Node, graph: Graph, at: int | None = None) -> Stored | None:
+    def reloaded(
+        self, node: Node, operand: int, value: Node, graph: Graph, at: int | None = None, *, anyhow: bool = False
+    ) -> Stored | None:
         """Where an operand is put that Triton loads from shared memory for a product; None for other operands.
 
         `at`: the launch that it is asked for, if it may come otherwise under others; None where it comes alike in all.
+        `anyhow`: if it does so under some; under others Triton may compute it in its registers.
         """
         use = self.dots[node.chain]
         taken = {index: self._operand(fact, operand) for index, fact in use.facts.items()}
+        some = {index: fact for index, fact in taken.items() if fact.reloaded is not None}
         if at is not None:
-            some = {index: fact for index, fact in taken.items() if fact.reloaded is not None}
-            taken = some if at in some and len(some) < len(taken) else {}
+            some = some if at in some and len(some) < len(taken) else {}
+        taken = taken if at is None and not anyhow else some
         layouts = {index: fact.reloaded for index, fact in taken.items() if fact.reloaded is not None}
         turned = all(fact.turned for fact in taken.values())
         plain = all(layout.name == "ttg.swizzled_shared" for layout in layouts.values())
@@ -338,10 +342,6 @@ class TensorCores:
         """The launches under which Triton does not load a product's operand from shared memory that it put it in."""
         facts = self.dots[node.chain].facts
         return [self.scenes[index] for index, fact in facts.items() if self._operand(fact, operand).reloaded is None]
-
-    def rounds(self, node: Node, operand: int) -> int:
-        """The most rounds, under any launch, of a conversion that would bring an operand without a slot in memory."""
-        return max(self._operand(fact, operand).rounds for fact in self.dots[node.chain].facts.values())
 
     def read_again(self, node: Node, operand: int) -> bool:
         """Whether Triton reads an operand from the memory that it was put in once for each product anew."""
