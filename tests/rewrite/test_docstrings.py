@@ -21,6 +21,7 @@ from tt2gl.rewrite.converted_sums import converted_first
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.idle_statements import without_idle
 from tt2gl.rewrite.imports import with_gluon
+from tt2gl.rewrite.late_bounces import put_late
 from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.sums import summed_first
 from tt2gl.source import read_source
@@ -79,6 +80,7 @@ OTHERS = {
     "hoists",
     "idle_statements",
     "imports",
+    "late_bounces",
     "ranges",
     "reads",
     "repeated_stores",
@@ -136,11 +138,12 @@ def test_idle_statements() -> None:
     assert made == "def kernel(x, w, acc):\n" + textwrap.indent(f"{after}\n", "    ")
 
 
-def test_at_once() -> None:
-    for before, after in examples("at_once"):
+@pytest.mark.parametrize(("name", "rule"), [("at_once", read_at_once), ("late_bounces", put_late)])
+def test_rules_of_amd(name: str, rule: Callable[[cst.FunctionDef], cst.FunctionDef]) -> None:
+    for before, after in examples(name):
         function = cst.parse_statement("def kernel(x, w, acc):\n" + textwrap.indent(f"{before}\n", "    "))
         assert isinstance(function, cst.FunctionDef)
-        made = cst.Module([read_at_once(function)]).code
+        made = cst.Module([rule(function)]).code
         assert made == "def kernel(x, w, acc):\n" + textwrap.indent(f"{after}\n", "    ")
 
 

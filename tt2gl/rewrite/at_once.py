@@ -55,7 +55,7 @@ class _AtOnce(Blocks):
         for memory, reader, name in _waiting(body):
             line = body[reader]
             assert isinstance(line, cst.SimpleStatementLine)
-            found = list(_reads(line, name))
+            found = list(reads_of(line, name))
             if len(found) == 1 and self.mentioned.count(name) == 2:
                 side, reading = found[0]
                 operand = self.unused(f"{name.removesuffix('_smem')}_{side}")
@@ -100,7 +100,7 @@ class _AtOnce(Blocks):
         stays = False
         for put in made[start:]:
             name = (bounce_of(put) or ("",))[0]
-            found = list(_reads(line, name))
+            found = list(reads_of(line, name))
             if stays and self.mentioned.count(name) == 2 and len(found) == 1:
                 assert isinstance(line, cst.SimpleStatementLine)
                 side, reading = found[0]
@@ -121,7 +121,7 @@ def _waiting(body: Sequence[cst.BaseStatement]) -> Iterator[tuple[int, int, str]
         for after in range(at + 1, len(body)):
             if bounce_of(body[after]) is not None:
                 others += 1
-            elif list(_reads(body[after], bounce[0])):
+            elif list(reads_of(body[after], bounce[0])):
                 if others:
                     yield at, after, bounce[0]
                 break
@@ -150,8 +150,8 @@ def _is_conversion(operand: cst.BaseExpression) -> bool:
     return all(isinstance(each, cst.Attribute) for each in called) and "convert_layout" in names and "load" not in names
 
 
-def _reads(line: cst.BaseStatement, name: str) -> Iterator[tuple[str, cst.Call]]:
-    """The operands of a statement's products that are read from some memory, with the side that they are on."""
+def reads_of(line: cst.BaseStatement, name: str) -> Iterator[tuple[str, cst.Call]]:
+    """The operands of a statement's products that are read from some memory, and cast, with the side they are on."""
     if not isinstance(line, cst.SimpleStatementLine):
         return
     for node in walk(line):
@@ -160,7 +160,15 @@ def _reads(line: cst.BaseStatement, name: str) -> Iterator[tuple[str, cst.Call]]
         for side, arg in zip(SIDES, node.args, strict=False):
             match arg.value:
                 case (
-                    cst.Call(func=cst.Attribute(value=cst.Name(value=memory), attr=cst.Name(value="load"))) as reading
+                    cst.Call(func=cst.Attribute(value=cst.Name(value=memory), attr=cst.Name(value="load")))
+                    | cst.Call(
+                        func=cst.Attribute(
+                            value=cst.Call(
+                                func=cst.Attribute(value=cst.Name(value=memory), attr=cst.Name(value="load"))
+                            ),
+                            attr=cst.Name(value="to"),
+                        )
+                    ) as reading
                 ) if memory == name:
                     yield side, reading
 

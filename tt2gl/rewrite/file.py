@@ -21,6 +21,7 @@ from tt2gl.rewrite.dispatches import as_body, dispatching
 from tt2gl.rewrite.guards import with_guard
 from tt2gl.rewrite.host_parts import with_parts
 from tt2gl.rewrite.imports import IMPORTED, is_guarded, top_level_index, with_gluon
+from tt2gl.rewrite.late_bounces import put_late
 from tt2gl.rewrite.names import aliases
 from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.repeated_stores import with_lasting_tiles
@@ -168,7 +169,7 @@ class _FileEditor(Editor):
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
         read = stored_first(turned_first(settled(_function(made))))
         summed = summed_first(read)
-        summed = read_at_once(summed) if plan.operands_at_once else converted_first(summed)
+        summed = read_at_once(put_late(summed)) if plan.operands_at_once else converted_first(summed)
         return with_lasting_tiles(summed)
 
 
