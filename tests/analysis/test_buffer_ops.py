@@ -686,6 +686,21 @@ def test_sums_of_launches_of_several_types(
     assert next(each.strip() for each in body if "atomic_add" in each).startswith(line), made.text
 
 
+@pytest.mark.parametrize(("kind", "is_buffer"), [("i32", False), ("u32", True)])
+def test_the_greatest_of_signed_integers_is_of_addresses(
+    conversion: Convert, launch: MakeLaunch, kind: str, is_buffer: bool
+) -> None:
+    greatest = SUMS.replace("atomic_add", "atomic_max")
+    given = dict.fromkeys(("x_ptr", "y_ptr", "i_ptr"), TensorArg("int32", (1024,), (1,)))
+    types = TYPES.replace("x_ptr=*fp16", f"x_ptr=*{kind}").replace("y_ptr=*fp32", f"y_ptr=*{kind}")
+    made = conversion(
+        greatest, replace(launch(types, BLOCK=1024), args={**given, "n": 3, "stride": 1}), target="gfx942"
+    )
+    assert [report.status for report in made.kernels] == ["converted"], made.kernels[0].diagnostics
+    assert ("buffer_atomic_max(" in made.text) == is_buffer
+    assert ("gl.atomic_max(" in made.text) != is_buffer
+
+
 HELPERS = """
 @triton.jit
 def read(ptr, offs):

@@ -17,11 +17,12 @@ ATOMICS: Mapping[str, frozenset[str]] = {
     "atomic_and": frozenset({"int32", "int64"}),
     "atomic_or": frozenset({"int32", "int64"}),
     "atomic_xor": frozenset({"int32", "int64"}),
-    "atomic_max": frozenset({"int32", "int64", "uint32", "uint64"}),
-    "atomic_min": frozenset({"int32", "int64", "uint32", "uint64"}),
+    "atomic_max": frozenset({"uint32", "uint64"}),
+    "atomic_min": frozenset({"uint32", "uint64"}),
 }
 """The atomics that Gluon has on buffers, and the types it has them for.
 
+Not the greatest and least of signed integers, of which it asks LLVM by a name that LLVM does not have.
 Halves are added in pairs alone, which masks and alignment may take apart: of those Gluon does not ask.
 """
 
