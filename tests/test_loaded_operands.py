@@ -27,10 +27,26 @@ def kernel(a_ptr, b_ptr, c_ptr, K, B: tl.constexpr):
     tl.store(c_ptr + rows[:, None] * B + rows[None, :], acc)
 """
 
+HELPER = """@triton.jit
+def loaded(ptr, rows, K, k):
+    x = tl.load(ptr + rows[:, None] * K + k + rows[None, :])
+    return {value}
 
-def test_what_is_loaded_leaves_its_registers_and_what_is_computed_is_converted(tmp_path: Path) -> None:
+
+@triton.jit
+def kernel("""
+
+
+def by_helper(value: str) -> str:
+    """The kernel whose first operand is what a helper returns."""
+    text = KERNEL.replace("@triton.jit\ndef kernel(", HELPER.format(value=value))
+    return text.replace("a = tl.load(a_ptr + rows[:, None] * K + k + rows[None, :])", "a = loaded(a_ptr, rows, K, k)")
+
+
+def loop_of(tmp_path: Path, kernel: str) -> list[str]:
+    """The lines of the loop of a kernel converted for sm80."""
     file = tmp_path / "kernel.py"
-    file.write_text(KERNEL)
+    file.write_text(kernel)
     pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32"}
     launch = Launch(
         file="kernel.py",
@@ -41,8 +57,22 @@ def test_what_is_loaded_leaves_its_registers_and_what_is_computed_is_converted(t
         options=Options(4, 1),
     )
     text = convert(file, target="sm80", launches=[launch], root=tmp_path, compile=False).text
-    loop = [line.strip() for line in text[text.index("for k in") :].splitlines()]
-    assert loop[1].startswith("a = gl.load(")
+    return [line.strip() for line in text[text.index("for k in") :].splitlines()]
+
+
+def test_what_a_helper_computes_is_converted(tmp_path: Path) -> None:
+    loop = loop_of(tmp_path, by_helper("(x * 2).to(x.dtype)"))
+    assert not any("a_smem" in line for line in loop)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "given"), [(KERNEL, "a = gl.load("), (by_helper("x"), "a = loaded(")], ids=["here", "by a helper"]
+)
+def test_what_is_loaded_leaves_its_registers_and_what_is_computed_is_converted(
+    tmp_path: Path, kernel: str, given: str
+) -> None:
+    loop = loop_of(tmp_path, kernel)
+    assert loop[1].startswith(given)
     assert loop[2] == "a_smem = gl.allocate_shared_memory(a.dtype, [B, B], a_shared, a)"
     assert loop[4] == "b_rhs = gl.convert_layout((b * 2).to(b.dtype), rhs_layout)"
     assert loop[5] == "acc = mma_v2(a_smem.load(lhs_layout), b_rhs, acc)"

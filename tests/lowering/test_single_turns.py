@@ -75,6 +75,18 @@ def test_so_are_those_of_one_that_counts_down(tmp_path: Path) -> None:
     equal(path, text, made, LAUNCH)
 
 
+STATIC = TEXT.replace("range(0, D, B)", "tl.static_range(0, D, B)")
+
+
+def test_so_are_those_of_one_that_the_compiler_writes_out(tmp_path: Path) -> None:
+    path, text = tmp_path / "kernel.py", STATIC.replace("offs = d +", "offs = (0 if d == 0 else n) +")
+    made = port(path, text, LAUNCH)
+    assert "for d in" not in made
+    assert "d: gl.constexpr = 0" in made
+    assert made.index("k_buf = ") < made.index("for i in range(")
+    equal(path, text, made, LAUNCH)
+
+
 ARGUMENT = TEXT.replace("n, D", "n, m, D").replace("(0, D, B)", "(0, m, B)")
 
 
@@ -97,6 +109,17 @@ ARGUMENT = TEXT.replace("n, D", "n, m, D").replace("(0, D, B)", "(0, m, B)")
 )
 def test_other_loops_stay(text: str, launches: list[Launch], tmp_path: Path) -> None:
     assert re.search("for d in", port(tmp_path / "kernel.py", text, *launches))
+
+
+@pytest.mark.parametrize(
+    ("text", "turns"),
+    [(STATIC, 2), (STATIC.replace("    acc = ", "    d = n\n    acc = "), 1)],
+    ids=["two turns", "a name"],
+)
+def test_others_that_the_compiler_writes_out_stay(text: str, turns: int, tmp_path: Path) -> None:
+    path, launch = tmp_path / "kernel.py", replace(LAUNCH, constexprs={"D": 64, "B": 64 // turns})
+    path.write_text(text)
+    assert "for d in" in convert(path, target="sm90", launches=[launch], root=tmp_path, compile=False).text
 
 
 def test_the_text(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def _place(node: ast.expr) -> Position:
 def _counts(call: ast.Call) -> bool:
     """Whether a loop counts through a range, of which nothing else is said."""
     name = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
-    return name == "range" and not call.keywords
+    return name in ("range", "static_range") and not call.keywords
 
 
 def _end(loop: ast.For) -> tuple[int, int]:

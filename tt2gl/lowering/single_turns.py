@@ -10,7 +10,11 @@ becomes, where the bounds are constants and `analysis.single_turns` has found it
     x = tl.load(x_ptrs + d)
 
 and so does one that counts down. As Triton's compiler has no loop there, either, and copies what it loads ahead of the
-loop around it. One with a string of several lines in it stays.
+loop around it. One with a string of several lines in it stays. What a `static_range` counts by is a constant:
+
+    d: tl.constexpr = 0
+
+and stays a loop where the function binds that name elsewhere, too.
 """
 
 from __future__ import annotations
@@ -40,11 +44,33 @@ def without_single_turns(source: SourceFile, places: Collection[tuple[int, int]]
             start, language = source.positions[loop].start, _language(loop, source)
             first, last = spans.of(loop)
             plain = isinstance(loop.body, cst.IndentedBlock) and b'"""' not in spans.raw[first:last]
+            plain = plain and (not _is_static(loop) or _is_bound_once(loop, function))
             if (start.line, start.column) in places and language and plain and first >= done:
                 yield from _written_out(loop, language, spans)
                 done = last
 
     return each_function(source, ["range("], edits)
+
+
+def _is_static(loop: cst.For) -> bool:
+    """Whether a loop over a range is written out by the compiler."""
+    called = loop.iter.func if isinstance(loop.iter, cst.Call) else loop.iter
+    name = called.attr if isinstance(called, cst.Attribute) else called
+    return isinstance(name, cst.Name) and name.value == "static_range"
+
+
+def _is_bound_once(loop: cst.For, function: JitFunction) -> bool:
+    """Whether the name that a loop counts by is given a value by that loop alone: a constant is defined once."""
+    assert isinstance(loop.target, cst.Name)
+    targets: list[cst.CSTNode] = [*function.node.params.params]
+    for node in walk(function.node.body):
+        match node:
+            case cst.For(target=target) | cst.AssignTarget(target=target) | cst.AnnAssign(target=target):
+                targets.append(target)
+            case cst.AugAssign(target=target) | cst.NamedExpr(target=target):
+                targets.append(target)
+    names = [part.value for target in targets for part in walk(target) if isinstance(part, cst.Name)]
+    return names.count(loop.target.value) == 1
 
 
 def _language(loop: cst.For, source: SourceFile) -> str | None:
@@ -68,7 +94,8 @@ def _written_out(loop: cst.For, language: str, spans: Spans) -> Iterator[Edit]:
     texts = [spans.text(each) if _is_plain(each) else f"({spans.text(each)})" for each in bounds]
     head = f'{language}.static_assert({_runs_once(texts)}, "{_MESSAGE}")'
     colon = raw.index(b":", spans.whole(loop.iter)[1]) + 1
-    yield Edit(start, colon, f"{head}\n{' ' * column}{loop.target.value} = {texts[0] if len(texts) > 1 else 0}")
+    name = f"{loop.target.value}: {language}.constexpr" if _is_static(loop) else loop.target.value
+    yield Edit(start, colon, f"{head}\n{' ' * column}{name} = {texts[0] if len(texts) > 1 else 0}")
     line = raw.find(b"\n", colon) + 1
     while 0 < line < end:
         if raw.startswith(b" " * less, line):
