@@ -42,6 +42,30 @@ def test_fast_variants_and_half() -> None:
     assert call("__ocml_exp2_f16", of(F16, 3), types=[F16], to=F16).tolist() == [8]
 
 
+@pytest.mark.parametrize(
+    ("name", "amd", "at_half", "at_ten"),
+    [
+        ("cyl_bessel_i0", "i0", 1.0634833707413236, 2815.716628466254),
+        ("cyl_bessel_i1", "i1", 0.25789430539089633, 2670.988303701255),
+        ("j0", "j0", 0.938469807240813, -0.2459357644513483),
+        ("j1", "j1", 0.2422684576748739, 0.04347274616886144),
+    ],
+)
+def test_bessel_functions(name: str, amd: str, at_half: float, at_ten: float) -> None:
+    found = call(f"__nv_{name}", of(F64, 0.5, 10), types=[F64], to=F64)
+    assert np.allclose(found, [at_half, at_ten], rtol=1e-13)
+    odd = call(f"__ocml_{amd}_f32", of(F32, -0.5, math.nan), types=[F32], to=F32)
+    assert odd[0] == np.float32(at_half if name.endswith("0") else -at_half)
+    assert math.isnan(odd[1])
+    assert math.isinf(call(f"__nv_{name}", of(F64, 1000), types=[F64], to=F64)[0]) == ("bessel" in name)
+
+
+def test_the_next_number() -> None:
+    one, up = of(F32, 1, 1, 0), of(F32, 2, -2, 1)
+    found = call("__nv_nextafterf", one, up, types=[F32] * 2, to=F32)
+    assert found.tolist() == [1 + 2**-23, 1 - 2**-24, 2**-149]
+
+
 def test_inverses_undo() -> None:
     y = np.array([-0.999999, -0.5, 1e-9, 0.3, 0.9, 0.99999999])
     x = call("__nv_erfinv", y, types=[F64], to=F64)
@@ -115,7 +139,7 @@ def test_the_field_takes_a_function_for_its_name() -> None:
 
 
 def test_an_unknown_symbol_is_an_error() -> None:
-    for symbol in ("__nv_j0f", "__nv_fadd_rz", "__my_function"):
+    for symbol in ("__nv_y0f", "__nv_fadd_rz", "__my_function"):
         with pytest.raises(Unsupported, match=symbol):
             call(symbol, of(F32, 1), types=[F32], to=F32)
 

@@ -49,7 +49,7 @@ class Arithmetic(Protocol):
 
     def binary(self, name: str, a: Array, b: Array, kind: Type) -> Array:
         """`name` is one of: add sub mul div (rounded to nearest even) rem pow atan2 minnum maxnum (a number beats NaN)
-        minimum maximum (NaN beats all; -0 < +0) copysign.
+        minimum maximum (NaN beats all; -0 < +0) copysign nextafter.
         """
 
     def unary(self, name: str, a: Array, kind: Type) -> Array:

@@ -202,6 +202,7 @@ _BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "minimum": _least_or_nan,
     "maximum": _greatest_or_nan,
     "copysign": np.copysign,
+    "nextafter": np.nextafter,
     "remainder": scalar_functions.remainder,
 }
 

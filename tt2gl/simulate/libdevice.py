@@ -66,7 +66,7 @@ def _named(name: str) -> Implementation | None:
 
 
 _EXACT_UNARY = frozenset({"absf", "sqrt", "floor", "ceil", "trunc", "round", "roundeven"})
-_EXACT_BINARY = frozenset({"add", "sub", "mul", "div", "rem", "copysign", "minnum", "maxnum", "remainder"})
+_EXACT_BINARY = frozenset({"add", "sub", "mul", "div", "rem", "copysign", "minnum", "maxnum", "nextafter", "remainder"})
 
 _ALIASES = {
     "abs": "absi",
@@ -89,6 +89,8 @@ _ALIASES = {
     "finite": "isfinite",
     "signbitd": "signbit",
     "scalbn": "ldexp",
+    "i0": "cyl_bessel_i0",
+    "i1": "cyl_bessel_i1",
     "powi": "pown",
     "frsqrt_rn": "rsqrt",
     **{f"{letter}{name}_rn": name for letter in "fd" for name in ("add", "sub", "mul", "div", "sqrt")},
