@@ -133,6 +133,30 @@ def test_launches_that_want_two_layouts_have_bodies(port: Convert, monkeypatch: 
     assert "[BM, BN], [0, 1]" in function(made, "copy_kernel_sm_below_64")
 
 
+TURNED = """
+@triton.jit
+def turned_kernel(x_ptr, y_ptr, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TURNED: tl.constexpr):
+    rows, cols, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(x_ptr + rows[:, None] * K + ks[None, :])
+    if TURNED:
+        ptrs = x_ptr + cols[:, None] * K + ks[None, :]
+    else:
+        ptrs = x_ptr + ks[:, None] * N + cols[None, :]
+    b = tl.load(ptrs)
+    if TURNED:
+        acc = tl.dot(a, tl.trans(b))
+    else:
+        acc = tl.dot(a, b)
+    tl.store(y_ptr + rows[:, None] * N + cols[None, :], acc)
+"""
+
+
+def test_what_is_turned_under_some_launches_has_the_extents_of_each_in_memory(port: Convert) -> None:
+    made = port(TURNED, *(launch("turned_kernel", M=64, N=64, K=32, TURNED=turned) for turned in (False, True)))
+    assert [(report.status, report.diagnostics) for report in made.kernels] == [("converted", ())] * 2
+    assert "gl.allocate_shared_memory(b.dtype, [N if TURNED else K, K if TURNED else N], " in made.text
+
+
 RANKS = """
 @triton.jit
 def ranks_kernel(x_ptr, y_ptr, n, WIDTH: tl.constexpr, B: tl.constexpr):

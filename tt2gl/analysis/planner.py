@@ -74,7 +74,7 @@ class Planner:
                 layout = self.spelling.spelled(key, wanted, statement)
                 context, (source, target) = next(iter(joined.items()))
                 into = labels.label(variable, context, target)
-                dims = target.dims if isinstance(target, Stored) else None
+                dims = self._dims(key, wanted, statement) if isinstance(target, Stored) else None
                 # What one launch's product reads in place is fenced, whatever others do.
                 in_place = any(not isinstance(each, Stored) or each.in_place for each in wanted.values())
                 narrow = target.narrow if isinstance(target, Stored) else ""
@@ -141,6 +141,12 @@ class Planner:
         """Whether the host gives a kernel tensor descriptors."""
         scenes = self.kernels[key].scenes if key in self.kernels else ()
         return any(kind.startswith("tensordesc") for scene in scenes for kind in scene.launch.signature.values())
+
+    def _dims(self, key: Body, wanted: Wanted, position: Position) -> tuple[str, ...]:
+        """The extents of what is put into shared memory; a helper has one text for them."""
+        if key in self.kernels:
+            return self.spelling.extents(key, wanted, position)
+        return next(term.dims for term in wanted.values() if isinstance(term, Stored))
 
     def _rings(self, key: Body, function: Function) -> tuple[Ring, ...]:
         """The rings of a function's loads, by name: one for the loads of one variable."""
@@ -213,7 +219,7 @@ class Planner:
                     if any(isinstance(term, Stored) and term.narrow for term in wanted.values())
                 ),
                 stores={
-                    p: Store(self.spelling.spelled(key, wanted, p), _dims(wanted), _through(wanted))
+                    p: Store(self.spelling.spelled(key, wanted, p), self._dims(key, wanted, p), _through(wanted))
                     for p, wanted in function.wanted("store", statement, version).items()
                 },
                 dots={
@@ -273,11 +279,6 @@ class Planner:
                 made.append(Declaration(analysis.names[layout.name], layout.source, comment))
         made.extend(self.spelling.declared(key))
         return (*made, *(analysis.stages.declared if analysis.stages is not None else ()))
-
-
-def _dims(wanted: Wanted) -> tuple[str, ...]:
-    """The extents of what is put into shared memory."""
-    return next(term.dims for term in wanted.values() if isinstance(term, Stored))
 
 
 def _through(wanted: Wanted) -> str:

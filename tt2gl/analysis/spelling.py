@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.choices import conditional
 from tt2gl.analysis.collected import Body, Conflict, Wanted
+from tt2gl.analysis.extents import evaluated
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.naming import part_name, reshaped_name
 from tt2gl.analysis.passing import roots
@@ -28,6 +29,7 @@ from tt2gl.analysis.terms import (
     rendered,
     root_of,
 )
+from tt2gl.launches import Launch
 from tt2gl.names import unused
 from tt2gl.plan import ENTRY
 from tt2gl.stages import Declaration
@@ -77,6 +79,8 @@ class Spelling:
         if key not in self._kernels:
             raise Conflict(key, position, [wanted])
         launches = [scene.launch for scene in self._kernels[key].scenes]
+        if all(_are_alike(said, dims, launches[context[1]]) for context, dims in told.items()):
+            return said
         by_axis = ({context[1]: dims[axis] for context, dims in told.items()} for axis in range(len(said)))
         chosen = [
             next(iter(texts)) if len(texts := set(each.values())) == 1 else conditional(each, launches)
@@ -159,3 +163,9 @@ class Spelling:
             *(Declaration(name, source, "") for source, name in derived.items()),
             *(Declaration(name, source, "") for name, (_, source) in choices.items()),
         ]
+
+
+def _are_alike(one: Sequence[str], other: Sequence[str], launch: Launch) -> bool:
+    """Whether extents, as source, are the same numbers under a launch; those that are not known are taken for it."""
+    both = ((evaluated(a, launch), evaluated(b, launch)) for a, b in zip(one, other, strict=True) if a != b)
+    return all(a == b or a is None or b is None for a, b in both)
