@@ -254,7 +254,8 @@ class FunctionPlan:
 
     `name`: what it is called, where it is one of several made of the author's; `calls`: the names of such functions
     that it calls, by the line of the author's. `copies`: statements that stand several times, each time with other
-    edits. `hoists`: by where the loop starts. `early`: what is made before a statement, by its place.
+    edits. `hoists`: by where the loop starts. `early`: what is made before a statement, by its place. `zeros`: offsets
+    that are none up to a loop or a branch, by where it starts.
     `wide`: variables of its loops that count in 64 bits; `flattened`: those of loops that the author makes one with the
     loops inside. `rings`: what its loads go through, `stages`: how far they run
     ahead of their use; `rings_outside`: they may be made before a loop around the one that uses them. `host_tiles`: a
@@ -279,6 +280,7 @@ class FunctionPlan:
     conversions: Mapping[Position, tuple[Conversion, ...]] = field(default_factory=dict)
     hoists: Mapping[tuple[int, int], tuple[Hoist, ...]] = field(default_factory=dict)
     early: Mapping[Position, tuple[Hoist, ...]] = field(default_factory=dict)
+    zeros: Mapping[tuple[int, int], tuple[Hoist, ...]] = field(default_factory=dict)
     rings: tuple[Ring, ...] = ()
     stages: Stages | None = None
     rings_outside: bool = True

@@ -106,12 +106,6 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             "x_ptr -= row\nx = tl.load(x_ptr + cols * n)", 4096, "`x_ptr` may be negative", id="moved down"
         ),
         pytest.param(
-            "if n > 3:\n    x_ptr += row\nx = tl.load(x_ptr + tl.load(i_ptr + cols))",
-            4096,
-            "`tl.load(i_ptr + cols)` may be negative",
-            id="an index, from what may have moved",
-        ),
-        pytest.param(
             "if BLOCK > 512:\n    x = tl.load(x_ptr + cols * n)\n    x_ptr += tl.load(i_ptr)\n"
             "    x += tl.load(x_ptr + cols * n)",
             4096,
@@ -123,13 +117,6 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             4096,
             "`x_ptr` may be negative",
             id="a pointer that moves, read before",
-        ),
-        pytest.param(
-            "x = cols * 1.0\nif n > 3:\n    x_ptr += tl.load(i_ptr)\n    x += tl.load(x_ptr + cols - n)\n"
-            "x += tl.load(x_ptr + cols - n)",
-            4096,
-            "`n` may be positive",
-            id="moved in a branch, and read behind it",
         ),
         pytest.param("x = tl.load(x_ptr + cols, volatile=True)", 4096, "it is volatile", id="volatile"),
         pytest.param(
@@ -162,12 +149,6 @@ def buffers(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion
             4096,
             "`ptrs` is not an offset from one scalar pointer throughout",
             id="another pointer where no launch comes",
-        ),
-        pytest.param(
-            "if BLOCK > 512:\n    x_ptr += tl.load(i_ptr)\nx = tl.load(x_ptr + cols * n)",
-            4096,
-            "`x_ptr` may be negative",
-            id="a pointer that a flag moves, read without it",
         ),
         pytest.param(
             "y = y_ptr + cols\nptrs = x_ptr + cols\nif BLOCK > 4096:\n    ptrs = y + 8\nx = tl.load(ptrs)",
@@ -593,6 +574,73 @@ for k in range(n):
             ],
             id="hints",
         ),
+        pytest.param(
+            "if n > 3:\n    x_ptr += row\nx = tl.load(x_ptr + tl.load(i_ptr + cols))",
+            [
+                "x_offsets = 0",
+                "x_offsets += row",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, x_offsets + gl.amd.cdna3.buffer_load(i_ptr, cols).to(gl.int32))",
+            ],
+            id="an index, from what may have moved",
+        ),
+        pytest.param(
+            "if BLOCK > 512:\n    x_ptr += tl.load(i_ptr)\nx = tl.load(x_ptr + cols * n)",
+            ["x_offsets = 0", "x_offsets += gl.load(i_ptr).to(gl.int32)"],
+            id="a pointer that a flag moves, read without it",
+        ),
+        pytest.param(
+            "x = cols * 1.0\nfor k in range(n):\n    x += tl.load(x_ptr + cols - k)\n"
+            "    x_ptr = x_ptr + tl.load(i_ptr)",
+            [
+                "x_offsets = 0",
+                "x += gl.amd.cdna3.buffer_load(x_ptr, x_offsets + cols - k)",
+                "x_offsets = x_offsets + gl.load(i_ptr).to(gl.int32)",
+            ],
+            id="a pointer that a loop moves",
+        ),
+        pytest.param(
+            "x = cols * 1.0\nfor k in range(n):\n    ptrs = x_ptr + cols * n\n"
+            "    ptrs = tl.load(ptrs) * 2\n    x += ptrs",
+            ["offsets = cols * n", "ptrs = gl.amd.cdna3.buffer_load(x_ptr, offsets) * 2", "x += ptrs"],
+            id="a name of pointers, then of what they point to",
+        ),
+        pytest.param(
+            """
+if n > 3:
+    own = x_ptr + tl.load(i_ptr)
+    ptrs = own + cols - n
+    x = tl.load(ptrs)
+else:
+    own = x_ptr + row * stride
+    ptrs = own + cols * n
+    x = tl.load(ptrs)
+""",
+            [
+                "own_offsets = gl.load(i_ptr).to(gl.int32)",
+                "offsets = own_offsets + cols - n",
+                "own_offsets = row * stride",
+                "offsets = own_offsets + cols * n",
+                "x = gl.amd.cdna3.buffer_load(x_ptr, offsets)",
+            ],
+            id="scalar pointers of one name in two branches",
+        ),
+        pytest.param(
+            """
+if BLOCK > 512:
+    ptrs = x_ptr + cols * n
+    x = tl.load(ptrs)
+else:
+    x_ptr += row * n
+    x = tl.load(x_ptr + cols)
+""",
+            ["offsets = cols * n", "x = gl.amd.cdna3.buffer_load(x_ptr, offsets)"],
+            id="moved where the variable is not",
+        ),
+        pytest.param(
+            "ptrs = x_ptr + cols * n if BLOCK > 512 else None\nx = tl.load(ptrs)",
+            ["offsets = cols * n if BLOCK > 512 else None", "x = gl.amd.cdna3.buffer_load(x_ptr, offsets)"],
+            id="None without a flag",
+        ),
     ],
 )
 def test_what_becomes_a_buffer_operation(buffers: Callable[..., Conversion], statements: str, lines: list[str]) -> None:
@@ -996,6 +1044,71 @@ def test_an_index_is_converted_while_it_is_short(
         assert f"gl.amd.cdna3.buffer_load(t_ptr, {offset})" in made.text, made.text
     else:
         assert "gl.convert_layout(index" not in made.text
+
+
+EITHER = """
+@triton.jit
+def kernel(x_ptr, y_ptr, n, stride, EACH: tl.constexpr, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    row = tl.program_id(0).to(tl.int64)
+    if EACH:
+        ptrs = x_ptr + row * stride + cols
+    else:
+        ptrs = x_ptr + row * n - 1
+    acc = tl.zeros([BLOCK], tl.float32)
+    for _ in range(n):
+        if EACH:
+            acc += tl.load(ptrs)
+        else:
+            acc += tl.load(ptrs)
+        ptrs += BLOCK if EACH else 1
+    {more}
+    tl.store(y_ptr + cols, acc)
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["ptrs = y_ptr + cols", "x_ptr += n\n    acc += tl.load(ptrs)", "acc += tl.load(ptrs)", "acc += tl.load(x_ptr)"],
+)
+def test_one_name_for_a_pointer_and_for_several(conversion: Convert, launch: MakeLaunch, more: str) -> None:
+    small = TensorArg("float32", (1024,), (1,))
+    args = {"x_ptr": small, "y_ptr": small, "n": 3, "stride": 4}
+    types = "x_ptr=*fp32 y_ptr=*fp32 n=i32 stride=i32"
+    launches = [replace(launch(types, EACH=each, BLOCK=64), args=args) for each in (True, False)]
+    made = conversion(EITHER.format(more=more), *launches, target="gfx942")
+    assert made.kernels[0].status == made.kernels[1].status == "converted", made.kernels[0].diagnostics
+    held = [
+        "offsets = gl.cast(row * stride, gl.int32) + cols",
+        "offsets = gl.cast(row * n, gl.int32) - 1",
+        "acc += gl.amd.cdna3.buffer_load(x_ptr, offsets)",
+        "acc += gl.load((x_ptr + offsets))",
+        "offsets += BLOCK if EACH else 1",
+    ]
+    assert all((line in made.text) == (more[:3] == "acc") for line in held), made.text
+
+
+RENAMED = """
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, K, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    acc = tl.zeros((B, B), dtype=tl.float32)
+    for k in range(0, K, B):
+        a = tl.load(a_ptr + rows[:, None] * K + k + rows[None, :])
+        b = b_ptr + (k + rows[:, None]) * B + rows[None, :]
+        b = tl.load(b)
+        acc += tl.dot(a, b)
+    tl.store(c_ptr + rows[:, None] * B + rows[None, :], acc)
+"""
+
+
+def test_a_ring_keeps_its_name_where_that_is_of_what_was_loaded_too(conversion: Convert, launch: MakeLaunch) -> None:
+    tile, types = TensorArg("float16", (128, 32), (32, 1)), "a_ptr=*fp16 b_ptr=*fp16 c_ptr=*fp32 K=i32"
+    args = {"a_ptr": tile, "b_ptr": tile, "c_ptr": tile, "K": 128}
+    made = conversion(RENAMED, replace(launch(types, B=32), args=args), target="gfx942")
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    assert "b_buf = gl.allocate_shared_memory(b_ptr.dtype.element_ty" in made.text
+    assert "gl.amd.cdna3.buffer_load(b_ptr, b_offsets" in made.text
 
 
 STEPPED = """

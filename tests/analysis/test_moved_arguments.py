@@ -54,7 +54,8 @@ def helped(conversion: Convert, launch: MakeLaunch) -> Callable[..., Conversion]
         pytest.param({"read": "return tl.load(x_ptr + tl.program_id(1) * 8 + cols)"}, id="proven as it is"),
         pytest.param({"moved": ""}, id="never moved"),
         pytest.param({"moved": "x_ptr -= tl.program_id(0) * stride"}, id="moved down"),
-        pytest.param({"moved": "if n > 0:\n        x_ptr += n"}, id="moved on one side"),
+        pytest.param({"moved": "if n > 0:\n        x_ptr -= n\n        x_ptr = y_ptr.to(x_ptr.dtype)"}, id="another"),
+        pytest.param({"read": "x_ptr += cols\n    return tl.load(x_ptr + tl.load(i_ptr))"}, id="a tensor in place"),
         pytest.param({"elements": 2**30}, id="too large"),
         pytest.param({"more": "y = row_of(y_ptr, i_ptr, cols)"}, id="another caller has not moved its own"),
         pytest.param(
@@ -122,3 +123,15 @@ def test_helpers_pass_it_on(conversion: Convert, launch: MakeLaunch) -> None:
     # What is read at its place is a pointer again.
     assert "gl.load((ptr + ptr_offsets))" in made.text
     assert "outer(x_ptr, i_ptr, cols, ptr_offsets=row_offsets)" in made.text
+
+
+def test_what_is_moved_on_one_side_is_moved_by_nothing_on_the_other(helped: Callable[..., Conversion]) -> None:
+    made = helped(moved="if n > 0:\n        x_ptr += n").text
+    assert "    x_offsets = 0\n    if n > 0:\n        x_offsets += n\n" in made, made
+    assert "row_of(x_ptr, i_ptr, cols, x_offsets=x_offsets)" in made
+
+
+def test_a_helper_makes_tensors_of_what_it_is_given(helped: Callable[..., Conversion]) -> None:
+    made = helped(read="x_ptr = x_ptr + cols\n    return tl.load(x_ptr - tl.load(i_ptr + cols))").text
+    assert "    x_offsets = x_offsets + cols\n" in made, made
+    assert "gl.amd.cdna3.buffer_load(x_ptr, x_offsets - gl.amd.cdna3.buffer_load(i_ptr, cols))" in made

@@ -127,14 +127,15 @@ def scalar_parts(body: Body, base: ast.expr) -> tuple[ast.Name, tuple[Position, 
     """The name that a scalar pointer starts from, the sum at which it could be left out, and what is added to it."""
     if isinstance(base, ast.Name):
         return base, None, []
-    if not isinstance(base, ast.BinOp) or not isinstance(base.op, ast.Add):
+    if not isinstance(base, ast.BinOp) or not isinstance(base.op, ast.Add | ast.Sub):
         return None
     pointer, other, stays = _sides(body, base.left, base.right)
     inside = scalar_parts(body, pointer) if pointer is not None else None
-    if inside is None:
+    negative = isinstance(base.op, ast.Sub)
+    if inside is None or negative and (pointer is not base.left or inside[1] is None):
         return None
     name, dropped, terms = inside
-    return name, dropped or (position_of(base), stays), [*terms, Term(other)]
+    return name, dropped or (position_of(base), stays), [*terms, Term(other, negative)]
 
 
 def origin(body: Body, node: ast.expr, seen: frozenset[tuple[int, str]] = frozenset()) -> Origin:
@@ -266,10 +267,12 @@ def stays_the_same(body: Body, name: str, since: int, variable: str) -> bool:
     """Whether a scalar pointer has one value for all that a variable holds, which is given its first at a line.
 
     It is assigned before that; in a loop, where the variable is of one iteration only. Or behind all that reads the
-    variable, in a loop that makes it anew in each iteration.
+    variable, in a loop that makes it anew in each iteration; or where the variable is not.
     """
     for definition in scalar_definitions(body, name):
         first, last = _lines(definition.statement)
+        if _is_elsewhere(body, variable, first, last):
+            continue
         if last >= since and not _is_behind(body, variable, first, last):
             return False
         for loop in nodes_in(body.tree):
@@ -278,6 +281,23 @@ def stays_the_same(body: Body, name: str, since: int, variable: str) -> bool:
                 if begin <= first and last <= end and since <= end and not _is_inside(body, variable, begin, end):
                     return False
     return True
+
+
+def _is_elsewhere(body: Body, variable: str, first: int, last: int) -> bool:
+    """Whether two lines are on one side of a branch, and all that names a variable, on the other."""
+    if variable in body.arguments:
+        return False
+    named = [node for node in nodes_in(body.tree) if isinstance(node, ast.Name) and node.id == variable]
+    for branch in nodes_in(body.tree):
+        if isinstance(branch, ast.If):
+            for side, other in ((branch.body, branch.orelse), (branch.orelse, branch.body)):
+                if _are_in(side, first, last) and all(_are_in(other, *_lines(node)) for node in named):
+                    return True
+    return False
+
+
+def _are_in(block: Sequence[ast.stmt], first: int, last: int) -> bool:
+    return bool(block) and _lines(block[0])[0] <= first and last <= _lines(block[-1])[1]
 
 
 def _is_behind(body: Body, variable: str, first: int, last: int) -> bool:

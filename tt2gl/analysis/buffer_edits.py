@@ -14,7 +14,7 @@ from typing import Any
 from tt2gl.analysis.naming import listed
 from tt2gl.analysis.pointer_arguments import offsets_name
 from tt2gl.names import unused
-from tt2gl.plan import BufferAccess, Edits, FunctionPlan, Position
+from tt2gl.plan import BufferAccess, Edits, FunctionPlan, Hoist, Position
 from tt2gl.trees import nodes_in
 
 
@@ -36,7 +36,7 @@ class Found:
     that a call gives beside offsets, by the helper's names; `paired`: the parameters that are such offsets, by the
     names of their pointers. `offsets`: what holds offsets that a call gives beside scalar pointers, by the helper's
     names; `moved`: the parameters that are such pointers, by the names of their offsets. `carried`: the scalar pointers
-    that variables hold offsets from.
+    that variables hold offsets from. `zeros`: what is moved by nothing up to a loop or a branch.
     """
 
     accesses: dict[Position, BufferAccess] = field(default_factory=dict)
@@ -52,6 +52,7 @@ class Found:
     passed: dict[Position, dict[str, str]] = field(default_factory=dict)
     paired: dict[str, str] = field(default_factory=dict)
     carried: dict[str, str] = field(default_factory=dict)
+    zeros: dict[tuple[int, int], list[str]] = field(default_factory=dict)
     offsets: dict[Position, dict[str, str]] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
@@ -110,7 +111,9 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
     }
     pairs = {name: (labels.offset(name), found.paired[name]) for name in named}
     pairs |= {name: (name, offsets) for name, offsets in found.moved.items()}
-    return replace(plan, edits=edits, copies=copies, conversions=conversions, notes=tuple(_notes(found)), pairs=pairs)
+    zeros = {at: tuple(Hoist(labels.offset(name), "0") for name in names) for at, names in found.zeros.items()}
+    plan = replace(plan, copies=copies, conversions=conversions, zeros=zeros)
+    return replace(plan, edits=edits, notes=tuple(_notes(found)), pairs=pairs)
 
 
 def _by_pointers(plan: FunctionPlan, paired: Mapping[str, str]) -> FunctionPlan:
@@ -130,10 +133,12 @@ def _by_pointers(plan: FunctionPlan, paired: Mapping[str, str]) -> FunctionPlan:
             return replace(value, **{each.name: spelled(getattr(value, each.name), pattern) for each in fields(value)})
         return value
 
+    # A ring may be called as a variable is, which is what is loaded by then.
+    rings = tuple(replace(spelled(ring, asked), name=ring.name) for ring in plan.rings)
     return replace(
         plan,
         declarations=spelled(plan.declarations, asked),
-        rings=spelled(plan.rings, asked),
+        rings=rings,
         edits=spelled(plan.edits, asked_for_type),
         copies=spelled(plan.copies, asked_for_type),
     )

@@ -46,13 +46,14 @@ from tt2gl.analysis.pointer_arguments import passed_pairs, scalar_of
 from tt2gl.analysis.pointer_variables import (
     Variables,
     dtypes_asked,
+    is_either,
     is_step,
     pointer_variables,
     reads_of,
     unreached_sum,
     unreached_sums,
 )
-from tt2gl.analysis.stated_ranges import constraints_of
+from tt2gl.analysis.stated_ranges import assumable, constraints_of
 from tt2gl.analysis.statics import position_of
 from tt2gl.plan import BufferAccess, Position
 
@@ -100,9 +101,11 @@ class BufferOps:
         self._pass_on()
         passed = pass_moved(self.body, self.found)
         for moved in self.held.values():
-            given = [address(self.body, value) for _, values in variables.values() for value in values]
+            values = [value for _, made in variables.values() for value in made]
+            given = [address(self.body, value) for value in values]
             every = [*(site.address for site in self.sites), *filter(None, given)]
             starts = [each.start for each in every if not each.is_variable]
+            starts += [parts[0] for value in values if (parts := scalar_parts(self.body, value)) is not None]
             starts += [each.base for each in unreached_sums(self.body, variables)]
             starts += [value for each in self.held.values() for value in made_of_others(each)]
             self._narrow(hold_offsets(self.body, moved, starts, passed, self.found))
@@ -141,7 +144,7 @@ class BufferOps:
             if made is None or start is None:
                 continue  # it is found that this cannot be, and all is decided again
             self._leave_offset(made)
-            self.found.passed.setdefault(position_of(call), {})[callee.pairs[name]] = start.id
+            self.found.passed.setdefault(position_of(call), {})[callee.pairs[name]] = self.body.author(start.id)
 
     def _variables(self) -> Variables:
         """The variables of pointers that can hold offsets: those all of whose accesses are proven."""
@@ -213,7 +216,7 @@ class BufferOps:
         needed = self._relied(site, zero, base)
         if needed is not None:
             return _Proof(whole=False, tensors=source.parameters, counts=needed)
-        assuming = self._reading(site, zero, self._assumable())
+        assuming = self._reading(site, zero, assumable(self.body))
         return self._worst(site, assuming, base)
 
     def _why_not(self, site: Site, name: str, variables: Variables) -> str:
@@ -223,17 +226,6 @@ class BufferOps:
         reason = self._proven(site, self.candidates)
         return reason if isinstance(reason, str) else f"another access by `{name}` is by none"
 
-    def _assumable(self) -> frozenset[tuple[str, str]]:
-        """The parameters that launches say something of, of every kernel that reaches the function."""
-        found: dict[int, Body] = {}
-        stack = [self.body]
-        while stack:
-            body = stack.pop()
-            if id(body) not in found:
-                found[id(body)] = body
-                stack.extend(caller for caller, _ in body.callers)
-        return frozenset((body.kernel, name) for body in found.values() for name in body.assumed)
-
     def _relied(self, site: Site, zero: ast.expr | None, base: ast.expr) -> frozenset[tuple[str, str]] | None:
         """The fewest parameters that must not be negative for offset and base not to be; None where that is no help."""
 
@@ -241,7 +233,7 @@ class BufferOps:
             moved = Reader(self.body, assumed).value(base)
             return moved.low >= 0 and self._sum(site, self._reading(site, zero, assumed)).low >= 0
 
-        needed = self._assumable()
+        needed = assumable(self.body)
         if not holds(needed):
             return None
         for parameter in sorted(needed):
@@ -299,7 +291,7 @@ class BufferOps:
             place, stays = site.address.dropped
             parts = scalar_parts(self.body, start)
             if proof.whole and parts is not None and parts[1] is not None:
-                base, (place, stays) = parts[0].id, parts[1]
+                base, (place, stays) = self.body.author(parts[0].id), parts[1]
                 self._narrow(parts[2])
             found.sides[place] = stays
         self._narrow(site.address.terms)
@@ -337,11 +329,12 @@ class BufferOps:
             assert isinstance(start, ast.Name)
             return f"{self._base(variables[start.id][0])}.dtype.element_ty"
         parts = scalar_parts(self.body, start)
-        return f"{self._base(parts[0].id) if parts is not None else f'({ast.unparse(start)})'}.dtype.element_ty"
+        made = self._base(parts[0].id) if parts is not None else f"({self.body.in_words(ast.unparse(start))})"
+        return f"{made}.dtype.element_ty"
 
     def _base(self, root: str) -> str:
-        """The scalar pointer that offsets count from: what one is moved from, where that is held as an offset."""
-        return self.held[root].base if root in self.held else root
+        """The author's name of what offsets count from: what a pointer is moved from, where it is held as an offset."""
+        return self.body.author(self.held[root].base if root in self.held else root)
 
     def _narrow(self, terms: Sequence[Term]) -> None:
         """Have terms in 32 bits that are not, for all that launches say."""
@@ -364,30 +357,36 @@ class BufferOps:
     def _carry(self, name: str, base: str, values: Sequence[ast.expr]) -> None:
         """A variable of pointers becomes one of offsets."""
         found, body, author = self.found, self.body, self.body.author(name)
-        for made in filter(None, (address(body, value) for value in values)):
-            self._leave_offset(made)
+        either = is_either(body, name)
+        for value in values:
+            if (made := address(body, value)) is not None:
+                self._leave_offset(made)
+            elif either and (parts := scalar_parts(body, value)) is not None and parts[1] is not None:
+                if parts[0].id not in self.held:
+                    found.sides[parts[1][0]] = parts[1][1]
+                self._narrow(parts[2])
         if name in body.pairs:
             found.paired[name] = base
         for definition in body.definitions.get(name, ()):
             match definition.statement:
-                case ast.AugAssign(target=target, value=value) as summed if is_step(body, summed):
+                case ast.AugAssign(target=target, value=value) as summed if either or is_step(body, summed):
                     self._narrow([Term(value)])
-                    if begins_tensor(body, summed):
+                    if not either and begins_tensor(body, summed):
                         found.begun[position_of(summed)] = author
                     else:
                         found.targets[position_of(target)] = found.reads[position_of(target)] = author
-                case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) as made_of:
+                case ast.Assign(targets=[target], value=given) | ast.AnnAssign(target=target, value=given) as made_of:
                     unreached = unreached_sum(body, made_of)
                     if unreached is not None:
                         self._narrow(unreached.terms)
                         if unreached.base.id not in self.held:
                             found.sides[position_of(unreached.begun)] = "right"
-                    if unreached is not None or makes_tensor(body, made_of):
+                    if unreached is not None or makes_tensor(body, made_of) or either and given in values:
                         found.targets[position_of(target)] = author
         for node, what in reads_of(body, name):
             if what != "scalar":
                 found.reads[position_of(node)] = author
-            if what == "unreached":
+            if what in ("unreached", "either"):
                 found.rebased[position_of(node)] = base
         for asked in dtypes_asked(body, name):
             found.reads.pop(position_of(asked), None)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tt2gl.analysis.addresses import origin, pointer_kinds
+from tt2gl.analysis.addresses import begins_tensor, makes_tensor, origin, pointer_kinds
 from tt2gl.analysis.buffer_edits import Found
 from tt2gl.analysis.buffer_sizes import Sizes
 from tt2gl.analysis.moved_pointers import Moved, moved_pointer
@@ -108,13 +108,20 @@ def _needing(
 
 
 def _could(body: Body, name: str, bodies: Collection[Body]) -> bool:
-    """Whether a parameter of a helper is a scalar pointer throughout, and all calls of the helper are known."""
-    if body.is_kernel or name not in body.arguments or name in body.definitions or name in body.pairs:
+    """Whether a parameter of a helper is a scalar pointer, at least until tensors of pointers get its name.
+
+    And all calls of the helper are known.
+    """
+    if body.is_kernel or name not in body.arguments or name in body.pairs:
+        return False
+    made = [each.statement for each in body.definitions.get(name, ())]
+    if not all(makes_tensor(body, each) and not begins_tensor(body, each) for each in made):
         return False
     if next(passed_pairs(body), None) is not None or not origin(body, ast.Name(name, ast.Load())).parameters:
         return False
     reads = [node for node in nodes_in(body.tree) if isinstance(node, ast.Name) and node.id == name]
-    if any(pointer_kinds(body, node) - {"scalar"} for node in reads if isinstance(node.ctx, ast.Load)):
+    kinds = [pointer_kinds(body, node) for node in reads if isinstance(node.ctx, ast.Load)]
+    if any(len(each) > 1 or each - ({"scalar", "tensor"} if made else {"scalar"}) for each in kinds):
         return False
     known = {id(call) for _, call in body.callers}
     return all(

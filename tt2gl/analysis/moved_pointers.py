@@ -37,7 +37,8 @@ class Moved:
     """A name that could hold what a scalar pointer is moved by, and the parameter that this counts from.
 
     `begun`: the statements that make it of the parameter, where it has the same name; else all that assign to it are.
-    `source`: the moved pointer that it is made of, where it is not made of the parameter itself.
+    `source`: the moved pointer that it is made of, where it is not made of the parameter itself. `zero`: the loop or
+    branch that moves the parameter, which may be read where it is not: there it is moved by nothing.
     """
 
     name: str
@@ -45,6 +46,17 @@ class Moved:
     begun: tuple[ast.stmt, ...]
     statements: tuple[ast.stmt, ...]
     source: Moved | None = None
+    zero: ast.stmt | None = None
+
+    @property
+    def line(self) -> int:
+        """Where it is first moved, or may be."""
+        return min((each.lineno for each in (self.zero, *self.begun) if each is not None), default=0)
+
+    @property
+    def moved_by(self) -> int:
+        """Where it has been moved, or is known to be where it was."""
+        return max((each.lineno for each in (self.zero, *self.begun) if each is not None), default=0)
 
 
 def moved_pointer(body: Body, name: str, seen: frozenset[str] = frozenset()) -> Moved | None:
@@ -67,6 +79,7 @@ def moved_pointer(body: Body, name: str, seen: frozenset[str] = frozenset()) -> 
     if not fits:
         return None
     begun = _begun(body, name) if name in body.arguments else [each for each in statements if _value(each) is not None]
+    zero = _moving(body, name) if name in body.arguments and not begun else None
     bases: set[str] = set()
     plain = False
     for statement in statements:
@@ -84,15 +97,15 @@ def moved_pointer(body: Body, name: str, seen: frozenset[str] = frozenset()) -> 
             case _:
                 return None
     if name in body.arguments:
-        is_moved = begun and not plain and bases <= {name} and all(each in statements for each in begun)
-        is_moved = is_moved and not _makes_tensors(body, name, min(each.lineno for each in begun))
-        return Moved(name, name, tuple(begun), tuple(statements)) if is_moved else None
+        is_moved = (begun or zero) and not plain and bases <= {name} and all(each in statements for each in begun)
+        moved = Moved(name, name, tuple(begun), tuple(statements), zero=zero)
+        return moved if is_moved and not _makes_tensors(body, name, moved.line) else None
     base = bases.pop() if len(bases) == 1 else ""
     if base in body.arguments and base not in body.definitions:
         begins = body.is_kernel or origin(body, ast.Name(base, ast.Load())).exact
         return None if plain or not begins else Moved(name, base, tuple(begun), tuple(statements))
     source = None if base in seen | {name, ""} else moved_pointer(body, base, seen | {name})
-    if source is None or min(each.lineno for each in statements) < max(each.lineno for each in source.begun):
+    if source is None or min(each.lineno for each in statements) < source.moved_by:
         return None
     return Moved(name, source.base, tuple(begun), tuple(statements), source)
 
@@ -155,6 +168,12 @@ def _begun(body: Body, name: str) -> list[ast.stmt]:
         early = [node for node in _named(body, name) if statement.lineno <= node.lineno <= (statement.end_lineno or 0)]
         return [*found] if len(found) == len(blocks) and all(id(node) in late for node in early) else []
     return []
+
+
+def _moving(body: Body, name: str) -> ast.stmt | None:
+    """The loop or branch that moves a parameter first, of those that are always reached."""
+    first = next((each for each in body.tree.body if name in writes(each)), None)
+    return first if isinstance(first, ast.If | ast.For | ast.While) else None
 
 
 def _makes_tensors(body: Body, name: str, line: int) -> bool:
@@ -223,6 +242,7 @@ def hold_offsets(
     are given beside their offsets.
     """
     terms: list[Term] = []
+    name = body.author(moved.name)
     settled: set[int] = set()
     for statement in moved.statements:
         value = _value(statement)
@@ -233,30 +253,32 @@ def hold_offsets(
             terms += added
             settled.add(id(root))
             if moved.source is not None:
-                found.reads[position_of(root)] = moved.source.name
+                found.reads[position_of(root)] = body.author(moved.source.name)
             elif statement in moved.begun and dropped is not None:
                 found.sides[dropped[0]] = dropped[1]
             else:
-                found.reads[position_of(root)] = moved.name
+                found.reads[position_of(root)] = name
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target  # type: ignore[attr-defined]
-            found.targets[position_of(target)] = moved.name
+            found.targets[position_of(target)] = name
         elif isinstance(statement, ast.AugAssign):
             terms.append(Term(statement.value))
             if statement in moved.begun:
-                found.begun[position_of(statement)] = moved.name
+                found.begun[position_of(statement)] = name
             else:
                 place = position_of(statement.target)
-                found.targets[place] = found.reads[place] = moved.name
+                found.targets[place] = found.reads[place] = name
     roots = {id(parts[0]) for start in starts if (parts := scalar_parts(body, start)) is not None}
     asked = {id(node.value) for node in nodes_in(body.tree) if isinstance(node, ast.Attribute) and node.attr == "dtype"}
-    first = min((each.lineno for each in moved.begun), default=0) if moved.name == moved.base else 0
+    first = moved.line if moved.name == moved.base else 0
+    if moved.zero is not None:
+        found.zeros.setdefault(position_of(moved.zero)[:2], []).append(name)
     for node in _named(body, moved.name):
         if id(node) in settled or node.lineno < first or pointer_kinds(body, node) == {"tensor"}:
             continue
         if id(node) in asked or node in passed:
             found.bases[position_of(node)] = moved.base
             continue
-        found.reads[position_of(node)] = moved.name
+        found.reads[position_of(node)] = name
         if id(node) not in roots:
             found.rebased[position_of(node)] = moved.base
     return terms

@@ -137,6 +137,8 @@ class Reader:
         match node:
             case ast.Constant(value=int() as number):
                 return Interval(int(number), int(number))
+            case ast.Constant(value=None):
+                return NOTHING
             case ast.Name(id=name):
                 made = self.named(name)
                 value = self.current(name) if self.current is not None and self.constraints else None

@@ -34,6 +34,9 @@ from tt2gl.trees import nodes_in
 Variables: TypeAlias = Mapping[str, tuple[str, list[ast.expr]]]
 """Variables by name: the scalar pointer that each starts from, and the values that it is given."""
 
+What: TypeAlias = Literal["tensor", "scalar", "unreached", "either", "unknown"]
+"""What a variable is where it is read."""
+
 
 def pointer_variables(body: Body, accesses: Iterable[Address], among: Collection[str] | None) -> Variables:
     """The variables of a function that could hold offsets, of those in `among` (None: of all)."""
@@ -57,11 +60,17 @@ def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[a
     starts: set[str] = set()
     values: list[ast.expr] = []
     lines: list[int] = []
+    either = is_either(body, name)
     if name in body.pairs:
         starts.add(body.pairs[name])
         lines.append(body.tree.lineno)
     for definition in body.definitions.get(name, ()):
         match definition.statement:
+            case ast.Assign(targets=[ast.Name()], value=value) if either and pointer_kinds(body, value) == {"scalar"}:
+                values.append(value)
+                lines.append(value.lineno)
+            case ast.AugAssign(target=target, op=ast.Add() | ast.Sub()) if either and _is_pointer(body, target):
+                pass
             case statement if not makes_tensor(body, statement):
                 if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign) or _is_unpacked(statement):
                     return None
@@ -70,7 +79,7 @@ def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[a
                     made = unreached_sum(body, statement)
                     starts.add(made.base.id if made is not None else name)
             case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
-                values.append(value)
+                values += arms(value)
                 lines.append(value.lineno)
             case ast.AugAssign(op=ast.Add()) as begun if begins_tensor(body, begun):
                 starts.add(name)
@@ -86,6 +95,27 @@ def _defined(body: Body, name: str, names: Collection[str]) -> tuple[str, list[a
         starts |= start
     base = starts.pop() if len(starts) == 1 else None
     return (base, values) if base is not None and lines and stays_the_same(body, base, min(lines), name) else None
+
+
+def is_either(body: Body, name: str) -> bool:
+    """Whether a variable is a scalar pointer under some launches, and a tensor of them under others, in one place.
+
+    Then it holds offsets under all of them: where it is a scalar pointer, this is made of them again.
+    """
+    named = (node for node in nodes_in(body.tree) if isinstance(node, ast.Name) and node.id == name)
+    return name not in body.arguments and any(pointer_kinds(body, node) == {"scalar", "tensor"} for node in named)
+
+
+def _is_pointer(body: Body, node: ast.expr) -> bool:
+    kinds = pointer_kinds(body, node)
+    return bool(kinds) and "other" not in kinds
+
+
+def arms(value: ast.expr) -> list[ast.expr]:
+    """What a value may be, other than None: `x_ptr + cols if HAS_X else None` is a pointer or not there."""
+    if isinstance(value, ast.IfExp):
+        return [*arms(value.body), *arms(value.orelse)]
+    return [] if isinstance(value, ast.Constant) and value.value is None else [value]
 
 
 @dataclass(frozen=True)
@@ -146,7 +176,8 @@ def _start(body: Body, value: ast.expr, name: str, names: Collection[str]) -> se
     """The scalar pointer that a value starts from; none where it is made of the variable itself."""
     made = address(body, value)
     if made is None:
-        return None
+        begun = scalar_parts(body, value) if pointer_kinds(body, value) == {"scalar"} else None
+        return {begun[0].id} if begun is not None and begun[1] is not None else None
     if not made.is_variable:
         parts = scalar_parts(body, made.start)
         return {parts[0].id} if parts is not None else None
@@ -178,11 +209,16 @@ def _only_in_addresses(body: Body, name: str, known: Variables, accesses: Iterab
     starts += filter(None, (address(body, argument) for _, _, _, argument in passed_pairs(body)))
     expected = {id(made.start) for made in starts if made.is_variable}
     expected |= {id(node) for node in dtypes_asked(body, name)}
-    return all(id(node) in expected or what in ("scalar", "unreached") for node, what in reads_of(body, name))
+    return all(id(node) in expected or what in ("scalar", "unreached", "either") for node, what in reads_of(body, name))
 
 
-def reads_of(body: Body, name: str) -> list[tuple[ast.Name, Literal["tensor", "scalar", "unreached", "unknown"]]]:
-    """The reads of a variable, by what it is there; `unreached`: a tensor, where no launch comes."""
+def reads_of(body: Body, name: str) -> list[tuple[ast.Name, What]]:
+    """The reads of a variable, by what it is there.
+
+    `unreached`: a tensor, where no launch comes; `either`: a scalar pointer, under some launches at least, and
+    offsets are what the variable holds.
+    """
+    either = is_either(body, name)
     statements = [each.statement for each in body.definitions.get(name, ())]
     making = [each for each in statements if makes_tensor(body, each) or unreached_sum(body, each) is not None]
     if making and name not in body.arguments:
@@ -193,12 +229,14 @@ def reads_of(body: Body, name: str) -> list[tuple[ast.Name, Literal["tensor", "s
     # What always comes after a tensor is made, and nothing else, is one.
     others = max((getattr(each, "lineno", 0) for each in statements if each not in making), default=0)
     top = min((each.lineno for each in body.tree.body if each in making and each.lineno > others), default=math.inf)
-    found: list[tuple[ast.Name, Literal["tensor", "scalar", "unreached", "unknown"]]] = []
+    found: list[tuple[ast.Name, What]] = []
     for node in nodes_in(body.tree):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             match pointer_kinds(body, node):
                 case kinds if kinds == {"tensor"}:
                     found.append((node, "tensor"))
+                case _ if either and _is_pointer(body, node):
+                    found.append((node, "either"))
                 case kinds if kinds == {"scalar"} or not kinds and not always and node.lineno < first:
                     found.append((node, "scalar"))
                 case kinds:
@@ -210,6 +248,7 @@ __all__ = [
     "UnreachedSum",
     "Variables",
     "dtypes_asked",
+    "is_either",
     "is_step",
     "pointer_variables",
     "reads_of",

@@ -1,4 +1,4 @@
-"""Names that stand for several tensors of pointers, one after the other, told apart.
+"""Names that stand for several pointers, scalar ones or tensors, one after the other, told apart.
 
     ptrs = scales_ptr + cols      # `ptrs` is one thing up to here
     scales = tl.load(ptrs)
@@ -8,7 +8,7 @@
 Assignments belong to one thing where some read may come after either of them, as after both arms of a branch. One that
 no read comes after is left out, as of `ptrs = out_ptr + cols if KEEP else None` above `ptrs = out_ptr + cols`.
 
-And parameters that are pointers up to where what they point to gets their name: `bias = tl.load(bias + cols)`.
+And what is a pointer up to where what it points to gets its name, a parameter too: `bias = tl.load(bias + cols)`.
 """
 
 from __future__ import annotations
@@ -69,21 +69,17 @@ def _assignments(body: Body, name: str) -> tuple[list[list[ast.Name]], set[ast.s
     if len(statements) < 2 or name in body.arguments:
         return None
     targets: dict[ast.stmt, list[ast.Name]] = {}
-    unlike = set[ast.stmt]()
-    reached = False
+    kinds: dict[ast.stmt, set[str]] = {}
     for statement in statements:
         match statement:
             case ast.Assign(targets=[ast.Name() as target], value=value):
-                kinds = pointer_kinds(body, value)
-                reached |= kinds == {"tensor"}
-                if kinds - {"tensor"}:
-                    unlike.add(statement)
+                kinds[statement] = pointer_kinds(body, value)
                 targets[statement] = [target]
             case _:
                 return None
     groups: list[frozenset[ast.stmt]] = []
     for read, after in reads_after(body.tree.body, name, frozenset()):
-        if not after or not after <= targets.keys() - unlike:
+        if not after or not after <= targets.keys():
             return None
         targets[next(iter(after))].append(read)
         groups.append(after)
@@ -92,10 +88,11 @@ def _assignments(body: Body, name: str) -> tuple[list[list[ast.Name]], set[ast.s
     apart = [[node for each in targets if each in thing for node in targets[each]] for thing in found.values()]
     unread = {each for each, nodes in targets.items() if len(nodes) == 1 and len(things[each]) == 1}
     idle = {each for each in unread if _stands_alone(body, each)}
-    if unlike - idle or idle == targets.keys():
+    if any(len(set().union(*(kinds[each] for each in thing))) > 1 for thing in found.values() if not thing <= idle):
         return None
     kept = [nodes for thing, nodes in zip(found.values(), apart, strict=True) if not thing <= idle]
-    return (kept, idle) if reached and len(apart) > 1 else None
+    reached = any(of & {"tensor", "scalar"} for of in kinds.values())
+    return (kept, idle) if kept and reached and len(apart) > 1 else None
 
 
 def _loaded(body: Body, name: str) -> list[ast.Name]:

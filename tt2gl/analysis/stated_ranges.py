@@ -78,3 +78,15 @@ def assumed_ranges(body: Body) -> dict[str, Interval]:
                 if name in body.arguments and name not in body.definitions:
                     stated[name] = stated.get(name, ANY).within(interval)
     return stated
+
+
+def assumable(start: Body) -> frozenset[tuple[str, str]]:
+    """The parameters that launches say something of, of every kernel that reaches a function."""
+    found: dict[int, Body] = {}
+    stack = [start]
+    while stack:
+        body = stack.pop()
+        if id(body) not in found:
+            found[id(body)] = body
+            stack.extend(caller for caller, _ in body.callers)
+    return frozenset((body.kernel, name) for body in found.values() for name in body.assumed)

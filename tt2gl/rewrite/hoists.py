@@ -19,7 +19,7 @@ import libcst as cst
 from tt2gl.plan import Hoist
 from tt2gl.rewrite.build import statement
 
-Loop = TypeVar("Loop", cst.For, cst.While)
+Loop = TypeVar("Loop", cst.For, cst.While, cst.If)
 
 
 def before_loop(loop: Loop, steps: Sequence[Hoist]) -> cst.FlattenSentinel[cst.BaseStatement]:

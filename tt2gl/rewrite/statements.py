@@ -27,7 +27,7 @@ class FunctionBody(Expressions):
     def __init__(self, plan: FunctionPlan, locate: Locate, qualify: Qualify, renamed: Mapping[str, str]) -> None:
         super().__init__(plan.edits, locate, qualify, renamed, _planned_names(plan))
         self.copies, self.conversions, self.hoists = plan.copies, plan.conversions, plan.hoists
-        self.early = plan.early
+        self.early, self.zeros = plan.early, plan.zeros
         self.partitioned = plan.partitioned
         self.narrow: dict[str, str] = {}
 
@@ -50,9 +50,13 @@ class FunctionBody(Expressions):
         """A loop, after what it no longer makes itself."""
         return self._after_hoists(original_node, updated_node)
 
+    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If | cst.FlattenSentinel[cst.BaseStatement]:
+        """A branch, after what is made before it."""
+        return self._after_hoists(original_node, updated_node)
+
     def _after_hoists(self, original: cst.CSTNode, updated: Loop) -> Loop | cst.FlattenSentinel[cst.BaseStatement]:
-        place = self.locate(original)
-        steps = self.hoists.get(place[:2], ()) if place is not None else ()
+        place: Position = self.locate(original) or _NOWHERE
+        steps = (*self.zeros.get(place[:2], ()), *self.hoists.get(place[:2], ()))
         return before_loop(updated, steps) if steps else updated
 
     def leave_IndentedBlock(
