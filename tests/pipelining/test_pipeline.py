@@ -957,6 +957,8 @@ def test_products_side_by_side_are_asked_for_once() -> None:
         "gl.store(out_ptr + k, wmma(p, b, c))",
         "async_copy.async_load(b_buf, b_ptr + k)",
         "gl.assume(k < m)",
+        "if gl.load(flags + k) > 0:\n        acc = acc * 2",
+        "if m > 3:\n        gl.atomic_add(out_ptr + k, p)",
     ],
 )
 def test_what_does_more_than_compute_is_not_done_where_there_is_no_iteration(more: str) -> None:
@@ -986,6 +988,30 @@ def test_what_the_last_iterations_store_to_global_memory_has_their_condition_for
     assert "    gl.store(o_ptr + k_last, acc, (k_last < m) & exists)\n" in last
     assert "    buffer.buffer_store(acc, o_ptr, k_last, mask=(k_last < m) & exists)\n" in last
     assert "    if exists:\n        spare.store(acc)\n" in last
+
+
+def test_branches_of_the_last_iterations_are_taken_whether_there_is_such_an_iteration_or_not() -> None:
+    more = "if m > 3:\n        acc = acc * 2\n        gl.store(out_ptr, p)\n    else:\n        acc = mfma(p, b, acc)"
+    made = written(TWO_PRODUCTS.format(mask=", mask=k < m", more=more), through_registers())
+    last = made[made.index("# the last iterations") :]
+    assert (
+        "    if m > 3:\n        acc = acc * 2\n        gl.store(out_ptr, p, mask=exists)\n    else:\n"
+        "        if exists:\n            acc = mfma(p, b, acc)\n    top = gl.where(exists, top, top_before)\n"
+        "    acc = gl.where(exists, acc, acc_before)\n"
+    ) in last.replace(
+        "    acc = gl.where(exists, acc, acc_before)\n    top = gl.where(exists, top, top_before)\n",
+        "    top = gl.where(exists, top, top_before)\n    acc = gl.where(exists, acc, acc_before)\n",
+    ), last
+
+
+def test_the_last_iterations_of_a_loop_of_64_bits_are_apart_too() -> None:
+    spec = replace(through_registers(), wide=frozenset({"k"}))
+    made = written(TWO_PRODUCTS.format(mask=", mask=k < m", more="x = p").replace("(n)", "(0, n, BLOCK)"), spec)
+    assert (
+        "drain = gl.to_tensor(0).to(gl.to_tensor(n).dtype) + gl.maximum(gl.cdiv(n, BLOCK) - (STAGES - 1), 0) * BLOCK\n"
+    ) in made
+    assert "for k in range(0, drain, BLOCK):\n" in made
+    assert re.search(r"    exists = drain \+ s_\d \* BLOCK < n\n", made), made
 
 
 def test_loads_without_masks_leave_the_last_iterations_of_two_products_a_loop() -> None:

@@ -56,7 +56,9 @@ def only_computes(statements: Sequence[ast.stmt], effects: Effects, known: tuple
     """
     for each in statements:
         if isinstance(each, ast.If):
-            if not is_static(each.test, *known) or not only_computes([*each.body, *each.orelse], effects, known):
+            # Without calls a test loads nothing that would have to be masked.
+            plain = is_static(each.test, *known) or not any(isinstance(node, ast.Call) for node in nodes_in(each.test))
+            if not plain or not only_computes([*each.body, *each.orelse], effects, known):
                 return False
         else:
             calls = [node for node in nodes_in(each) if isinstance(node, ast.Call)]

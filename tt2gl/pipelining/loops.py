@@ -225,7 +225,7 @@ class FunctionWriter:
             # A loop of them beside one without masks takes fewer registers than they do one after the other.
             unrolled = asking = not apart and asking
         last = None
-        if comes_early(rings) and not count.wide and (apart or unrolled):
+        if comes_early(rings) and (apart or unrolled):
             drain = self.fresh("drain")
             if unrolled:
                 tiles = {ring.name: self.fresh(f"{ring.name}_last") for ring in rings}
