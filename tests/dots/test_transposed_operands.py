@@ -57,3 +57,40 @@ def test_it_is_not_converted_before_it_is_stored(statements: str, tmp_path: Path
     path = tmp_path / "kernel.py"
     _, theirs, ours = compared(path, _launch(path, statements), "sm90")
     assert (ours.convert_layouts, ours.barriers) == (theirs.convert_layouts, theirs.barriers)
+
+
+LOOP = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, w_ptr, o_ptr, N: tl.constexpr, D: tl.constexpr, STEP: tl.constexpr):
+    rows, s = tl.arange(0, N)[:, None], tl.zeros([N, N], tl.float32)
+    for d in range(0, D, STEP):
+        cols = d + tl.arange(0, STEP)[None, :]
+        x = tl.load(x_ptr + rows * D + cols)
+        w = tl.load(w_ptr + rows * D + cols)
+        s += tl.dot(x, tl.trans(w).to(x.dtype))
+    tl.store(o_ptr + rows * N + tl.arange(0, N)[None, :], s)
+"""
+
+
+@pytest.mark.parametrize("target", ["sm90", "sm100", "sm80"])
+@pytest.mark.parametrize("cast_from", ["float16", "float32", "bfloat16"])
+def test_the_tile_of_a_ring_is_turned_in_registers_where_it_is_cast(
+    tmp_path: Path, target: str, cast_from: str
+) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(LOOP)
+    args = {
+        "x_ptr": TensorArg("float16", (64, 64), (64, 1)),
+        "w_ptr": TensorArg(cast_from, (64, 64), (64, 1)),
+        "o_ptr": TensorArg("float32", (64, 64), (64, 1)),
+    }
+    kind = {"float16": "*fp16", "float32": "*fp32", "bfloat16": "*bf16"}[cast_from]
+    sizes = {"N": 64, "D": 64, "STEP": 32}
+    kinds = {"x_ptr": "*fp16", "w_ptr": kind, "o_ptr": "*fp32", **dict.fromkeys(sizes, "constexpr")}
+    launch = Launch(path.name, "kernel", kinds, sizes, tuple(args), Options(4, 3), (1, 1, 1), {**args, **sizes})
+    _, theirs, ours = compared(path, launch, target)
+    assert ours.convert_layouts == theirs.convert_layouts
+    assert ours.barriers == theirs.barriers or target == "sm100"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from tt2gl.analysis.cheap import in_ring
+from tt2gl.analysis.cheap import in_ring, tile_in_ring
 from tt2gl.analysis.decisions import Clone, DotWant, Spot
 from tt2gl.analysis.graph import Definition, Node, Web, made_once, uncast
 from tt2gl.analysis.memory_arguments import Use, caller_value, uses
@@ -243,7 +243,9 @@ class Products:
     def _settle(self, operand: Node, clone: Clone) -> None:
         """Give what goes to shared memory its own layout; one that is turned and cast, that of its elements by then."""
         if (turned := _cast_transposition(operand)) is not None:
-            turned.natural = Inferred(self.flow.default(turned.operands[0]), "trans (1, 0)")
+            tile = tile_in_ring(turned.operands[0])
+            own = self.flow.access_root(tile) if tile is not None else self.flow.default(turned.operands[0])
+            turned.natural = Inferred(own, "trans (1, 0)")
             self.flow.resolve(operand, turned.natural, clone)
         else:
             self.flow.settle(operand, clone)
