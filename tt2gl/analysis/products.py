@@ -270,10 +270,11 @@ class Products:
         return self.cores.dots[dot.chain].instruction.startswith(("mfma", "wmma"))
 
     def _is_loaded(self, operand: Node) -> bool:
-        """Whether a value is what a load gives, itself or by its only names, or reshaped to the extents that it has.
+        """Whether a value is what a load gives, itself or by its only names, or made what it is: cast or reshaped.
 
         So is what a helper returns as it has loaded it.
         """
+        operand, _ = uncast(operand)
         if is_idle(operand):
             return self._is_loaded(operand.operands[0])
         if operand.kind == "call" and operand.value is not None:
