@@ -365,7 +365,7 @@ class FilePlan:
     `helpers`: source of the functions that the file is to carry. `originals`: lines of the `def`s of jit helpers that
     kept kernels need as they were: they stand beside the converted ones, which have other names. `dispatches`: the
     kernels with several bodies. `slots_apart`: loops that multiply in registers count apart the slots that they
-    read and those that they fill.
+    read and those that they fill, also beside loads of their own.
     """
 
     functions: tuple[FunctionPlan, ...]

@@ -119,6 +119,7 @@ def matmul_kernel(
         async_copy.commit_group()
 
     slot = -1
+    free_slot = NUM_STAGES - 2
     for k in range(0, steps):
         slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
         more = k < steps - (NUM_STAGES - 1)
@@ -128,11 +129,12 @@ def matmul_kernel(
         a = a_buf.index(slot).load(lhs_layout)
         b = b_buf.index(slot).load(rhs_layout)
         acc = mma_v2(a, b, acc)
+        free_slot = gl.where(free_slot + 1 == NUM_STAGES - 1, 0, free_slot + 1)
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
         ahead = k + NUM_STAGES - 1
-        async_load(a_buf.index(slot), a_ptrs, mask=more & (in_m & (offs_k[None, :] < K - ahead * BLOCK_K)))
-        async_load(b_buf.index(slot), b_ptrs, mask=more & (in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K)))
+        async_load(a_buf.index(free_slot), a_ptrs, mask=more & (in_m & (offs_k[None, :] < K - ahead * BLOCK_K)))
+        async_load(b_buf.index(free_slot), b_ptrs, mask=more & (in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K)))
         async_copy.commit_group()
     async_copy.wait_group(0)
 

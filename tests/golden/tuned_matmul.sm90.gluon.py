@@ -199,6 +199,7 @@ def matmul_kernel_mma_v2(
         async_copy.commit_group()
 
     slot = -1
+    free_slot = NUM_STAGES - 2
     for k in range(0, steps):
         slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
         more = k < steps - (NUM_STAGES - 1)
@@ -207,13 +208,14 @@ def matmul_kernel_mma_v2(
         a = a_buf.index(slot).load(lhs_layout)
         b = b_buf.index(slot).load(rhs_layout)
         acc = mma_v2(a, b, acc)
+        free_slot = gl.where(free_slot + 1 == NUM_STAGES - 1, 0, free_slot + 1)
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
         ahead = k + NUM_STAGES - 1
         # the last step may be a short one
         left = K - ahead * BLOCK_K
-        async_load(a_buf.index(slot), a_ptrs, mask=more & ((offs_m[:, None] < M) & (offs_k[None, :] < left)))
-        async_load(b_buf.index(slot), b_ptrs, mask=more & ((offs_k_b[:, None] < left) & (offs_n[None, :] < N)))
+        async_load(a_buf.index(free_slot), a_ptrs, mask=more & ((offs_m[:, None] < M) & (offs_k[None, :] < left)))
+        async_load(b_buf.index(free_slot), b_ptrs, mask=more & ((offs_k_b[:, None] < left) & (offs_n[None, :] < N)))
         async_copy.commit_group()
     async_copy.wait_group(0)
 

@@ -225,9 +225,13 @@ def test_slots_are_counted_where_they_are_used_beside_the_one_product_by_wgmma_t
 def test_slots_that_are_read_and_that_are_filled_are_counted_apart_beside_products_of_registers() -> None:
     product = "    acc = {}(_tt2gl_ring_a(a_ptr + k).load(x), y, acc)\n"
     body = "for k in range(n):\n" + product + product.replace("acc", "sum").replace("ring_a(a_", "ring_b(b_")
-    spec = replace(rings("STAGES - 1", in_memory=False), slots_apart=True, looks_ahead=False)
+    spec = replace(rings("STAGES - 1", in_memory=False), looks_ahead=False)
     assert "free_slot" not in written(body.format("f", "f"), spec)
-    assert "free_slot" not in written(body.format("mma_v2", "mma_v2"), replace(spec, slots_apart=False))
+    loading = body.format("mma_v2", "mma_v2") + "    c = gl.load(c_ptr)\n"
+    assert "free_slot" not in written(loading, spec)
+    assert "free_slot" in written(loading, replace(spec, slots_apart=True))
+    assert "free_slot" not in written(body.format("mma_v2", "mma_v2"), spec)
+    spec = replace(spec, slots_apart=True)
     one_slot = written(body.format("mma_v2", "mma_v2"), replace(spec, buffers="1"))
     assert "slot" not in one_slot
     made = written(body.format("mma_v2", "mma_v2"), spec)
@@ -250,6 +254,13 @@ def test_slots_that_are_read_and_that_are_filled_are_counted_apart_beside_produc
         async_copy.wait_group(0)
         """
     )
+
+
+def test_they_are_so_everywhere_where_all_tiles_are_read_before_the_products() -> None:
+    body = "for k in range(n):\n    a = _tt2gl_ring_a(a_ptr + k).load(x)\n    b = _tt2gl_ring_b(b_ptr + k).load(y)\n"
+    body += "    acc = mma_v2(a, b, acc)\n    sums = mma_v2(b, a, sums)\n"
+    spec = replace(rings("STAGES - 1", in_memory=False), looks_ahead=False)
+    assert "copy(a_buf.index(free_slot), a_ptr + ahead, mask=more)" in written(body, spec)
 
 
 def test_a_depth_that_is_a_number_is_folded() -> None:

@@ -28,7 +28,7 @@ class LoopRings:
     made before a loop around theirs. `released`: products that read tiles where they lie are waited for at once.
     `flattened`: variables of loops that are one with those inside, so that loads run on from turn to turn.
     `looks_ahead`: what says where loads read is loaded an iteration earlier, where it can be. `slots_apart`: loops that
-    multiply in registers count the slots that they read and those that they fill apart.
+    multiply in registers count the slots that they read and those that they fill apart, also beside loads of their own.
     """
 
     function: str

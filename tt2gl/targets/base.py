@@ -51,7 +51,7 @@ class Target:
 
     @property
     def slots_apart(self) -> bool:
-        """Whether the slots of a ring that are read and that are filled are better counted apart, for its assembler.
+        """Whether the slots of a ring that are read and that are filled are counted apart beside loads, too.
 
         For Blackwell, Triton has a ptxas of its own.
         """
