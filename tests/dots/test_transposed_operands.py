@@ -70,18 +70,27 @@ def kernel(x_ptr, w_ptr, o_ptr, N: tl.constexpr, D: tl.constexpr, STEP: tl.const
         cols = d + tl.arange(0, STEP)[None, :]
         x = tl.load(x_ptr + rows * D + cols)
         w = tl.load(w_ptr + rows * D + cols)
-        s += tl.dot(x, tl.trans(w).to(x.dtype))
+        s += tl.dot(x, OPERAND)
     tl.store(o_ptr + rows * N + tl.arange(0, N)[None, :], s)
 """
 
 
 @pytest.mark.parametrize("target", ["sm90", "sm100", "sm80"])
-@pytest.mark.parametrize("cast_from", ["float16", "float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("cast_from", "operand"),
+    [
+        ("float16", "tl.trans(w).to(x.dtype)"),
+        ("float32", "tl.trans(w).to(x.dtype)"),
+        ("bfloat16", "tl.trans(w).to(x.dtype)"),
+        ("float16", "-tl.trans(w).to(x.dtype)"),
+        ("float32", "tl.exp(tl.trans(w).to(tl.float32)).to(x.dtype)"),
+    ],
+)
 def test_the_tile_of_a_ring_is_turned_in_registers_where_it_is_cast(
-    tmp_path: Path, target: str, cast_from: str
+    tmp_path: Path, target: str, cast_from: str, operand: str
 ) -> None:
     path = tmp_path / "kernel.py"
-    path.write_text(LOOP)
+    path.write_text(LOOP.replace("OPERAND", operand))
     args = {
         "x_ptr": TensorArg("float16", (64, 64), (64, 1)),
         "w_ptr": TensorArg(cast_from, (64, 64), (64, 1)),

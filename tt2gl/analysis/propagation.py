@@ -185,9 +185,9 @@ class Propagation(Anchors):
                 self.decisions.converts[spot] = term
             case "opaque" if id(node) in self.products.turned:
                 self.products.view(node, clone)
-            case "opaque" if in_ring(node) and isinstance(term, Inferred):
+            case "opaque" | "elementwise" if in_ring(node) and isinstance(term, Inferred):
                 # Nothing says in which layout memory is read that is turned: it is turned in registers.
-                self.resolve(node.operands[0], term.parent, clone)
+                self.resolve(node.operands[0], term if node.kind == "elementwise" else term.parent, clone)
             case "opaque" | "elementwise" if in_ring(node):
                 self.resolve(node.operands[0], IN_RING, clone)
                 self.decisions.views[spot] = node.order
