@@ -94,6 +94,7 @@ def test_one_that_counts_wrong_is_found(tmp_path: Path) -> None:
         equal(path, KERNEL, wrong, launch(104, 200))
 
 
+@pytest.mark.slow
 def test_where_there_is_no_room_rings_stay_inside_then_lose_stages(tmp_path: Path) -> None:
     # A stage takes 64 KiB, and so does the tile that is stored.
     path = tmp_path / "kernel.py"

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     ("backend", "architecture", "which"),
     [
-        pytest.param("cuda", "90", "first", marks=pytest.mark.subset, id="sm90-first"),
+        pytest.param("cuda", "90", "first", id="sm90-first"),
         pytest.param("cuda", "90", "rest", id="sm90-rest"),
         pytest.param("hip", "gfx942", "first", id="gfx942-first"),
         pytest.param("hip", "gfx942", "rest", id="gfx942-rest"),

@@ -12,7 +12,7 @@ import pytest
 
 from tests.corpus.features import FAMILIES, lacking_in_interpreter
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]
 

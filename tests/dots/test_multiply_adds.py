@@ -71,6 +71,7 @@ def test_operands_are_read_in_their_registers(tmp_path: Path, operand: str, prec
     assert not re.search(r"convert_layout\(b\b", text)
 
 
+@pytest.mark.slow
 def test_a_computed_operand_is_converted(tmp_path: Path) -> None:
     text = ported(tmp_path / "kernel.py", "b * s[:, None]", "ieee")
     assert re.search(r"gl\.dot_fma\([^\n]*gl\.convert_layout\(b", text)

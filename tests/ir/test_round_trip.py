@@ -48,6 +48,7 @@ def test_locations(place: Location) -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=_BUSY)
 @given(modules.operations())
 def test_modules(operation: Operation) -> None:

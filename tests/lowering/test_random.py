@@ -159,6 +159,7 @@ class Writer:
 
 
 @pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("at_use", [False, True])
 def test_random_kernels_leave_the_same_memory(tmp_path: Path, at_use: bool) -> None:
     for seed in range(60):

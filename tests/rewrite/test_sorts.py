@@ -29,7 +29,9 @@ def sorting_kernel(x_ptr, y_ptr, best_ptr, row_ptr, ROWS: tl.constexpr, COLS: tl
 """
 
 
-@pytest.mark.parametrize(("dtype", "name", "k"), [("fp32", "float32", 4), ("i8", "int8", 2)])
+@pytest.mark.parametrize(
+    ("dtype", "name", "k"), [pytest.param("fp32", "float32", 4, marks=pytest.mark.slow), ("i8", "int8", 2)]
+)
 def test_rows_are_sorted_as_triton_sorts_them(tmp_path: Path, dtype: str, name: str, k: int) -> None:
     path = tmp_path / "kernels.py"
     path.write_text(KERNEL)
