@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from tt2gl.analysis.cheap import is_loaded_ahead, tile_in_ring
+from tt2gl.analysis.cheap import is_loaded_ahead, last_tile, tile_in_ring
 from tt2gl.analysis.graph import Node, anchored_at, made_once
 from tt2gl.analysis.joins import in_pairs, merged_pairs, pair_of, unpaired, wanted_in
 from tt2gl.analysis.memory import Classes, Scene
@@ -213,6 +213,8 @@ class Anchors:
         In kernels of products that is known of rows alone. Pairs that no thread has whole lie as what parts them.
         """
         operand, own = node.operands[0], node.operands[0].natural
+        if own is None and (tile := last_tile(operand, self.scene, self.is_anchor)) is not None:
+            own = self.access_root(tile)
         if is_idle(node) and not isinstance(own, Inferred):
             return own
         if isinstance(own, Inferred) and own.of_shape == node.shape:

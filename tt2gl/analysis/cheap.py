@@ -102,7 +102,7 @@ def tile_in_ring(node: Node) -> Node | None:
 
 def last_tile(node: Node, scene: Scene, is_anchor: Callable[[Node], bool]) -> Node | None:
     """Of the tiles of rings that a value is computed of, element by element, the last loaded; None for other values."""
-    if node.kind not in ("read", "elementwise"):
+    if node.kind not in ("read", "elementwise", "load"):
         return None
     tiles = {id(each) for each in sources(node) if each.staged and each.shape == node.shape and is_anchor(each)}
     return next((each for each in reversed(scene.graph.nodes) if id(each) in tiles), None)
