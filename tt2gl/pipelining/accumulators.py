@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
+from tt2gl.pipelining.arms import Arms, IsSettled, with_arms
 from tt2gl.pipelining.computed_operands import Computed, computed_operand, read_by_others
 from tt2gl.pipelining.flow import blocks, inside, reads, writes
 from tt2gl.pipelining.operands import memory, place
@@ -76,9 +78,11 @@ class LoopDecision:
     products that are waited for come in between. `open_ended`: whether some are under way when the loop ends.
     `operands`: the memory that a first operand in tensor memory takes its dtype from, by the product. `computed`: the
     memory of operands that an iteration computes, by the statements that store them. `due`: the statement above which
-    the products of the iteration before are waited for; None where they are behind `last`.
+    the products of the iteration before are waited for; None where they are behind `last`. `arms`: what was taken to
+    stand in the loop itself.
     """
 
+    arms: Arms
     staying: dict[str, Product] = field(default_factory=dict)
     loads: dict[ast.stmt, str] = field(default_factory=dict)
     running: list[Product] = field(default_factory=list)
@@ -89,12 +93,18 @@ class LoopDecision:
     due: ast.stmt | None = None
 
 
-def decided(loop: Loop, staying: Collection[str], freed: Collection[str] = ()) -> LoopDecision:
+def decided(
+    loop: Loop, staying: Collection[str], freed: Collection[str] = (), is_settled: IsSettled = lambda _: False
+) -> LoopDecision:
     """Decide one loop; sums of `staying` already are in tensor memory around it.
 
-    `freed`: memory that products must be done with at the end of the iteration that reads it.
+    `freed`: memory that products must be done with at the end of the iteration that reads it. `is_settled`: whether a
+    test is a constant of the compilation.
     """
-    made = LoopDecision()
+    arms = with_arms(loop.body, is_settled, _sums)
+    loop = copy(loop)
+    loop.body = arms.body
+    made = LoopDecision(arms=arms)
     every = products_in(loop.body)
     top = [product for product in every if product.statement in loop.body]
     for name in dict.fromkeys(product.name for product in every if product.carries):
@@ -110,6 +120,11 @@ def decided(loop: Loop, staying: Collection[str], freed: Collection[str] = ()) -
     if not _run_until_due(loop, top, {*staying, *made.staying}, made, freed):
         _run(loop, top, {*staying, *made.staying}, made, freed)
     return made
+
+
+def _sums(statements: Sequence[ast.stmt]) -> set[str]:
+    """The names of what products add to."""
+    return {product.name for product in products_in(statements) if product.carries}
 
 
 def _settle(loop: Loop, name: str, products: Sequence[Product], made: LoopDecision) -> None:
@@ -184,7 +199,7 @@ def _run_until_due(
         if product.scales or product.lhs is not None or product.name not in staying or not product.carries:
             return False
         for operand, other in ((product.a, product.b), (product.b, product.a)):
-            if place(operand, loop.body.index(product.statement), loop.body) in ("ring", "outside"):
+            if place(operand, loop.body.index(product.statement), loop.body, in_memory=True) in ("ring", "outside"):
                 continue
             computed = computed_operand(loop, product.statement, operand, other)
             if computed is None:
@@ -215,11 +230,11 @@ def _may_run(loop: ast.For, product: Product, staying: Collection[str], made: Lo
     index = loop.body.index(product.statement)
     if product.name not in staying or not product.carries:
         return False
-    if place(product.b, index, loop.body) not in ("ring", "outside"):
+    if place(product.b, index, loop.body, in_memory=True) not in ("ring", "outside"):
         return False
     if product.lhs is not None:
         return product.statement in made.operands
-    return place(product.a, index, loop.body) in ("ring", "outside")
+    return place(product.a, index, loop.body, in_memory=True) in ("ring", "outside")
 
 
 def starts_from_zeros(product: Product, before: Sequence[ast.stmt]) -> bool:

@@ -16,14 +16,15 @@ _VIEWS = {"permute", "reshape", "slice", "trans", "_reinterpret"}
 _OF_TENSORS = {"cast", "to"}
 
 
-def place(node: ast.expr, index: int, body: Sequence[ast.stmt]) -> str:
+def place(node: ast.expr, index: int, body: Sequence[ast.stmt], *, in_memory: bool = False) -> str:
     """Where an operand of the `index`-th statement of a loop's body is.
 
-    In a `ring`, made `outside` the loop, in `registers`, or in memory `written here`.
+    In a `ring`, made `outside` the loop, in `registers`, or in memory `written here`. `in_memory`: whether the product
+    reads memory alone, so that no launch compiles it with what an arm of a branch has in registers.
     """
     node = viewed(node)
     if isinstance(node, ast.Name):
-        return _place_of(node.id, index, body)
+        return _place_of(node.id, index, body, in_memory=in_memory)
     return {"index": "ring", "allocate_shared_memory": "written here"}.get(called(node), "registers")
 
 
@@ -48,7 +49,7 @@ def viewed(node: ast.expr) -> ast.expr:
     return node
 
 
-def _place_of(name: str, index: int, body: Sequence[ast.stmt]) -> str:
+def _place_of(name: str, index: int, body: Sequence[ast.stmt], *, in_memory: bool = False) -> str:
     if not any(name in writes(each) for each in body):
         return "outside"
     places: set[str] = set()
@@ -60,6 +61,8 @@ def _place_of(name: str, index: int, body: Sequence[ast.stmt]) -> str:
             own = {place(value, earlier, body) for value in values if not _is_view_of(name, value)}
             if values and not own:
                 continue
+            if in_memory and "ring" in own:
+                own -= {"registers"}
             places |= own or {"written here"}
             if _binds(each, name):
                 return _joined(places)

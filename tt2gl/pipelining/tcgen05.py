@@ -152,7 +152,7 @@ class _Function:
             if isinstance(line, cst.SimpleStatementLine):
                 made += self._line(_stored(line, members, decision), members, staying, decision, done)
             elif products_in([first]):
-                made += self._compound(first, line, staying, done)
+                made += self._compound(first, line, staying, decision, done)
             else:
                 made.append(line)
             done += [one for one, _ in members] or [first]
@@ -179,23 +179,31 @@ class _Function:
         return made
 
     def _compound(
-        self, first: ast.stmt, line: cst.BaseStatement, staying: Collection[str], done: Sequence[ast.stmt]
+        self,
+        first: ast.stmt,
+        line: cst.BaseStatement,
+        staying: Collection[str],
+        decision: LoopDecision | None,
+        done: Sequence[ast.stmt],
     ) -> Lines:
         if isinstance(first, ast.If) and isinstance(line, cst.If):
-            return [self._branches(first, line, staying)]
+            return [self._branches(first, line, staying, decision)]
         if isinstance(first, ast.For | ast.While) and isinstance(line, cst.For | cst.While):
             return self._loop(first, line, staying, done)
         raise NotPipelinedError(f"line {first.lineno} cannot hold a product")
 
-    def _branches(self, first: ast.If, line: cst.If, staying: Collection[str]) -> cst.If:
+    def _branches(self, first: ast.If, line: cst.If, staying: Collection[str], decision: LoopDecision | None) -> cst.If:
+        """A branch with its arms written; `decision`: of the loop, for the arm that is taken to stand in it."""
+        taken = decision.arms.taken.get(first) if decision is not None else None
+        of_body, of_other = (decision if arm is taken else None for arm in (first.body, first.orelse))
         orelse = line.orelse
         if isinstance(orelse, cst.If):
             assert isinstance(first.orelse[0], ast.If)
-            orelse = self._branches(first.orelse[0], orelse, staying)
+            orelse = self._branches(first.orelse[0], orelse, staying, of_other)
         elif isinstance(orelse, cst.Else):
-            other = self._block(first.orelse, orelse.body, staying, None)
+            other = self._block(first.orelse, orelse.body, staying, of_other)
             orelse = orelse.with_changes(body=indented(orelse.body).with_changes(body=other))
-        body = self._block(first.body, line.body, staying, None)
+        body = self._block(first.body, line.body, staying, of_body)
         return line.with_changes(body=indented(line.body).with_changes(body=body), orelse=orelse)
 
     def _loop(
@@ -205,11 +213,11 @@ class _Function:
         staying: Collection[str],
         done: Sequence[ast.stmt],
     ) -> Lines:
-        decision = decided(first, staying, self.freed)
+        decision = decided(first, staying, self.freed, self._is_settled)
         made: Lines = []
         self._operands(decision, made)
         made += [statement(computed.made) for computed in decision.computed.values()]
-        optional = [name for name in decision.staying if may_be_absent(name, done)]
+        optional = [name for name in decision.staying if decision.arms.guarded or may_be_absent(name, done)]
         tests = {name: tests_of(name, first.body, self._is_settled) for name in optional}
         for name, product in decision.staying.items():
             under_tests = tests.get(name, ())
