@@ -113,3 +113,31 @@ def test_sums_that_are_put_there_in_each_turn(path: Path, old: str, new: str) ->
     path.write_text(KERNEL.replace(old, new))
     text = port(path, PLAIN, SCALED)
     assert ("if not SCALED:\n        acc_tmem.store(acc)" in text) == (old == "    tl.store(c_ptr")
+
+
+HELPED = KERNEL.replace(
+    "@triton.jit\ndef kernel",
+    """@triton.jit
+def product(a, b, acc, IEEE: tl.constexpr):
+    if IEEE:
+        return tl.dot(a, b, acc, input_precision="ieee")
+    return tl.dot(a, b, acc)
+
+
+@triton.jit
+def kernel""",
+)
+"""A helper with two ways for operands of 32 bits."""
+
+
+@pytest.mark.parametrize("target", ["sm90", "sm100"])
+def test_a_helper_that_returns_one_of_two_products_that_are_the_same(path: Path, target: str) -> None:
+    text = HELPED.replace("acc += tl.dot(a, b) * scale", "acc = product(a, b, acc, EVEN)")
+    path.write_text(text.replace("acc = tl.dot(a, b, acc=acc)", "acc = product(a, b, acc, EVEN)"))
+    made = convert(path, target=target, launches=[PLAIN, SCALED], root=path.parent, compile=False).text
+    assert " result = " not in made
+    running = {"sm90": "acc = warpgroup_mma(a, b, acc, is_async=True)", "sm100": "tcgen05_mma(a, b, acc_tmem)\n"}
+    assert running[target] in made
+    reports = verify(path, targets=[target], launches=[PLAIN, SCALED], root=path.parent, run="simulate")
+    assert all(report.simulate is not None and report.simulate.bitwise for report in reports)
+    assert all(report.simulate is not None and not report.simulate.findings for report in reports)

@@ -18,10 +18,12 @@ from tt2gl.rewrite.at_once import read_at_once
 from tt2gl.rewrite.bounces import settled
 from tt2gl.rewrite.carried_operands import stored_first
 from tt2gl.rewrite.converted_sums import converted_first
+from tt2gl.rewrite.equal_arms import with_equal_arms
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.idle_statements import without_idle
 from tt2gl.rewrite.imports import with_gluon
 from tt2gl.rewrite.late_bounces import put_late
+from tt2gl.rewrite.named_sums import with_named_sums
 from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.sums import summed_first
 from tt2gl.source import read_source
@@ -76,11 +78,13 @@ OTHERS = {
     "carried_operands",
     "converted_sums",
     "dispatches",
+    "equal_arms",
     "guards",
     "hoists",
     "idle_statements",
     "imports",
     "late_bounces",
+    "named_sums",
     "ranges",
     "reads",
     "repeated_stores",
@@ -138,8 +142,16 @@ def test_idle_statements() -> None:
     assert made == "def kernel(x, w, acc):\n" + textwrap.indent(f"{after}\n", "    ")
 
 
-@pytest.mark.parametrize(("name", "rule"), [("at_once", read_at_once), ("late_bounces", put_late)])
-def test_rules_of_amd(name: str, rule: Callable[[cst.FunctionDef], cst.FunctionDef]) -> None:
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("at_once", read_at_once),
+        ("equal_arms", with_equal_arms),
+        ("late_bounces", put_late),
+        ("named_sums", with_named_sums),
+    ],
+)
+def test_rules_of_functions(name: str, rule: Callable[[cst.FunctionDef], cst.FunctionDef]) -> None:
     for before, after in examples(name):
         function = cst.parse_statement("def kernel(x, w, acc):\n" + textwrap.indent(f"{before}\n", "    "))
         assert isinstance(function, cst.FunctionDef)

@@ -213,8 +213,8 @@ class Anchors:
         In kernels of products that is known of rows alone. Pairs that no thread has whole lie as what parts them.
         """
         operand, own = node.operands[0], node.operands[0].natural
-        if own is None and (tile := last_tile(operand, self.scene, self.is_anchor)) is not None:
-            own = self.access_root(tile)
+        tile = last_tile(operand, self.scene, self.is_anchor) if own is None and not self.cores.dots else None
+        own = self.access_root(tile) if tile is not None else own
         if is_idle(node) and not isinstance(own, Inferred):
             return own
         if isinstance(own, Inferred) and own.of_shape == node.shape:

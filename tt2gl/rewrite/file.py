@@ -18,10 +18,12 @@ from tt2gl.rewrite.carried_operands import stored_first
 from tt2gl.rewrite.collisions import Unmarked, collisions, own_builtins, with_builtins
 from tt2gl.rewrite.converted_sums import converted_first
 from tt2gl.rewrite.dispatches import as_body, dispatching
+from tt2gl.rewrite.equal_arms import with_equal_arms
 from tt2gl.rewrite.guards import with_guard
 from tt2gl.rewrite.host_parts import with_parts
 from tt2gl.rewrite.imports import IMPORTED, is_guarded, top_level_index, with_gluon
 from tt2gl.rewrite.late_bounces import put_late
+from tt2gl.rewrite.named_sums import with_named_sums
 from tt2gl.rewrite.names import aliases
 from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.repeated_stores import with_lasting_tiles
@@ -167,7 +169,8 @@ class _FileEditor(Editor):
     def _visited(self, function: JitFunction, plan: FunctionPlan) -> cst.FunctionDef:
         renamed = {self.names[line]: name for line, name in plan.calls.items()}
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
-        read = stored_first(turned_first(settled(_function(made))))
+        plain = with_equal_arms(with_named_sums(_function(made)))
+        read = stored_first(turned_first(settled(plain)))
         summed = summed_first(read)
         summed = read_at_once(put_late(summed)) if plan.operands_at_once else converted_first(summed)
         return with_lasting_tiles(summed)

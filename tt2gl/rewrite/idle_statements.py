@@ -21,7 +21,7 @@ def without_idle(block: cst.IndentedBlock) -> cst.IndentedBlock:
     lines: list[cst.EmptyLine] = []
     for statement in block.body:
         if _is_idle(statement):
-            lines += _comments(statement)
+            lines += comments_of(statement)
             continue
         assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
         kept.append(statement.with_changes(leading_lines=[*lines, *statement.leading_lines]) if lines else statement)
@@ -47,7 +47,7 @@ def _is_idle(statement: cst.BaseStatement) -> bool:
     return False
 
 
-def _comments(statement: cst.BaseStatement) -> list[cst.EmptyLine]:
+def comments_of(statement: cst.BaseStatement) -> list[cst.EmptyLine]:
     """The comments before a statement, and the one at the end of its line."""
     assert isinstance(statement, cst.SimpleStatementLine)
     beside = statement.trailing_whitespace.comment
