@@ -163,4 +163,4 @@ def test_what_is_none_without_a_flag_is_kept_under_it_alone(tmp_path: Path) -> N
     made = convert(path, target="gfx942", launches=[asked], root=tmp_path)
     assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
     last = made.text[made.text.index("# the last iterations") :]
-    assert "if BIASED:\n            bias_ptrs = gl.where(exists, bias_ptrs, bias_ptrs_before)" in last
+    assert "if BIASED:\n            bias_offsets = gl.where(exists, bias_offsets, bias_offsets_before)" in last

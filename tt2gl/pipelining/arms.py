@@ -56,9 +56,9 @@ def with_arms(body: Sequence[ast.stmt], is_settled: IsSettled, sums_of: SumsOf) 
 
 
 def _only_arm(branch: ast.If, sums_of: SumsOf) -> list[ast.stmt] | None:
-    """The arm that adds to sums, where the other adds to none."""
+    """The arm that adds to sums, where there is another that adds to none."""
     first, second = sums_of(branch.body), sums_of(branch.orelse)
-    return None if bool(first) == bool(second) else branch.body if first else branch.orelse
+    return None if not branch.orelse or bool(first) == bool(second) else branch.body if first else branch.orelse
 
 
 def _is_dead(statements: Sequence[ast.stmt]) -> bool:
