@@ -11,13 +11,12 @@ Their memory, and what puts them there and takes them out, stands under the flag
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from tt2gl.pipelining.accumulators import product_of
+from tt2gl.pipelining.arms import IsSettled
 from tt2gl.pipelining.flow import blocks, writes
 from tt2gl.pipelining.texts import negated
-
-IsSettled = Callable[[ast.expr], bool]
 
 
 def tests_of(name: str, statements: Sequence[ast.stmt], is_settled: IsSettled) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ cast, and the cast stands above what the product converts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 import libcst as cst
 
@@ -56,7 +57,7 @@ class _PutLate(Editor):
             comments += getattr(line, "leading_lines", ())
             if id(line) in moved:
                 continue
-            for each in (*(each for _, each in sorted(late.get(at, ()), key=_turn)), line):
+            for each in (*(each for _, each in sorted(late.get(at, ()), key=itemgetter(0))), line):
                 made.append(each.with_changes(leading_lines=comments) if hasattr(each, "leading_lines") else each)
                 comments = []
         return updated_node.with_changes(body=made)
@@ -78,10 +79,6 @@ def _reader(body: Sequence[cst.BaseStatement], at: int) -> tuple[int, int] | Non
         if names_bound(body[after]) & asked:
             return None
     return None
-
-
-def _turn(ranked: tuple[int, cst.BaseStatement]) -> int:
-    return ranked[0]
 
 
 def _is_cast(reading: cst.Call) -> bool:
