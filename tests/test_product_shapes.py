@@ -174,9 +174,9 @@ def scores_kernel(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D:
     dims = tl.arange(0, D)
     few = tl.arange(0, N // 2)
     q = tl.load(q_ptr + rows[:, None] * D + dims[None, :])
-    k = tl.load(k_ptr + dims[:, None] * D + few[None, :])
+    k = tl.load(k_ptr + few[:, None] * D + dims[None, :])
     tl.store(out_ptr + rows[:, None] * M + rows[None, :], product(q, tl.trans(q)))
-    tl.store(out_ptr + rows[:, None] * M + few[None, :], product(q, k))
+    tl.store(out_ptr + rows[:, None] * M + few[None, :], product(q, tl.trans(k)))
 """
 
 
