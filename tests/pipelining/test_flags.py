@@ -164,3 +164,31 @@ def test_what_is_none_without_a_flag_is_kept_under_it_alone(tmp_path: Path) -> N
     assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
     last = made.text[made.text.index("# the last iterations") :]
     assert "if BIASED:\n            bias_offsets = gl.where(exists, bias_offsets, bias_offsets_before)" in last
+
+
+EITHER_KIND = (
+    KERNEL[: KERNEL.index("    a_ptrs = ")]
+    + """    if not GROUPED:
+        a_ptrs = a_ptr + rows[:, None] * K + depth[None, :]
+    acc = tl.zeros((B, N), tl.float32)
+    for k in range(0, tl.cdiv(K, B)):
+        if GROUPED:
+            a = tl.load(a_ptr + rows[:, None] * K + k * B + depth[None, :])
+        else:
+            a = tl.load(a_ptrs)
+            a_ptrs += B
+        b = tl.load(b_ptr + (k * B + depth)[:, None] * N + columns[None, :])
+        acc += tl.dot(a, b.to(a.dtype))
+    if not GROUPED:
+        acc += tl.sum(tl.load(a_ptrs - K))
+    tl.store(o_ptr + rows[:, None] * N + columns[None, :], acc)
+"""
+)
+
+
+def test_what_a_flag_alone_gives_a_value_runs_ahead_under_it_alone(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(EITHER_KIND)
+    made = convert(path, target="gfx1100", launches=[launch(grouped=True)], root=tmp_path)
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    assert "if not GROUPED:\n        a_offsets_ahead = a_offsets" in made.text

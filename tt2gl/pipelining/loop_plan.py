@@ -48,8 +48,9 @@ class LoopPlan:
 
     `buffers`: the name of each ring's memory. `ahead`: that of the loop's variable in the iteration ahead; `more`: of
     whether there is one. `stage`, `first`: what the prologue counts with, and the loop's variable there. `renamed`:
-    names of the producer. `bindings`: what is bound before the loop, name and source. `slots`: counters of slots, for
-    rings of a depth. `barriers`: for tiles that TMA copies; `each` counts them. `lookups`: what is loaded to know where
+    names of the producer. `bindings`: what is bound before the loop, name and source; `flagged`: the tests that some
+    of it has values under. `slots`: counters of slots, for rings of a depth. `barriers`: for tiles that TMA copies;
+    `each` counts them. `lookups`: what is loaded to know where
     tiles are. `outside`: rings are made before a loop around this one, and used in each of its turns. `coming`: the
     names of tiles in registers on their way to rings; `begun`: of those in a prologue that loads several before it
     stores them. `drain`: where the iterations that load nothing begin, a loop of
@@ -78,6 +79,7 @@ class LoopPlan:
     barriers: tuple[Barriers, ...] = ()
     each: str = ""
     lookups: Lookups | None = None
+    flagged: Mapping[str, Sequence[str]] = field(default_factory=dict)
     outside: bool = False
     coming: Mapping[str, str] = field(default_factory=dict)
     begun: Mapping[str, str] = field(default_factory=dict)

@@ -199,9 +199,11 @@ class FunctionWriter:
         leaking |= common if among else NONE
         renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed | leaking)}
         # What a branch of the body gives its first value is carried by name alone.
-        bindings += [
-            (renamed[name], name) for name in sorted((parts.carried & parts.renamed) - self._first_in_branches(loop))
-        ]
+        started = sorted((parts.carried & parts.renamed) - self._first_in_branches(loop))
+        bindings += [(renamed[name], name) for name in started]
+        # What flags alone give values to before the loop has none without them.
+        always = bound_in_any_case(self.function, loop)
+        flagged = {renamed[name]: flags_over(loop, name, self._is_settled) for name in started if name not in always}
         stage, first = self._stages(count, live_after, takes_attribute(loop.body, count.variable))
         tests = conditions(loop, lambda test: is_static(test, *self._known) and not reads(test) & assigned)
         arrivals = barriers(self.spec, loop.body, parts.kept, tests, self.fresh)
@@ -215,7 +217,7 @@ class FunctionWriter:
         # What branches alone bind, under flags, lasts from no turn to the next.
         lasting = parts.lasting - self._first_in_branches(loop)
         lasting = lasting_under_flags(loop, lasting, live_after, self._is_settled)
-        if any(tests.values()) and lasting - bound_in_any_case(self.function, loop):
+        if any(tests.values()) and lasting - always:
             unrolled = False
         # Of several products, all that is read for one is in registers while the others are computed.
         products = products_in(loop)
@@ -266,6 +268,7 @@ class FunctionWriter:
             arrivals,
             self.fresh("each") if arrivals else "",
             lookups_of(loop, parts, wanted, renamed, self.fresh, looked_up, again) if self.spec.looks_ahead else None,
+            flagged=flagged,
             coming={ring.name: self.fresh(f"{ring.name}_next") for ring in rings if ring.registers},
             begun=self._begun(rings),
             drain=drain,

@@ -67,7 +67,7 @@ class LoopWriter:
             : lead.index(comments(lead)[0]) if comments(lead) else None
         ]
         made: Lines = [] if plan.outside else self.rings()
-        made += [statement(f"{name} = {source}") for name, source in plan.bindings]
+        made += self._bound()
         made += self._constants(loop.body, node.body)
         made += self._prologue(loop, node)
         made[0] = under(made[0], [*blank, *leading(made[0])])
@@ -222,9 +222,13 @@ class LoopWriter:
         assert plan.turns is not None
         block = cst.IndentedBlock(Producer(plan, "prologue", self.indent).lines(loop.body, node.body))
         span = cst.parse_expression(f"gl.static_range({plan.spec.ahead.source})")
-        bound = [statement(f"{name} = {source}") for name, source in plan.bindings]
         prologue = cst.For(cst.Name(plan.stage), span, block)
-        return [*bound, *plan.turns.first(), prologue, *self._started(at_use=False), *plan.turns.started()]
+        return [*self._bound(), *plan.turns.first(), prologue, *self._started(at_use=False), *plan.turns.started()]
+
+    def _bound(self) -> Lines:
+        flagged = self.plan.flagged
+        lines = [(statement(f"{name} = {source}"), flagged.get(name, ())) for name, source in self.plan.bindings]
+        return joined([guarded(line, tests) for line, tests in lines])
 
     def ended(self) -> Lines:
         """What ends the life of the rings: copies that ran on to the last turn's end, and their mbarriers."""
