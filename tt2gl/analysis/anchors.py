@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from tt2gl.analysis.cheap import is_loaded_ahead, last_tile, tile_in_ring
-from tt2gl.analysis.graph import Node, anchored_at, made_once
+from tt2gl.analysis.flowing_first import flowing_first
+from tt2gl.analysis.graph import Node, made_once
 from tt2gl.analysis.joins import in_pairs, merged_pairs, pair_of, unpaired, wanted_in
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.readers import Readers
@@ -344,9 +345,8 @@ class Anchors:
     def _largest(self, node: Node, layouts: Mapping[int, Term | None]) -> Term | None:
         """The layout of the largest operand, which costs most to convert; of equal ones a dot's, then one as loaded.
 
-        Of a tile's sums and what was loaded, Triton takes that of the last load, dot or the like: its layouts flow on
-        from that first. So it does where dots have their results in tensor memory. Not where other tiles meet:
-        dequantisation took 94 registers for 71 by it, and 11% more time.
+        Of a tile's sums and what was loaded, Triton takes that of the last, which flows on first. So it does where dots
+        have their results in tensor memory. Not where other tiles meet: dequantisation took 94 registers for 71.
         """
         shaped = [operand for operand in node.operands if operand.shape]
         known = [
@@ -361,10 +361,10 @@ class Anchors:
             return None
         most = max(each[:2] for each in known)
         equal = [(layout, operand) for elements, weight, layout, operand in known if (elements, weight) == most]
+        if any(self.cores.is_loaded(layout) for layout, _ in equal):
+            return flowing_first(equal, self.graph.nodes, self.cores.scenes[self.index].facts.lowered.places)
         is_row = len(node.shape) == 1 and any(isinstance(layout, Cut) for layout, _ in equal)
-        if most[1] < _OF_DOT and is_row or any(self.cores.is_loaded(layout) for layout, _ in equal):
-            return max(equal, key=lambda each: anchored_at(self.graph.nodes, *each))[0]
-        return equal[0][0]
+        return flowing_first(equal, self.graph.nodes) if most[1] < _OF_DOT and is_row else equal[0][0]
 
     def _weight(self, layout: Term) -> int:
         """Which of two layouts a value of as many elements takes: a dot's, else one that was not reshaped."""

@@ -7,12 +7,12 @@ others belongs to one `Web` (Briggs' term): the values that must share a layout 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
 from tt2gl.analysis.facts import CallChain, Position
-from tt2gl.analysis.terms import Term, root_of
+from tt2gl.analysis.terms import Term
 from tt2gl.plan import Scaled, Start
 from tt2gl.trees import nodes_in
 
@@ -151,13 +151,6 @@ def sources(node: Node) -> Iterator[Node]:
             stack.append(current.value)
         if current.web is not None:
             stack.extend(definition.node for definition in current.web.find().definitions)
-
-
-def anchored_at(nodes: Sequence[Node], layout: Term, value: Node) -> int:
-    """Where among the nodes the last access, dot or gather stands that a value has its layout from; else -1."""
-    anchors = (each for each in sources(value) if each.kind in ("load", "atomic", "dot") or each.function == "gather")
-    made = {id(each) for each in anchors if each.natural == root_of(layout)}
-    return max((place for place, each in enumerate(nodes) if id(each) in made), default=-1)
 
 
 def uncast(node: Node) -> tuple[Node, list[Node]]:

@@ -70,6 +70,7 @@ class _Reader:
         self.copied: set[CallChain] = set()
         self.spread: set[CallChain] = set()
         self.filled: dict[CallChain, list[int | None]] = {}
+        self.places: dict[CallChain, int] = {}
 
     def take(self, operation: Operation) -> None:
         """Add what one operation says."""
@@ -88,6 +89,9 @@ class _Reader:
             self.loads.setdefault(self._chain(operation), []).append((operation, self.loops.get(id(operation))))
         elif name == "tt.load" and id(operation) in self.loops and _is_coalesced(operation):
             self.held_back.add(self._chain(operation))
+            self._place(operation)
+        elif name == "ttng.tmem_load" and id(operation) in self.loops:
+            self._place(operation)
         elif name in TILE_LOADS:
             if (ring := tile_ring(operation, made, self.in_place)) is not None:
                 self.rings.setdefault(self._chain(operation), ring)
@@ -107,6 +111,9 @@ class _Reader:
     def _chain(self, operation: Operation) -> CallChain:
         """The place of an operation, then of each call that led to it."""
         return chain_of(operation, self.author_file)
+
+    def _place(self, operation: Operation) -> None:
+        self.places.setdefault(self._chain(operation), len(self.places))
 
     def _dot(self, operation: Operation) -> None:
         fact = _dot(operation, self.made, self.uses, self.loops)
@@ -150,6 +157,7 @@ class _Reader:
             turned=self.turned,
             copied=frozenset(self.copied),
             spread=frozenset(self.spread),
+            places=self.places,
             operands=frozenset(map(self._chain, direct)),
         )
 
