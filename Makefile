@@ -1,5 +1,5 @@
 # make test                  lint and the suite, in .venv: under ten minutes on two cores
-# make slow                  what that leaves out: every layout, the whole corpus in the simulator; under twenty minutes
+# make slow                  what that leaves out, as each of it takes seconds: under half an hour
 # make test SLOW=1           both at once
 # make test TRITON=3.6.0     the suite on another Triton, in .venv-3.6.0 (no torch there: every torch pins one Triton)
 # make test SUBSET=1         leaves out what is slow, and what every Triton shows alike: under five minutes
@@ -47,7 +47,7 @@ pytest: $(STAMP)
 
 # Those that run all the same (subset) have run by then.
 slow: $(STAMP)
-	$(BIN)/python -m pytest $(PYTEST_FLAGS) -m "slow and not subset"
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) -m "slow and not subset" $(if $(BEGIN_WITHIN),-rs --begin-within=$(BEGIN_WITHIN))
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import time
 from pathlib import Path
 
 import hypothesis
@@ -12,11 +13,20 @@ import pytest
 from tt2gl.children import COLLECTED_AFTER
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+STARTED = time.monotonic()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--update-golden`: write the expected Gluon files instead of comparing with them."""
+    """Add `--update-golden`, to write the expected Gluon files instead of comparing with them, and `--begin-within`."""
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden, to be reviewed as a diff")
+    parser.addoption("--begin-within", type=float, metavar="SECONDS", help="skip the tests that are to begin later")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what there is no time for, and say so."""
+    seconds = item.config.getoption("--begin-within")
+    if seconds is not None and time.monotonic() - STARTED > seconds:
+        pytest.skip(f"not begun within {seconds:.0f} seconds")
 
 
 def pytest_configure() -> None:

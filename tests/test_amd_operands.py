@@ -101,6 +101,7 @@ def linear(path: Path, stages: int) -> Launch:
     return Launch(str(path), "linear_kernel", kinds, blocks, aligned, Options(4, stages), (1, 1, 1), arguments)
 
 
+@pytest.mark.slow
 def test_tiles_that_wait_in_registers_as_the_product_takes_them(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(textwrap.dedent(LINEAR))
@@ -122,6 +123,7 @@ LOADING = """
     def linear_kernel("""
 
 
+@pytest.mark.slow
 def test_a_helper_that_loads_such_tiles_is_written_out_where_they_run_ahead(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     text = LINEAR.replace("tl.load(w_ptrs, mask=near, other=0.0)", "loaded(w_ptrs, offs_k, K - start)")
@@ -160,6 +162,7 @@ GROUPED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [2, 5])
 def test_tiles_that_wait_in_registers_and_are_looked_up_earlier(tmp_path: Path, turns: int) -> None:
     path = tmp_path / "kernel.py"
@@ -224,6 +227,7 @@ def chained(folder: Path, statement: str, operand: str) -> tuple[Path, list[Laun
     return path, launches
 
 
+@pytest.mark.slow
 def test_what_other_warps_read_passes_lds_once_as_in_triton(tmp_path: Path) -> None:
     path, launches = chained(tmp_path, "", "p.to(v.dtype)")
     reports = verify(path, targets=["gfx942"], launches=launches, root=tmp_path, run="simulate")
@@ -244,6 +248,7 @@ def test_a_name_passes_lds_where_a_product_reads_it(tmp_path: Path) -> None:
     assert "acc = gl.amd.cdna4.mfma(as_operand(p, acc_lhs_layout, [0, 1], 64), v, acc)" in made.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
 def test_what_a_mask_leaves_out_of_a_tile_in_registers_is_what_the_load_says(tmp_path: Path, target: str) -> None:
     path = tmp_path / "kernel.py"
@@ -284,6 +289,7 @@ TURNED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("turned", "stored"), [(True, "gl.convert_layout(acc, c_layout)"), (False, "acc")])
 def test_a_sum_is_stored_as_the_launches_that_there_are_have_it(tmp_path: Path, turned: bool, stored: str) -> None:
     """What a flag would do that no launch turns changes nothing of how it is stored."""
@@ -318,6 +324,7 @@ BOTH = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["gfx942", "gfx950"])
 def test_what_two_products_take_turned_goes_through_lds_once(tmp_path: Path, target: str) -> None:
     path = tmp_path / "kernel.py"

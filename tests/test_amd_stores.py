@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from tests.compared import compared
 from tt2gl.launches import Launch, Options, TensorArg
 from tt2gl.verify.api import verify
@@ -36,6 +38,7 @@ def launch_of(path: Path, dtype: str = "float16") -> Launch:
     return Launch(str(path), "product_kernel", given, blocks, pointers, Options(4, 2), (1, 1, 1), arguments)
 
 
+@pytest.mark.slow
 def test_stores_as_wide_as_tritons_without_shared_memory(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(textwrap.dedent(KERNEL))
@@ -45,6 +48,7 @@ def test_stores_as_wide_as_tritons_without_shared_memory(tmp_path: Path) -> None
     assert not [found for found in report.diagnostics if found.code.startswith("TTG5")]
 
 
+@pytest.mark.slow
 def test_lanes_exchange_elements_under_the_launches_that_triton_does_it_for(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(textwrap.dedent(KERNEL))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.compared import compared
 from tt2gl.launches import Launch, Options, TensorArg
 
@@ -38,6 +40,7 @@ def kernel(x_ptr, a_ptr, y_ptr, o_ptr, N, K: tl.constexpr, B: tl.constexpr, T: t
 """
 
 
+@pytest.mark.slow
 def test_what_a_tuple_has_in_a_call_is_named_in_each_copy(tmp_path: Path) -> None:
     path = tmp_path / "kernels.py"
     path.write_text(KERNEL)

@@ -59,6 +59,7 @@ def test_loads_stay_where_triton_has_no_pipeline(text: str, stages: int, tmp_pat
     assert "async_load" not in made.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
 def test_loads_run_as_far_ahead_as_triton_s(target: str, tmp_path: Path) -> None:
     path = tmp_path / "softmax.py"
@@ -86,6 +87,7 @@ def squares(x_ptr, o_ptr, rows, blocks, BLOCK: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
 def test_a_loop_in_a_loop_has_the_depth_that_its_author_says_and_not_the_launch_s(target: str, tmp_path: Path) -> None:
     path = tmp_path / "squares.py"

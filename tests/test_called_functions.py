@@ -49,6 +49,7 @@ def launch_of(path: Path) -> Launch:
     return Launch(path.name, "rows_kernel", signature, EXTENTS, pointers, grid=(1, 1, 1), args=args)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm80", "sm90", "gfx942"])
 def test_a_product_in_one_is_as_triton_s(target: str, tmp_path: Path) -> None:
     path = tmp_path / "kernels.py"

@@ -25,6 +25,7 @@ def kernel(a_ptr, w_ptr, c_ptr, K, B: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pointer", ["w_ptr.to(tl.pointer_type(tl.int8))", "tl.cast(w_ptr, tl.pointer_type(tl.int8))"])
 def test_a_ring_holds_what_is_read(tmp_path: Path, pointer: str) -> None:
     path = tmp_path / "kernels.py"

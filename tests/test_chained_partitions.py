@@ -57,6 +57,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", WHOLE)
 def test_loops_that_stay_whole(reason: str, tmp_path: Path) -> None:
     path, text = tmp_path / "kernel.py", ATTENTION.replace(*WHOLE[reason])
@@ -67,6 +68,7 @@ def test_loops_that_stay_whole(reason: str, tmp_path: Path) -> None:
     assert made.kernels[0].status == "converted"
 
 
+@pytest.mark.slow
 def test_attention(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     made, codes = apart(path, ATTENTION, launch())
@@ -88,6 +90,7 @@ def test_attention(tmp_path: Path) -> None:
         equal(path, ATTENTION, wrong, launch(), "sm100")
 
 
+@pytest.mark.slow
 def test_a_sum_that_is_scaled_in_branches_and_a_number_that_is_read_later(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     twice = (

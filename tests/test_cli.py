@@ -345,6 +345,7 @@ def test_verify_prints_a_table_or_a_document(verify: tuple[list[KernelReport], C
     assert json.loads(capsys.readouterr().out)["kernels"][0]["compile"]["gluon"]["ok"] is True
 
 
+@pytest.mark.slow
 def test_doctor(capsys: Captured) -> None:
     assert main(["doctor"]) == 0
     assert f"tt2gl    {tt2gl.__version__}\n" in capsys.readouterr().out
@@ -366,6 +367,7 @@ def test_version_and_help_import_nothing_heavy() -> None:
         subprocess.run([sys.executable, "-c", script, option], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(convert: Calls) -> None:
     """`tt2gl convert --diff | head -0`."""
     script = (

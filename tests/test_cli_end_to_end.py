@@ -242,6 +242,7 @@ def test_ctrl_c_while_a_kernel_hangs_the_compiler(folder: Path) -> None:
 # -------------------------------------------------------------------------------------------------- good input
 
 
+@pytest.mark.slow
 def test_convert_check_diff(folder: Path) -> None:
     Path("k.py").write_text(ADD)
     assert run("convert", "k.py", "--target", "sm90", "--check")[0] == 1
@@ -262,6 +263,7 @@ def test_convert_check_diff(folder: Path) -> None:
     compile(text, "k_gluon.py", "exec")
 
 
+@pytest.mark.slow
 def test_verify_compares_both_compiled(folder: Path) -> None:
     Path("k.py").write_text(ADD)
     write_launches(launch("k.py", "add_kernel", **ADD_SIGNATURE))
@@ -274,6 +276,7 @@ def test_verify_compares_both_compiled(folder: Path) -> None:
     assert all(entry["compile"]["triton"]["ok"] and entry["compile"]["gluon"]["ok"] for entry in entries)
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_verify_takes_a_port_that_is_there(folder: Path) -> None:
     Path("k.py").write_text(ADD)
@@ -294,6 +297,7 @@ RUNNABLE = {
 }
 
 
+@pytest.mark.slow
 def test_verify_simulates_on_every_target(folder: Path) -> None:
     Path("k.py").write_text(ADD)
     write_launches(RUNNABLE)
@@ -324,6 +328,7 @@ def test_verify_says_what_a_wrong_port_does(folder: Path) -> None:
     assert "fault" in out
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_verify_simulates_what_is_guessed_on_made_up_arguments(folder: Path) -> None:
     Path("k.py").write_text(ADD)
@@ -333,6 +338,7 @@ def test_verify_simulates_what_is_guessed_on_made_up_arguments(folder: Path) -> 
     assert ": TTG438 add_kernel was simulated on arguments made up for a guessed launch: a grid of 2, n=176." in err
 
 
+@pytest.mark.slow
 def test_convert_takes_under_nine_imports_of_triton_beyond_one(folder: Path) -> None:
     Path("k.py").write_text(ADD)
     environment = os.environ | {"PYTHONPATH": str(Path(tt2gl.__file__).parent.parent)}

@@ -28,6 +28,7 @@ def tiles_kernel(x_ptr, y_ptr, out_ptr, N: tl.constexpr, D: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("dim" not in inspect.signature(cat).parameters, reason="this Triton concatenates in any order only")
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
 def test_tiles_are_concatenated_as_triton_does(tmp_path: Path, target: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.compared import compared
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
@@ -56,6 +58,7 @@ def constant(blocks: int) -> Launch:
     return replace(LAUNCH, signature=signature, constexprs={"blocks": blocks, "B": 32}, args=TENSORS)
 
 
+@pytest.mark.slow
 def test_a_helper_that_is_given_a_constant(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     body = "    acc = summed(acc, a, b_ptrs, blocks, B)\n"
@@ -64,6 +67,7 @@ def test_a_helper_that_is_given_a_constant(tmp_path: Path) -> None:
     assert gluon.rings == triton.rings == {"32x32xf16": [2]}
 
 
+@pytest.mark.slow
 def test_a_port_compiles_for_a_loop_of_one_turn_too(tmp_path: Path) -> None:
     path, port = tmp_path / "kernel.py", tmp_path / "kernel_gluon.py"
     path.write_text(KERNEL.format(loop=LOOP, blocks="blocks", body=LOOP))

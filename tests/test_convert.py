@@ -181,6 +181,7 @@ def k(p):
         assert (made_of.text == text) == (report.status == "kept")
         assert ("gl.amd.cdna3.mfma" in made_of.text) == (report.status == "converted")
 
+    @pytest.mark.slow
     def test_a_mixed_file_has_one_comment_and_the_kernel_as_it_was(self, file: File) -> None:
         made = convert(file(HEADER + ADD + SORT), target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH])
         assert {report.kernel: report.status for report in made.kernels} == {"add": "converted", "sort_rows": "kept"}
@@ -188,12 +189,14 @@ def k(p):
         assert before.splitlines()[-1].startswith("# tt2gl: kept as Triton (TTG301).")
         assert "@triton.jit\n" + kernel == SORT.lstrip("\n")
 
+    @pytest.mark.slow
     def test_the_kept_kernel_of_a_mixed_file_still_compiles(self, file: File) -> None:
         made = convert(file(HEADER + ADD + SORT), target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH])
         port = slice_kernel(read_source("kernels.py", made.text), "sort_rows")
         result = compile_kernel(port, SORT_LAUNCH, "sm90")
         assert result.ok, result.error
 
+    @pytest.mark.slow
     def test_a_helper_that_both_call_stands_twice(self, file: File) -> None:
         helper = "\n\n@triton.jit\ndef offsets(BLOCK: tl.constexpr):\n    return tl.arange(0, BLOCK)\n"
         text = HEADER + helper + ADD.replace("tl.arange(0, BLOCK)", "offsets(BLOCK)")
@@ -208,6 +211,7 @@ def k(p):
             result = compile_kernel(port, known, "sm90")
             assert result.ok, result.error
 
+    @pytest.mark.slow
     def test_a_twin_avoids_names_that_exist(self, file: File) -> None:
         helper = "\n\n@triton.jit\ndef offsets(BLOCK: tl.constexpr):\n    return tl.arange(0, BLOCK)\n"
         other = "\n\n@triton.jit\ndef offsets_gluon(x):\n    return x\n"
@@ -232,6 +236,7 @@ class TestSecondRun:
             convert(file(text), target="sm90", launches=[ADD_LAUNCH])
         assert raised.value.diagnostic.code == "TTG004"
 
+    @pytest.mark.slow
     def test_some_kept(self, file: File) -> None:
         launches = [ADD_LAUNCH, SORT_LAUNCH]
         once = convert(file(HEADER + ADD + SORT), target="sm90", launches=launches).text
@@ -244,14 +249,17 @@ class TestSecondRun:
         path = file(once + ADD.replace("def add(", "def more("))
         return convert(path, target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH, MORE_LAUNCH]).text
 
+    @pytest.mark.slow
     def test_a_kernel_added_later_compiles(self, later: str) -> None:
         assert later.count(GLUON) == 1
         result = compile_kernel(slice_kernel(read_source("kernels.py", later), "more"), MORE_LAUNCH, "sm90")
         assert result.ok, result.error
 
+    @pytest.mark.slow
     def test_a_kept_kernel_has_its_comment_once(self, later: str) -> None:
         assert later.count("# tt2gl: kept") == 1
 
+    @pytest.mark.slow
     def test_the_helper_of_the_first_run_serves_the_second(self, later: str) -> None:
         assert later.count("@gluon.constexpr_function") == 1
 
@@ -355,6 +363,7 @@ class TestNames:
 class TestPlaces:
     """Where files are, and from where they are named."""
 
+    @pytest.mark.slow
     def test_relative_and_absolute_paths_give_the_same(self, file: File) -> None:
         path = file(HEADER + ADD + SORT)
         launches = [ADD_LAUNCH, SORT_LAUNCH]
@@ -362,6 +371,7 @@ class TestPlaces:
         absolute = convert(path.absolute(), target="sm90", launches=launches)
         assert relative.text == absolute.text
 
+    @pytest.mark.slow
     def test_a_path_through_a_link(self, file: File, tmp_path: Path) -> None:
         path = file(HEADER + ADD + SORT)
         (tmp_path / "link").symlink_to(tmp_path)
@@ -376,6 +386,7 @@ class TestPlaces:
         assert [report.status for report in made.kernels] == ["converted"]
         assert "TTG210" not in codes(made)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "reason",
         [
@@ -401,6 +412,7 @@ class TestLaunches:
         assert "coalesced([BLOCK], [0], x_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps())" in made.text
         assert len(made.kernels) == len(dtypes)
 
+    @pytest.mark.slow
     def test_several_blocks_and_warps(self, file: File) -> None:
         launches = [launch("add", ADD_TYPES, num_warps=w, BLOCK=b) for w, b in ((1, 64), (4, 1024), (8, 8192))]
         assert "coalesced([BLOCK], [0], " in converted(file(HEADER + ADD), *launches).text
@@ -442,6 +454,7 @@ class TestBranches:
         assert "x += gl.full([BLOCK], 2, gl.float16, layout=gl.AutoLayout())" in made.text
         assert codes(made) == {"TTG330"}
 
+    @pytest.mark.slow
     def test_the_port_takes_the_other_branch_too(self, file: File) -> None:
         made = converted(file(HEADER + self.FLAG), launch("add", ADD_TYPES, FLAG=False, BLOCK=1024))
         port = slice_kernel(read_source("kernels.py", made.text), "add")
@@ -517,11 +530,13 @@ def total(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 """
     LAUNCH = launch("total", {"x_ptr": "*fp16", "y_ptr": "*fp32", "n": "i32"}, BLOCK=1024)
 
+    @pytest.mark.slow
     def test_a_rule_that_applied_is_reported(self, file: File) -> None:
         made = converted(file(HEADER + self.LOOP), self.LAUNCH)
         assert made.kernels[0].rules == ("hoist",)
         assert made.text.index("offs_range = gl.arange(") < made.text.index("for start in")
 
+    @pytest.mark.slow
     def test_a_rule_left_out(self, file: File) -> None:
         made = converted(file(HEADER + self.LOOP), self.LAUNCH, without=["hoist"])
         assert made.kernels[0].rules == ()

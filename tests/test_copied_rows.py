@@ -45,12 +45,14 @@ def launched(directory: Path, at: str, n: int) -> tuple[Path, Launch]:
     return path, Launch("kernel.py", "kernel", signature, extents, tuple(tensors), Options(4, 3), (1,), values)
 
 
+@pytest.mark.slow
 def test_a_row_with_an_element_for_each_thread_has_the_layout_of_its_access(tmp_path: Path) -> None:
     path, launch = launched(tmp_path, "cols[None, :]", 256)
     text = convert(path, target="sm80", launches=[launch], root=tmp_path).text
     assert "* gl.num_warps()," not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm80", "sm90"])
 def test_a_short_row_is_copied_in_wide_pieces(tmp_path: Path, target: str) -> None:
     path, launch = launched(tmp_path, "cols[None, :]", 32)
@@ -58,6 +60,7 @@ def test_a_short_row_is_copied_in_wide_pieces(tmp_path: Path, target: str) -> No
     assert gluon.step_copies == triton.step_copies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm80", "sm90"])
 def test_a_row_that_becomes_one_of_a_tile_later_is_too(tmp_path: Path, target: str) -> None:
     path, launch = launched(tmp_path, "cols", 32)

@@ -73,6 +73,7 @@ def converted(path: Path, text: str, launch: Launch, target: str) -> tuple[str, 
     return made.text, [each.code for report in made.kernels for each in report.diagnostics]
 
 
+@pytest.mark.slow
 def test_a_product_of_descriptors_is_named_by_the_sum_that_it_is_added_to(tmp_path: Path) -> None:
     sizes = {"M": 64, "N": 64, "K": 64}
     text = f"""{HEADER}def kernel(a, c, total, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
@@ -107,6 +108,7 @@ def test_why_parts_do_not_do_is_told_at_the_authors_line(tmp_path: Path) -> None
     assert made.text == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm80", "gfx942"])
 def test_without_tma_the_hosts_are_taken_apart(tmp_path: Path, target: str) -> None:
     path = tmp_path / "kernel.py"
@@ -117,6 +119,7 @@ def test_without_tma_the_hosts_are_taken_apart(tmp_path: Path, target: str) -> N
     equal(path, HOST, made, HOST_LAUNCH, target)
 
 
+@pytest.mark.slow
 def test_what_descriptors_become_fits_the_width(tmp_path: Path) -> None:
     text = HOST.replace("(a, c,", "(activations_desc, c,").replace("a.load([i, 0])", "activations_desc.load([i, 0])")
     renamed = {"a": "activations_desc"}
@@ -130,6 +133,7 @@ def test_what_descriptors_become_fits_the_width(tmp_path: Path) -> None:
     assert max(map(len, made.splitlines())) <= 120
 
 
+@pytest.mark.slow
 def test_without_tma_a_kernels_own_become_pointers(tmp_path: Path) -> None:
     made, codes = converted(tmp_path / "kernel.py", OWN, LAUNCH, "sm80")
     assert not {"TTG304", "TTG402"} & set(codes)
@@ -137,6 +141,7 @@ def test_without_tma_a_kernels_own_become_pointers(tmp_path: Path) -> None:
     assert "gl.load(" in made
 
 
+@pytest.mark.slow
 def test_a_kernels_own_descriptors(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     made, codes = converted(path, OWN, LAUNCH, "sm90")
@@ -160,6 +165,7 @@ SCORES = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 def test_a_tile_from_before_the_loop_stays_in_memory_where_registers_are_multiplied(tmp_path: Path) -> None:
     path, launch = tmp_path / "kernel.py", replace(LAUNCH, grid=(2,))
     made, codes = converted(path, SCORES, launch, "sm120")
@@ -169,6 +175,7 @@ def test_a_tile_from_before_the_loop_stays_in_memory_where_registers_are_multipl
     equal(path, SCORES, made, launch, "sm120")
 
 
+@pytest.mark.slow
 def test_a_tile_that_a_product_cannot_take_where_it_lies_is_put_beside(tmp_path: Path) -> None:
     """wgmma takes 32-bit floats with K innermost alone: Triton turns the second tile through registers."""
     text = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
@@ -182,6 +189,7 @@ def test_a_tile_that_a_product_cannot_take_where_it_lies_is_put_beside(tmp_path:
     assert "TTG402" not in codes
 
 
+@pytest.mark.slow
 def test_descriptors_from_the_host(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     made, codes = converted(path, HOST, HOST_LAUNCH, "sm90")
@@ -218,6 +226,7 @@ POINTERS = replace(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launch", [HOST_LAUNCH, POINTERS], ids=["from the host", "of pointers"])
 def test_helpers_take_and_make_descriptors(tmp_path: Path, launch: Launch) -> None:
     path = tmp_path / "kernel.py"
@@ -253,6 +262,7 @@ ROWS = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 def test_a_row_that_becomes_one_dimension_is_reshaped_in_registers(tmp_path: Path) -> None:
     path, launch = tmp_path / "kernel.py", replace(LAUNCH, grid=(2,))
     made, codes = converted(path, ROWS, launch, "sm90")
@@ -279,6 +289,7 @@ BATCH = replace(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "sm100", "gfx1250"])
 def test_a_tile_of_a_batch_is_reshaped_in_its_slot(tmp_path: Path, target: str) -> None:
     if not mover(get_target(target)):
@@ -293,6 +304,7 @@ def test_a_tile_of_a_batch_is_reshaped_in_its_slot(tmp_path: Path, target: str) 
     equal(path, SQUEEZED, made, BATCH, target)
 
 
+@pytest.mark.slow
 def test_a_reshaped_product_is_stored_as_a_tile_in_the_layout_that_it_has(tmp_path: Path) -> None:
     path, said = tmp_path / "kernel.py", "c.store([z, i, j], acc.to(tl.float16).reshape(1, B, B))"
     assert said in SQUEEZED
@@ -358,6 +370,7 @@ GATHERED_AHEAD = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 def test_that_rows_are_not_gathered_ahead_is_told(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     made, codes = converted(path, GATHERED_AHEAD, LAUNCH, "sm100")

@@ -60,6 +60,7 @@ def converted(path: Path, *without: str) -> Conversion:
     return convert(path, target="gfx950", launches=launches, root=path.parent, without=without, compile=False)
 
 
+@pytest.mark.slow
 def test_off_all_tiles_come_to_registers(file: Path) -> None:
     made = converted(file, "direct_to_lds")
     assert "async_copy" not in made.text
@@ -67,6 +68,7 @@ def test_off_all_tiles_come_to_registers(file: Path) -> None:
     assert "pipeline" in made.kernels[0].rules
 
 
+@pytest.mark.slow
 def test_on_waves_copy_where_triton_has_them_do_so(file: Path) -> None:
     made = converted(file)
     assert made.kernels[0].rules == ("buffer_ops", "direct_to_lds", "pipeline")
@@ -75,6 +77,7 @@ def test_on_waves_copy_where_triton_has_them_do_so(file: Path) -> None:
     assert "from triton.experimental.gluon.language.amd.cdna4 import async_copy\n" in made.text
 
 
+@pytest.mark.slow
 def test_tiles_that_cannot_be_copied_by_waves_come_to_registers_without_a_spare_slot(file: Path) -> None:
     one = launch(file, aligned=("c_ptr",))
     made = convert(file, target="gfx950", launches=[one], root=file.parent, compile=False)
@@ -82,12 +85,14 @@ def test_tiles_that_cannot_be_copied_by_waves_come_to_registers_without_a_spare_
     assert "# rings of NUM_STAGES - 1 tiles; loads run NUM_STAGES - 1 iterations ahead\n" in made.text
 
 
+@pytest.mark.slow
 def test_without_buffer_operations_copies_go_by_pointers(file: Path) -> None:
     text = converted(file, "buffer_ops").text
     assert text.count("async_copy.global_load_to_shared(") == 4
     assert text.count("other=0.0") == 4
 
 
+@pytest.mark.slow
 def test_as_good_as_tritons_and_equal(file: Path) -> None:
     _, triton, gluon = compared(file, launch(file), "gfx950")
     assert gluon.shared_bytes == triton.shared_bytes

@@ -56,6 +56,7 @@ def test_what_needs_no_layout_of_its_own(tmp_path: Path, extents: dict[str, int]
     assert "gather_layout" not in convert(path, target="sm90", launches=[launch], root=tmp_path).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
 @pytest.mark.parametrize(
     ("place", "axis", "extents"),

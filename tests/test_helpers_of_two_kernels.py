@@ -30,6 +30,7 @@ def {name}(x_ptr, y_ptr, {m}: tl.constexpr, {k}: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("m", "k", "helpers"), [("BLOCK_M", "BLOCK_K", 1), ("ROWS", "WIDTH", 2)], ids=["same names", "other names"]
 )
@@ -83,6 +84,7 @@ def {name}(a_ptr, b_ptr, c_ptr, n, M: tl.constexpr, K: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 def test_a_ring_that_each_fills_by_another_load_has_one_layout(tmp_path: Path) -> None:
     path = tmp_path / "kernels.py"
     callers = {"first": (True, 1.0), "second": (False, "tl.load(a_ptr + rows * n)[:, None]")}

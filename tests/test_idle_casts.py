@@ -82,6 +82,7 @@ def test_a_slot_is_read_turned_into_registers(tmp_path: Path) -> None:
     assert "b.permute((1, 0)).load(" in loop
 
 
+@pytest.mark.slow
 def test_a_cast_that_some_launch_means_stays_in_its_body(tmp_path: Path) -> None:
     idle, busy = converted(tmp_path, "sm90", launches("*fp16", "*bf16", cast=False))
     assert "b.permute((1, 0))" in idle

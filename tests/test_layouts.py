@@ -112,6 +112,7 @@ def fits(case: Case) -> bool:
     return math.prod(shape) >= warps * get_target(target).warp_size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [pytest.param(case, id=name_of(case)) for case in cases() if fits(case)])
 def test_the_formula_is_that_of_the_coalesce_pass(triton_says: dict[str, Access], case: Case) -> None:
     shape, fastest, bits, warps, target = case

@@ -64,6 +64,7 @@ def test_loads_that_triton_keeps_in_registers_on_amd_wait_there(tmp_path: Path) 
     assert not [each for each in made.kernels[0].diagnostics if each.code == "TTG331"]
 
 
+@pytest.mark.slow
 def test_warps_of_their_own_are_told_and_the_loop_is_pipelined(tmp_path: Path) -> None:
     path, launch = tmp_path / "kernel.py", persistent(256, 128, block=128, step=64)
     text = KERNEL.replace("P):\n", "P, warp_specialize=True):\n").replace(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.compared import compared
 from tt2gl.launches import Launch, Options, TensorArg
 
@@ -31,6 +33,7 @@ def kernel(a_ptr, b_ptr, s_ptr, c_ptr, K, B: tl.constexpr, ONE: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 def test_what_a_flag_leaves_unbound_is_not_kept_for_the_last_iterations(tmp_path: Path) -> None:
     path = tmp_path / "kernels.py"
     path.write_text(KERNEL)

@@ -65,6 +65,7 @@ def launch_of(path: Path) -> Launch:
     return Launch(path.name, "kernel", types, {"B": 64}, (*args,), Options(4, 2), (1,), {**args, "N": 136})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm80", "sm90", "gfx942"])
 def test_a_helper_whose_calls_take_different_sides_is_converted(tmp_path: Path, target: str) -> None:
     path = tmp_path / "kernels.py"

@@ -101,6 +101,7 @@ def test_other_layouts_are_not_narrowed(tmp_path: Path, parted: str, rows: int, 
     assert "narrowed(" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
 @pytest.mark.parametrize("parted", [PAIRS, FOURS], ids=["pairs", "fours"])
 def test_pairs_are_parted_in_their_threads(tmp_path: Path, target: str, parted: str) -> None:

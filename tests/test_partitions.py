@@ -52,6 +52,7 @@ def apart(path: Path, text: str, given: Launch) -> tuple[str, list[str]]:
     return made, codes
 
 
+@pytest.mark.slow
 def test_a_persistent_loop(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     made, codes = apart(path, PERSISTENT, launch())
@@ -68,6 +69,7 @@ def test_a_persistent_loop(tmp_path: Path) -> None:
     equal(path, PERSISTENT, made, launch(), "sm100")
 
 
+@pytest.mark.slow
 def test_only_what_says_where_tiles_are_is_done_again(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     text = PERSISTENT.replace("        acc = tl.zeros", "        at = 0\n        acc = tl.zeros")
@@ -84,6 +86,7 @@ def test_only_what_says_where_tiles_are_is_done_again(tmp_path: Path) -> None:
     equal(path, text, made, launch(), "sm100")
 
 
+@pytest.mark.slow
 def test_a_loop_of_no_turns_leaves_zeros(tmp_path: Path) -> None:
     path, given = tmp_path / "kernel.py", launch(64)
     text = PERSISTENT.replace("range(0, K, BK)", "range(64, K, BK)")
@@ -94,6 +97,7 @@ def test_a_loop_of_no_turns_leaves_zeros(tmp_path: Path) -> None:
     equal(path, text, made, given, "sm100")
 
 
+@pytest.mark.slow
 def test_a_single_loop(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     made, codes = apart(path, SINGLE, launch())
@@ -107,6 +111,7 @@ def test_a_single_loop(tmp_path: Path) -> None:
     equal(path, SINGLE, made, launch(), "sm100")
 
 
+@pytest.mark.slow
 def test_a_tile_that_is_stored_in_halves(tmp_path: Path) -> None:
     path, given = tmp_path / "kernel.py", replace(launch(), options=Options(8, 3))
     halves = """        left, right = tl.split(tl.permute(tl.reshape(acc, (B, 2, B // 2)), (0, 2, 1)))
@@ -124,6 +129,7 @@ def test_a_tile_that_is_stored_in_halves(tmp_path: Path) -> None:
     equal(path, text, made, given, "sm100")
 
 
+@pytest.mark.slow
 def test_one_that_counts_wrong_is_found(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     made, _ = apart(path, PERSISTENT, launch())

@@ -29,6 +29,7 @@ def kernel(a, b, c, K, B: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("spelled", ["folder/../kernel.py", "link/kernel.py"])
 def test_a_path_through_other_folders(tmp_path: Path, own: bool, spelled: str) -> None:

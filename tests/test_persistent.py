@@ -62,6 +62,7 @@ MADE_INSIDE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", MADE_INSIDE)
 def test_rings_that_stay_inside(reason: str, tmp_path: Path) -> None:
     path, text = tmp_path / "kernel.py", KERNEL.replace(*MADE_INSIDE[reason])
@@ -71,6 +72,7 @@ def test_rings_that_stay_inside(reason: str, tmp_path: Path) -> None:
     equal(path, text, made, launch(104, 72))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [24, 200])
 def test_rings_are_made_once(depth: int, tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
@@ -85,6 +87,7 @@ def test_rings_are_made_once(depth: int, tmp_path: Path) -> None:
     equal(path, KERNEL, made, launch(104, depth))
 
 
+@pytest.mark.slow
 def test_one_that_counts_wrong_is_found(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     made, _ = converted(path, KERNEL, launch(104, 200), "sm90")
@@ -119,6 +122,7 @@ EDGES = """\
 """
 
 
+@pytest.mark.slow
 def test_where_rings_inside_are_room_enough_stores_still_share_a_tile(tmp_path: Path) -> None:
     # What the other store converts through lies where the rings were.
     path = tmp_path / "kernel.py"
@@ -168,6 +172,7 @@ def of_pointers(n: int, k: int, *, stages: int = 3, programs: int = 2, flatten: 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "k", "programs", "stages"),
     [("sm80", 80, 2, 3), ("sm80", 16, 3, 4), ("sm90", 16, 3, 4), ("sm100", 80, 2, 3), ("sm120", 80, 2, 3)],
@@ -183,6 +188,7 @@ def test_copies_run_on_into_the_next_tile(target: str, k: int, programs: int, st
     equal(path, POINTERS, made, given, target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.test_descriptors import equal
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
@@ -66,6 +68,7 @@ def test_a_loop_whose_tiles_are_not_copied_ahead_keeps_its_call(tmp_path: Path) 
     assert "acc = multiply(" in ported("sm90", 1, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_product_of_a_helper_reads_the_slots_of_the_loop_that_calls_it(tmp_path: Path) -> None:
     text = ported("sm90", 3, tmp_path)
     loop = text[text.index("# multiply, written out: its products take tiles of this loop") :]
@@ -74,6 +77,7 @@ def test_a_product_of_a_helper_reads_the_slots_of_the_loop_that_calls_it(tmp_pat
     assert "allocate_shared_memory(a.dtype" not in text
 
 
+@pytest.mark.slow
 def test_ampere_loads_its_operands_from_them(tmp_path: Path) -> None:
     text = ported("sm80", 3, tmp_path)
     assert "written out: its products take tiles of this loop" in text

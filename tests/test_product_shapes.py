@@ -155,6 +155,7 @@ def scores_kernel(q_ptr, k_ptr, out_ptr, n, FLAG: tl.constexpr, M: tl.constexpr,
 """
 
 
+@pytest.mark.slow
 def test_a_state_stays_in_its_products_layout_whatever_it_starts_from(tmp_path: Path) -> None:
     """Zeros or what a flag loads: one body, in which the loop converts nothing."""
     made = written(tmp_path / "kernels.py", STATE, {"FLAG": False}, {"FLAG": True})
@@ -355,6 +356,7 @@ def test_a_pointer_that_moved_is_known_to_a_helper_by_its_parameter(tmp_path: Pa
     assert "tiles_buf = gl.allocate_shared_memory(keys.dtype.element_ty, [" in made
 
 
+@pytest.mark.slow
 def test_packed_bytes_on_their_way_to_shared_memory_lie_in_neighbouring_threads() -> None:
     file = Path(__file__).parents[1] / "corpus" / "block_scaled.py"
     launches = [
@@ -366,6 +368,7 @@ def test_packed_bytes_on_their_way_to_shared_memory_lie_in_neighbouring_threads(
     assert f"{name[1]}: gl.constexpr = coalesced([BLOCK_K // 2, BLOCK_N], [1, 0], 128, gl.num_warps())" in made
 
 
+@pytest.mark.slow
 def test_launches_of_three_stages_and_more_share_a_body_where_tiles_are_looked_up(tmp_path: Path) -> None:
     """Triton copies what is looked up, too, from three stages on, and halves the ring of the tiles."""
     load = "at = tl.load(table + start + cols)\n        k = tl.load(k_ptr + at[:, None] * D + dims[None, :])"
@@ -415,6 +418,7 @@ def test_scaled_operands_in_registers_are_multiplied_as_they_are(tmp_path: Path)
         assert re.search(rf"{name}: gl.constexpr = {call}", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "form", "kind"), [("sm80", "e5m2", "*fp8e5"), ("sm90", "e4m3", "*fp8e4nv")])
 def test_scales_come_to_their_elements_as_soon_as_they_are_loaded(
     tmp_path: Path, target: str, form: str, kind: str

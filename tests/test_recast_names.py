@@ -92,6 +92,7 @@ def test_what_a_condition_may_leave_out_is_not_loaded_beside_it(tmp_path: Path) 
     assert " = gl.convert_layout(bias, " in port
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "sm80", "gfx942"])
 @pytest.mark.parametrize("element", ["bf16", "fp8e5"])
 def test_another_version_is_cast_from_what_was_loaded(tmp_path: Path, element: str, target: str) -> None:
@@ -104,6 +105,7 @@ def test_another_version_is_cast_from_what_was_loaded(tmp_path: Path, element: s
     assert gluon.shared_bytes <= triton.shared_bytes
 
 
+@pytest.mark.slow
 def test_a_name_that_is_cast_to_itself_is_converted_before_that(tmp_path: Path) -> None:
     path = write(tmp_path, made=f"bias = {LOADED}\n        bias = bias.to(tl.float32)")
     lines = [line.strip() for line in port_of(path, launch()).splitlines()]

@@ -72,6 +72,7 @@ def test_helpers_that_stay(bias: str, rows: str, tmp_path: Path) -> None:
     assert "written out" not in ported(bias, rows, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "sm80"])
 def test_an_index_is_made_for_each_access(target: str, tmp_path: Path) -> None:
     text = ported(BESIDE, MADE, tmp_path, target)

@@ -63,6 +63,7 @@ def test_columns_that_are_taken_apart_have_layouts_without_names(tmp_path: Path)
     assert "reshaped(" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm80", "sm90"])
 def test_groups_of_rows_are_reduced_where_the_product_is(tmp_path: Path, target: str) -> None:
     report, triton, gluon = compared(written(tmp_path, GROUPED, "M // G", "N"), LAUNCH, target)
@@ -78,6 +79,7 @@ def test_a_reshaped_product_has_a_layout_of_its_own_name(tmp_path: Path) -> None
     assert "gl.SliceLayout(1, mma_reshaped_layout)" in text
 
 
+@pytest.mark.slow
 def test_a_reshape_to_the_extents_that_a_value_has_changes_nothing(tmp_path: Path) -> None:
     path = written(tmp_path, "tl.exp(scores.reshape(M, N))", "M", "N")
     _, triton, gluon = compared(path, LAUNCH, "sm90")

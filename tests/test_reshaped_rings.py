@@ -45,6 +45,7 @@ LAUNCH = Launch(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm80", "sm90"])
 @pytest.mark.parametrize("loaded", ["tl.load(x_ptr + cols)", "tl.load(x_ptr + cols) * 0.5"], ids=["as it is", "scaled"])
 def test_threads_keep_what_they_loaded(tmp_path: Path, target: str, loaded: str) -> None:

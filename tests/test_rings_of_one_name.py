@@ -53,6 +53,7 @@ def test_tiles_that_lie_alike_have_one_name(tmp_path: Path, load: str) -> None:
     assert "v_2_buf" not in text
 
 
+@pytest.mark.slow
 def test_tiles_that_lie_otherwise_have_a_ring_of_their_own(tmp_path: Path) -> None:
     """As another's, the tiles would be copied two bytes at a time, which the compiler fails on."""
     made = converted(tmp_path, TURNED, PLAIN, compiled=True)

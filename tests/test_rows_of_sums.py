@@ -57,6 +57,7 @@ def test_what_was_loaded_before_the_tile_comes_to_the_sum(tmp_path: Path) -> Non
     assert "gl.convert_layout(gl.sum(" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
 def test_the_sum_comes_to_what_was_loaded_after_the_tile(tmp_path: Path, target: str) -> None:
     path = write(tmp_path, LAST)

@@ -76,6 +76,7 @@ def test_a_scalar_that_is_not_zero_where_it_is_masked_out_is_loaded_where_it_is_
     assert "scale = gl.load(scale_ptr, mask=block < 3, other=1.0)" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "load"), [("sm80", "tl.load(scale_ptr, mask=block < 3, other=0.0)"), ("sm90", "tl.load(scale_ptr)")]
 )

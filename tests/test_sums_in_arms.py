@@ -80,6 +80,7 @@ def port(path: Path, *launches: Launch) -> str:
     return convert(path, target="sm100", launches=launches, root=path.parent, compile=False).text
 
 
+@pytest.mark.slow
 def test_beside_a_product_that_no_launch_compiles(path: Path) -> None:
     text = port(path, WITHOUT_SCALES)
     assert "acc += tl.dot(a, b) * scale" in text
@@ -91,6 +92,7 @@ def test_beside_a_product_that_no_launch_compiles(path: Path) -> None:
     assert gluon.registers <= 1.1 * triton.registers
 
 
+@pytest.mark.slow
 def test_beside_an_arm_that_another_launch_compiles(path: Path) -> None:
     text = port(path, PLAIN, SCALED)
     assert "    if not SCALED:\n        acc_tmem.store(acc)\n    for k in range" in text
@@ -130,6 +132,7 @@ def kernel""",
 """A helper with two ways for operands of 32 bits."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "sm100"])
 def test_a_helper_that_returns_one_of_two_products_that_are_the_same(path: Path, target: str) -> None:
     text = HELPED.replace("acc += tl.dot(a, b) * scale", "acc = product(a, b, acc, EVEN)")

@@ -50,6 +50,7 @@ BODIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", BODIES)
 def test_equal_with_no_more_conversions(what: str, tmp_path: Path) -> None:
     body, most = BODIES[what]
@@ -83,6 +84,7 @@ def test_a_loop_without_iterations_says_nothing(tmp_path: Path) -> None:
     assert re.search(r"gl\.split\((gl\.permute\(gl\.reshape)", made.text)
 
 
+@pytest.mark.slow
 def test_what_is_taken_apart_is_reduced_as_it_is(tmp_path: Path) -> None:
     head = KERNEL[: KERNEL.index("    x, y = ")]
     text = (

@@ -50,6 +50,7 @@ STORE = """    tl.store(c_ptr + rows[:, None] * B + cols[None, :], acc)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "tail"),
     [(OTHER_BRANCH, 0), (BELOW, 16), (LOOP_BELOW, 16)],
@@ -77,6 +78,7 @@ def test_tiles_of_the_last_iterations_meet_none_of(tmp_path: Path, loop: str, ta
     compared(path, launch, "gfx942")
 
 
+@pytest.mark.slow
 def test_what_a_branch_overwrites_has_the_layout_of_what_it_becomes(tmp_path: Path) -> None:
     path = tmp_path / "kernels.py"
     path.write_text(

@@ -80,6 +80,7 @@ def test_what_keeps_a_layout_of_its_own(tmp_path: Path, shape: str, weights: str
     assert "gl.AutoLayout()" not in port(tmp_path, WEIGHED.format(shape=shape, weights=weights))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
 @pytest.mark.parametrize("given", ["x", LOADED], ids=["computed", "loaded"])
 def test_steps_of_a_sort_convert_nothing(tmp_path: Path, target: str, given: str) -> None:

@@ -103,6 +103,7 @@ def test_instructions_have_bodies_and_helpers_that_differ_too(port: Convert) -> 
     assert "def accumulated(" not in made.text
 
 
+@pytest.mark.slow
 def test_a_helper_that_is_written_out_has_the_instruction_of_each_body(port: Convert) -> None:
     made = port(PRODUCT, *product_launches(num_stages=3))
     assert [(report.status, report.diagnostics) for report in made.kernels] == [("converted", ())] * 3
@@ -202,6 +203,7 @@ def test_a_name_that_one_side_of_a_branch_defines_is_read_in_a_body_of_its_own(
     assert made.text.count("@gluon.jit") == bodies
 
 
+@pytest.mark.slow
 def test_how_many_products_are_added_in_fewer_bits_is_the_launch_s_to_say(port: Convert) -> None:
     text = PRODUCT.replace("accumulated(a, b, acc)\n    tl", "tl.dot(a, b, acc, max_num_imprecise_acc=LIMIT)\n    tl")
     text = text.replace("BK: tl.constexpr)", "BK: tl.constexpr, LIMIT: tl.constexpr)")
@@ -230,6 +232,7 @@ def test_what_only_the_launch_knows_keeps_the_kernel(port: Convert) -> None:
     assert "plain under launches 1" in message
 
 
+@pytest.mark.slow
 def test_alignment_that_the_launch_tells(port: Convert) -> None:
     aligned = launch("product_kernel", BM=64, BN=64, BK=32)
     made = port(PRODUCT, aligned, replace(aligned, divisible_by_16=("x_ptr", "y_ptr")))
@@ -239,6 +242,7 @@ def test_alignment_that_the_launch_tells(port: Convert) -> None:
     assert "if ALIGNED:\n        product_kernel_pipelined(" in function(made, "product_kernel")
 
 
+@pytest.mark.slow
 def test_a_kernel_that_analysis_fails_on_is_the_one_that_is_kept(
     port: Convert, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1132,6 +1132,7 @@ def kernel(a_ptr, b_ptr, c_ptr, K, FORM: tl.constexpr, B: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 def test_a_ring_is_of_what_the_scalar_pointer_of_its_offsets_is_of(conversion: Convert, launch: MakeLaunch) -> None:
     tile, types = TensorArg("float16", (128, 32), (32, 1)), "a_ptr=*fp16 b_ptr=*fp16 c_ptr=*fp32 K=i32"
     args = {"a_ptr": tile, "b_ptr": tile, "c_ptr": tile, "K": 128}

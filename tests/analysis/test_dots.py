@@ -183,6 +183,7 @@ SIDES = """
 """
 
 
+@pytest.mark.slow
 def test_tiles_of_one_name_that_no_launch_has_both_of_share_no_ring_where_they_are_of_other_extents(
     port: Port, launch: MakeLaunch
 ) -> None:
@@ -211,6 +212,7 @@ OPTIONAL = """
 """
 
 
+@pytest.mark.slow
 def test_a_sum_that_a_flag_leaves_out_compiles_with_and_without_it(port: Port, launch: MakeLaunch) -> None:
     launches = [launch("a=*fp16 b=*fp16 c=*fp32 n=i32", M=64, BOTH=both) for both in (True, False)]
     assert "    if BOTH:\n        e_tmem = " in port(OPTIONAL, *launches, target="sm100")
@@ -242,6 +244,7 @@ def test_an_argument_that_is_more_than_an_operand_stays_in_registers(
     assert "x_smem" not in text
 
 
+@pytest.mark.slow
 def test_an_argument_that_a_product_reads_is_in_shared_memory_once_for_all_calls(
     port: Callable[..., str], launch: Callable[..., Launch]
 ) -> None:
@@ -251,6 +254,7 @@ def test_an_argument_that_a_product_reads_is_in_shared_memory_once_for_all_calls
     assert "warpgroup_mma(x, " in text
 
 
+@pytest.mark.slow
 def test_kernels_that_give_a_helper_different_things_have_texts_that_compile(
     port: Callable[..., str], launch: Callable[..., Launch]
 ) -> None:
@@ -284,6 +288,7 @@ FLAGGED = """
 """
 
 
+@pytest.mark.slow
 def test_a_product_that_some_launches_do_not_need(port: Port, launch: MakeLaunch) -> None:
     types = f"{POINTERS} n=i32"
     text = port(FLAGGED, launch(types, SUMMED=True), launch(types, SUMMED=False))
@@ -299,6 +304,7 @@ def test_ordinary_instructions_read_both_operands_once_both_are_in_memory(port: 
     assert re.match(r"gl\.dot_fma\(\s*\w+_smem\.load\(\w+\),\s*\w+_smem\.load\(\w+\)", made)
 
 
+@pytest.mark.slow
 def test_so_is_one_that_several_products_read_and_turned(
     port: Callable[..., str], launch: Callable[..., Launch]
 ) -> None:

@@ -69,6 +69,7 @@ def test_what_has_a_layout_or_is_not_loaded_is_summed_up_as_it_is(tmp_path: Path
     assert ROW not in port_of(written(tmp_path, summed), "sm90")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
 @pytest.mark.parametrize("summed", ["tl.where(mask, l * 2.0, 0.0)", "l"])
 def test_a_row_that_is_summed_up_is_loaded_as_it_lies_in_memory(tmp_path: Path, summed: str, target: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.compared import compared
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
@@ -75,6 +77,7 @@ def test_what_is_read_in_the_turn_that_loads_it_is_converted_there(tmp_path: Pat
     assert "gl.convert_layout(s," not in text
 
 
+@pytest.mark.slow
 def test_a_row_that_is_loaded_for_the_next_turn_is_converted_where_it_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, AHEAD)
     _, triton, gluon = compared(path, launch("fp32"), "sm90")
@@ -83,6 +86,7 @@ def test_a_row_that_is_loaded_for_the_next_turn_is_converted_where_it_is_read(tm
     assert "* gl.convert_layout(s, x_layout)" in text
 
 
+@pytest.mark.slow
 def test_pairs_are_held_as_the_tile_that_they_meet(tmp_path: Path) -> None:
     path = write(tmp_path, PAIRS)
     _, triton, gluon = compared(path, launch("i32"), "sm90")

@@ -77,6 +77,7 @@ def kernel(x_ptr, y_ptr, i_ptr, n, BLOCK: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stages", "before"), [(2, False), (3, True)])
 def test_rows_are_looked_up_before_where_there_is_a_stage_for_that(
     conversion: Callable[..., Conversion], launch: Callable[..., Launch], stages: int, before: bool

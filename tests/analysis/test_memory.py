@@ -177,6 +177,7 @@ def kernel(x_ptr, w_ptr, bias_ptr, y_ptr, N: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extents", [(64, 128), (64, 64, 128), (64, 128, 128)], ids=str)
 def test_a_row_beside_a_product_is_an_anchor_where_it_fills_the_threads(
     port: Callable[..., str], launch: MakeLaunch, extents: tuple[int, ...]

@@ -417,6 +417,7 @@ for i in range(4):
         assert {"SliceLayout(0, x_layout)", "SliceLayout(1, y_layout)"} <= set(re.findall(r"SliceLayout\(.*?\)", made))
         assert made.count(" = i * BN + ") == 2
 
+    @pytest.mark.slow
     def test_what_is_known_of_a_name_is_asked_of_one_of_its_layouts(self, tiles: Port) -> None:
         made = tiles("""
 for i in range(4):
@@ -488,6 +489,7 @@ tl.store(y_ptr + rows[:, None], tl.sum(x, 1)[:, None])
         )
         assert conversions(made) == 0
 
+    @pytest.mark.slow
     def test_a_reduction_expanded_again_needs_no_conversion(self, tiles: Port) -> None:
         made = tiles("""
 at = rows[:, None] * N + cols[None, :]
@@ -754,6 +756,7 @@ def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
         made = port(text, launch(VECTOR, BLOCK=1024))
         assert conversions(made) == 0
 
+    @pytest.mark.slow
     def test_what_a_helper_returns_beside_what_it_loads(self, port: Port, launch: MakeLaunch) -> None:
         """A count of constants alone, which comes back in the layout of what is counted."""
         text = """

@@ -60,6 +60,7 @@ def test_what_keeps_its_layout(tmp_path: Path, turn: str) -> None:
     assert "gl.convert_layout(row, " in port_of(*launched(tmp_path, turn))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
 @pytest.mark.parametrize(
     "turn",

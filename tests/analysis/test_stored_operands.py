@@ -36,11 +36,13 @@ def kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexp
 FLAGGED = KERNEL.format(computed="if SCALED:\n        b = b * 2")
 
 
+@pytest.mark.slow
 def test_what_triton_computes_in_the_operand_s_registers_is_converted(port: Port, launch: MakeLaunch) -> None:
     made = port(DOUBLED, launch(TYPES, M=16, N=64, K=64))
     assert "b_rhs = gl.convert_layout(b, rhs_layout)" in made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_warps", [4, 2])
 def test_what_it_computes_as_it_was_loaded_goes_through_memory(num_warps: int, port: Port, launch: MakeLaunch) -> None:
     made = port(SCALED, launch(TYPES, num_warps=num_warps, M=16, N=64, K=64))
@@ -53,6 +55,7 @@ def test_a_tile_that_is_cast_to_what_it_is_goes_there_as_soon_as_it_is_loaded(po
     assert made.index("b_smem = ") < made.index("a = gl.load(")
 
 
+@pytest.mark.slow
 def test_what_a_flag_has_computed_goes_through_memory_as_it_does_without(port: Port, launch: MakeLaunch) -> None:
     made = port(FLAGGED, launch(TYPES, M=16, N=64, K=64, SCALED=False))
     assert "b_smem.load(rhs_layout)" in made

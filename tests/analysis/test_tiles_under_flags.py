@@ -48,12 +48,14 @@ def kernel(a_ptr, b_ptr, c_ptr, n, M: tl.constexpr, N: tl.constexpr, K: tl.const
 """
 
 
+@pytest.mark.slow
 def test_a_ring_whose_tile_a_flag_turns(port: Port, launch: MakeLaunch) -> None:
     launches = [launch(TYPES, M=64, N=64, K=32, TURNED=turned) for turned in (False, True)]
     made = port(TURNED, *launches)
     assert "[NUM_STAGES, N if TURNED else K, K if TURNED else N]" in " ".join(made.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [16, 64], ids=["mma_v2", "wgmma"])
 def test_a_tile_that_a_launch_has_nothing_of(rows: int, port: Port, launch: MakeLaunch) -> None:
     made = port(OPTIONAL, *[launch(TYPES, M=rows, N=64, K=64, MORE=more) for more in (0, 32)])
@@ -73,6 +75,7 @@ def kernel(a_ptr, b_ptr, c_ptr, n, M: tl.constexpr, N: tl.constexpr, K: tl.const
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flags", "said"), [
     pytest.param((True, True), "transposed=True", id="one_way"),
     pytest.param((False, True), "transposed=K_MAJOR", id="both"),

@@ -73,6 +73,7 @@ def test_a_name_that_is_anothers_transposition_is_in_memory_with_that(tmp_path: 
     assert text.count("allocate_shared_memory") == 1
 
 
+@pytest.mark.slow
 def test_a_rings_tile_that_is_computed_on_is_stored_as_it_was_read(tmp_path: Path) -> None:
     scale = "tl.load(s_ptr + tl.arange(0, B))[:, None]"
     text = ported(f"y = tl.dot(x, tl.trans(x * {scale}).to(x.dtype), y)", tmp_path, 3)
@@ -80,6 +81,7 @@ def test_a_rings_tile_that_is_computed_on_is_stored_as_it_was_read(tmp_path: Pat
     assert "convert_layout(tl.trans(" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "read"),
     [

@@ -56,6 +56,7 @@ def ported(body: str, tmp_path: Path, target: str = "sm80") -> str:
     return made.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -69,6 +70,7 @@ def test_where_the_operand_is_converted(body: str, tmp_path: Path) -> None:
     assert ONCE not in ported(body, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -86,6 +88,7 @@ def test_what_it_is_unpacked_from_is_converted(body: str, tmp_path: Path) -> Non
 TURNED = "acc = tl.dot(tl.load(a_ptr + rows[:, None] * D + half[None, :]), tl.trans(packed.to(tl.float16)))"
 
 
+@pytest.mark.slow
 def test_of_a_tile_that_is_cast_and_turned_the_bytes_are_converted(tmp_path: Path) -> None:
     assert ONCE in ported(TURNED, tmp_path)
 
@@ -106,6 +109,7 @@ def kernel(a_ptr, w_ptr, c_ptr, n, B: tl.constexpr, D: tl.constexpr):
 )
 
 
+@pytest.mark.slow
 def test_last_iterations_unpack_as_the_loop_does(tmp_path: Path) -> None:
     """Triton's have products under conditions, and unpack in a layout for memory."""
     path = tmp_path / "kernel.py"
@@ -119,5 +123,6 @@ def test_last_iterations_unpack_as_the_loop_does(tmp_path: Path) -> None:
     equal(path, LOOP, text, launch, "gfx942")
 
 
+@pytest.mark.slow
 def test_amd_converts_such_a_tile_as_it_is_cast(tmp_path: Path) -> None:
     assert "packed = gl.convert_layout(" not in ported(TURNED, tmp_path, "gfx942")

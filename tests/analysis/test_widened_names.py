@@ -80,6 +80,7 @@ def test_two_values_that_are_as_wide_together_are_not_converted_in_the_place_of_
     assert "x = gl.load(" in port_of(path, launch("fp16", "float16"), "sm90")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
 @pytest.mark.parametrize(
     "stored",
@@ -134,6 +135,7 @@ def test_a_row_that_is_read_in_its_own_layout_too_is_converted_where_it_meets_th
     assert "w = gl.convert_layout(" not in port_of(path, row_launch("fp16", "float16"), "sm90")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("product", ["x * w", "x * w[None, :]", "x * (w + 1)"])
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
 def test_a_row_of_halves_is_converted_before_it_becomes_floats_that_meet_a_tile(

@@ -48,6 +48,7 @@ def ported(load: str, tmp_path: Path, target: str, dtype: str = "float16") -> st
     return made.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("load", "target", "dtype"),
     [
@@ -65,6 +66,7 @@ def test_operands_that_come_as_they_are(load: str, target: str, dtype: str, tmp_
     assert ".to(x.dtype)" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["gfx942", "gfx950"])
 @pytest.mark.parametrize(
     "load",
@@ -80,6 +82,7 @@ def test_amd_converts_tiles_as_they_were_loaded(load: str, target: str, tmp_path
     assert "narrow" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "load",
     [
@@ -93,6 +96,7 @@ def test_a_tile_that_one_product_widens_and_another_has_in_memory(load: str, tmp
     assert re.search(r"warpgroup_mma\(x_smem(_2)?\.load\(y_\w*lhs_layout\)\.to\(x\.dtype\), w_smem", text)
 
 
+@pytest.mark.slow
 def test_a_tile_that_a_product_casts_as_it_takes_it_is_cast_behind_its_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +107,7 @@ def test_a_tile_that_a_product_casts_as_it_takes_it_is_cast_behind_its_memory(
     assert re.search(r"mma_v2\(\s*x_smem\.load\(\w*lhs_layout\)\.to\(gl\.float32\),", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", ["tl.trans(x)", "x.trans()", "x.T"])
 def test_its_transposition_is_read_from_the_same_memory(
     turned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

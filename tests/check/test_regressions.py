@@ -131,6 +131,7 @@ REGRESSIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", REGRESSIONS.values(), ids=REGRESSIONS.keys())
 def test_a_planted_regression_is_caught(project: Path, planted: tuple[str, str, str, tuple[str, str, str]]) -> None:
     file, before, after, expected = planted

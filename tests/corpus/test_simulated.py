@@ -18,7 +18,7 @@ from tt2gl.verify.simulate import simulate_many
 _BY_WEIGHT = [pytest.param(name, marks=[pytest.mark.slow] if has_products(name) else []) for name in FAMILIES]
 
 
-@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+@pytest.mark.parametrize("target", ["sm90", pytest.param("gfx942", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", _BY_WEIGHT)
 def test_conversions_are_equal_bit_for_bit(family: str, target: str) -> None:
     kept = [report for report in conversion(family, target).kernels if report.status != "converted"]

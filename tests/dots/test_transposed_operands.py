@@ -75,6 +75,7 @@ def kernel(x_ptr, w_ptr, o_ptr, N: tl.constexpr, D: tl.constexpr, STEP: tl.const
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "sm100", "sm80"])
 @pytest.mark.parametrize(
     ("cast_from", "operand"),

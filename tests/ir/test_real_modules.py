@@ -107,6 +107,7 @@ _FEW = [(target, True, _FORMS) for target in ("sm90", "gfx942")]
 _ALL = [pytest.param(target, True, available(target), marks=pytest.mark.slow) for target in TARGETS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "optimised", "families"), [_FRONTEND, *_FEW, *_ALL])
 def test_the_corpus(target: str, optimised: bool, families: Sequence[str], tmp_path: Path) -> None:
     jobs: list[tuple[Any, ...]] = []
@@ -144,6 +145,7 @@ def test_the_corpus_in_gluon(target: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert all(module.attributes["ttg.num-warps"] for module in modules)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimised", [False, True], ids=["frontend", "ttgir"])
 def test_hand_written_gluon(optimised: bool) -> None:
     """cp.async, wgmma, TMA, mbarriers, warp specialization, tcgen05, and AMD's buffer, LDS and TDM operations."""

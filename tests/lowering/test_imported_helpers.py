@@ -289,6 +289,7 @@ def guarded(ptrs, mask):
     assert "from .tiles import guarded" in other
 
 
+@pytest.mark.slow
 def test_one_whose_loads_run_ahead_of_a_loop_comes_and_is_written_out(bring: Bring, tmp_path: Path) -> None:
     tiles = """import triton
 import triton.language as tl

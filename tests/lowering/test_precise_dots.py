@@ -112,6 +112,7 @@ def product_kernel(a_ptr, b_ptr, c_ptr, PRECISION: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "several", "one"), [("sm90", "tf32x3", "tf32"), ("gfx942", "bf16x3", "ieee")], ids=["sm90", "gfx942"]
 )

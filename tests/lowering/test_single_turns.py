@@ -59,6 +59,7 @@ def port(path: Path, text: str, *launches: Launch) -> str:
     return made.text
 
 
+@pytest.mark.slow
 def test_its_tiles_are_copied_ahead_of_the_loop_around(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     made = port(path, TEXT, LAUNCH)
@@ -67,6 +68,7 @@ def test_its_tiles_are_copied_ahead_of_the_loop_around(tmp_path: Path) -> None:
     equal(path, TEXT, made, LAUNCH)
 
 
+@pytest.mark.slow
 def test_so_are_those_of_one_that_counts_down(tmp_path: Path) -> None:
     path, text = tmp_path / "kernel.py", TEXT.replace("(0, D, B)", "(D // B - 1, -1, -1)").replace("= d +", "= d * B +")
     made = port(path, text, LAUNCH)

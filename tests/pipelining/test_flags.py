@@ -149,6 +149,7 @@ NONE_BUT_UNDER_A_FLAG = (
 )
 
 
+@pytest.mark.slow
 def test_what_is_none_without_a_flag_is_kept_under_it_alone(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(

@@ -68,6 +68,7 @@ def test_nothing_is_said_where_iterations_put_nothing_there_or_stand_in_the_loop
     assert "_keep_alive" not in convert(path, target=target, launches=[launch()], root=tmp_path, compile=False).text
 
 
+@pytest.mark.slow
 def test_what_is_put_into_memory_waits_for_no_tile(tmp_path: Path) -> None:
     path = write(tmp_path, SCALED)
     made = convert(path, target="gfx942", launches=[launch()], root=tmp_path, compile=False).text

@@ -88,6 +88,7 @@ def test_a_port_that_compiles_is_converted_once(folder: Path) -> None:
     assert contents("out")["a.py"].endswith("# compiled: False\n")
 
 
+@pytest.mark.slow
 def test_one_that_does_not_compile_is_converted_again_and_it_alone(folder: Path) -> None:
     Path("package", "bad.py").write_text(SOURCE.format(name="bad"))
     ported = port("package", "out", targets=["sm90"])

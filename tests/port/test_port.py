@@ -298,6 +298,7 @@ def test_what_a_killed_port_left_unfinished_is_gone_after_the_next(folder: Path)
     assert contents("out") == expected
 
 
+@pytest.mark.slow
 def test_what_is_done_when_interrupted_is_not_done_again(folder: Path) -> None:
     Path("package", "slow.py").write_text(SOURCE.format(name="slow"))
     process = start()

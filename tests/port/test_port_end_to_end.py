@@ -68,6 +68,7 @@ def document(folder: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_what_became_of_each_kernel(document: dict[str, object]) -> None:
     assert document["summary"] == {"converted": 2, "kept": 1, "failed": 0, "equal": 2, "not_equal": 0}
 

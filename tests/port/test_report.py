@@ -86,6 +86,7 @@ def test_a_report_is_written_where_one_is_asked_for(
     assert ("wrote told/report.html, report.md and report.json" in said) == asked
 
 
+@pytest.mark.slow
 def test_a_real_port_and_what_the_readme_shows_of_it(tmp_path: Path) -> None:
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "ranking.py").write_text(RANKING)

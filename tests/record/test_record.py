@@ -45,6 +45,7 @@ def of(recording: Recording, kernel: str) -> list[Launch]:
     return [launch for launch in recording.launches if launch.kernel == kernel]
 
 
+@pytest.mark.slow
 def test_the_file_is_what_was_recorded(recorded: tuple[Recording, Path]) -> None:
     recording, out = recorded
     assert read_launches(out) == recording.launches
@@ -129,6 +130,7 @@ def kernels_of(folder: Path) -> list[tuple[str, str]]:
     return sorted({(launch.file, launch.kernel) for launch in read_launches(folder / "L.json")})
 
 
+@pytest.mark.slow
 def test_a_crash_keeps_what_was_launched(tmp_path: Path) -> None:
     process = run(tmp_path, "import os, kernels\nkernels.gather()\nos.kill(os.getpid(), 11)\n")
     _, told = process.communicate()
@@ -150,6 +152,7 @@ def test_ctrl_c_is_the_commands_and_keeps_what_was_launched(tmp_path: Path) -> N
     assert kernels_of(tmp_path) == [("kernels.py", "gather_kernel")]
 
 
+@pytest.mark.slow
 def test_processes_that_the_command_starts_and_pytest(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("import kernels\n\ndef test_it():\n    kernels.gather(32)\n")
     script = """\
@@ -164,6 +167,7 @@ def test_processes_that_the_command_starts_and_pytest(tmp_path: Path) -> None:
     assert sizes == {32, 33}
 
 
+@pytest.mark.slow
 def test_the_commands_own_sitecustomize_runs_too(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text("import builtins\nbuiltins.CUSTOM = 5\n")
@@ -190,6 +194,7 @@ def test_host_code_finds_the_target(tmp_path: Path) -> None:
     assert (tmp_path / "printed").read_text().split("\n") == ["hip gfx942 64 (9, 4)", "304", "1.0 [1.0, 1.0]", ""]
 
 
+@pytest.mark.slow
 def test_files_outside_the_root_are_left_out_and_told(tmp_path: Path) -> None:
     script = f"import sys; sys.path.insert(0, {str(FIXTURES)!r}); import kernels; kernels.gather()"
     out = tmp_path / "L.json"
@@ -250,6 +255,7 @@ def test_an_output_that_cannot_be_written_is_told_before_the_command_runs(tmp_pa
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 def test_json_is_all_of_stdout(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     script = f"import sys; sys.path.insert(0, {str(FIXTURES)!r}); import kernels; kernels.gather(); print('said')"
     out = tmp_path / "L.json"

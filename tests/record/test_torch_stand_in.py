@@ -17,6 +17,7 @@ SCRIPT = Path(__file__).parent.parent / "fixtures" / "record" / "torch_ops.py"
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
 
+@pytest.mark.slow
 def test_host_code_for_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "present_architecture", lambda: None)
     with (tmp_path / "printed").open("w") as printed:

@@ -46,6 +46,7 @@ def test_every_kernel_has_launches_and_a_reference() -> None:
         assert 2 <= math.prod(case.launch.grid or ()) <= 9, case.name
 
 
+@pytest.mark.slow
 def test_every_kernel_compiles_to_machine_code() -> None:
     results = compiled([Job(case) for case in CASES])
     assert [(case.name, result.error) for case, result in zip(CASES, results, strict=True) if not result.ok] == []

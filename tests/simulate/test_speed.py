@@ -43,6 +43,7 @@ def test_an_addition_of_a_million_elements_takes_a_tenth_of_a_second() -> None:
     assert seconds < 0.1
 
 
+@pytest.mark.slow
 def test_a_product_of_matrices_of_1024_takes_a_second() -> None:
     size = 1024
     types = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp16") | dict.fromkeys("MNK", "i32")

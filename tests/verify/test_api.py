@@ -74,6 +74,7 @@ def test_every_target_is_converted_for_and_compared(kernel: tuple[Path, tuple[La
     assert [found.name for found in path.parent.iterdir()] == ["copy.py"]
 
 
+@pytest.mark.slow
 def test_a_port_that_does_not_compile_is_converted_again_as_convert_does(
     kernel: tuple[Path, tuple[Launch, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_a_file_of_the_corpus_is_simulated_and_told(tmp_path: Path) -> None:
     command = [sys.executable, "bench/simulate.py", "--only", "strided_rows_kernel", "--most-bytes", "1e6"]
     command += ["--target", "sm90", "--target", "gfx942", "--seeds", "1", "--json", str(tmp_path / "found.json")]

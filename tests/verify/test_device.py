@@ -146,6 +146,7 @@ def test_what_is_not_known_well_enough_is_not_run(unknown: dict[str, Any], tmp_p
     assert outcome.error.startswith("UnknownInputsError: the launch ")
 
 
+@pytest.mark.slow
 def test_without_a_gpu_the_run_says_so(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():

@@ -195,6 +195,7 @@ def test_guessed_launches_are_simulated_on_made_up_arguments_where_asked(tmp_pat
     assert "a grid of 2, n=101, factor=0.5." in told.message
 
 
+@pytest.mark.slow
 def test_a_wrong_port_differs_on_made_up_arguments(tmp_path: Path) -> None:
     run = on_made_up(tmp_path, changed("x * factor, mask=mask", "x * factor + 1, mask=mask"))
     assert run.result is not None
