@@ -53,8 +53,13 @@ BOTH = """for start in range(0, n, N):
         most = tl.maximum(most, tl.max(multiply(s, k, PRECISE), axis=1))"""
 
 
-def ported(body: str, precise: bool, tmp_path: Path, target: str = "sm90") -> str:
+MULTIPLY = KERNEL[KERNEL.index("@triton.jit\ndef multiply") : KERNEL.index("@triton.jit\ndef scores")]
+
+
+def ported(body: str, precise: bool, tmp_path: Path, target: str = "sm90", elsewhere: str = "") -> str:
     path, text = tmp_path / "kernel.py", KERNEL.replace("BODY", body)
+    if elsewhere:
+        text = text.replace(MULTIPLY, "").replace("\n\n\n", f"\n{elsewhere}\n\n\n", 1)
     path.write_text(text)
     launch = Launch(
         file="kernel.py",
@@ -113,6 +118,15 @@ def test_a_loop_reads_what_it_multiplies_where_it_lies(tmp_path: Path) -> None:
     assert "convert_layout(" not in loop.partition("gl.store")[0]
     # The other branch has a product that reads the same memory itself.
     assert "fence_async_shared()\n" in loop.partition("gl.dot_fma(")[0]
+
+
+@pytest.mark.slow
+def test_products_of_another_file_are_brought_along_before_calls_are_given_up(tmp_path: Path) -> None:
+    (tmp_path / "products.py").write_text(KERNEL.partition("@triton.jit")[0] + MULTIPLY)
+    text = ported(LOOP, True, tmp_path, "sm80", "from products import multiply")
+    before, loop = text.split("    for start in range(0, n, N):")
+    assert "multiply, written out: its products take tiles of this loop" in loop
+    assert before.count("allocate_shared_memory(q.dtype") == 1
 
 
 @pytest.mark.slow

@@ -91,11 +91,12 @@ def convert(
         if not hosts and (hosts := from_hosts(kernels, asked.target)):
             continue
         made, known = _converted(known, kernels, asked, rules, compile, calls)
-        # One kept for a helper whose callers differ is tried with that one written out, too, first.
+        # One kept for a helper whose callers differ is tried with that one written out, too, first; one kept for some
+        # of other files with those brought along.
         converting = {name for kernel in kernels for name in kernel.converting}
         differ = {kernel.torn for kernel in kernels if kernel.torn} - calls.torn
         tried = (kernel for kernel in kernels if kernel.written_out_in_vain and kernel.torn not in differ)
-        in_vain = {kernel.function.name for kernel in tried}
+        in_vain = {kernel.function.name for kernel in tried if kernel.kept is None or kernel.elsewhere <= helpers}
         accessed = {place for kernel in kernels for place in kernel.accessed_elsewhere} | worded_elsewhere(kernels)
         if "pipeline" in rules:
             accessed |= running_ahead_elsewhere(known, kernels)
