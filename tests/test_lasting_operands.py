@@ -88,6 +88,15 @@ def ported(body: str, precise: bool, tmp_path: Path, target: str = "sm90", elsew
 
 
 @pytest.mark.slow
+def test_outside_of_loops_what_a_helper_gets_turned_lies_as_it_comes(tmp_path: Path) -> None:
+    """Triton puts it there before it is turned: the same bytes. A conversion spilt 36 registers a thread for none."""
+    text = ported(ONCE, True, tmp_path, "sm80")
+    assert "written out" not in text
+    assert "b_smem = gl.allocate_shared_memory(b.dtype, [D, N], b_shared, b)" in text
+    assert "gl.SwizzledSharedLayout(1, 1, 1, [0, 1])" in text
+
+
+@pytest.mark.slow
 def test_outside_of_loops_a_call_stays(tmp_path: Path) -> None:
     assert "written out" not in ported(ONCE, True, tmp_path)
 

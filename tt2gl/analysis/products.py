@@ -211,7 +211,9 @@ class Products:
                 self.decisions.passed[spot] = passed
             return True
         anyhow = self._is_blocked(operand) and not self._is_amd(dot)
-        slot = self.cores.reloaded(dot, place, operand, self.graph, anyhow=anyhow)
+        # A helper gets a transposition turned.
+        before = not self._is_transposed(dot, place, operand)
+        slot = self.cores.reloaded(dot, place, operand, self.graph, anyhow=anyhow, turned_before=before)
         if slot is None:
             return False
         made = None
@@ -226,7 +228,7 @@ class Products:
                 self.decisions.convert_after(made, web.name, slot, term)
                 self.decisions.reads[Spot(value.site, clone)] = (web.name, term)
                 return True
-            if not self._given(web, made, lambda value, use: self.cores.reloaded(*use[:2], value, self.graph)):
+            if not self._given(web, made, lambda value, use: self._slot(value, use, turned_before=before)):
                 self.decisions.convert_after(made, web.name, web.natural, slot)
             self.decisions.reads[Spot(value.site, clone)] = (web.name, slot)
             self.decisions.views |= {Spot(cast.site, clone): cast.order for cast in idle}
@@ -239,6 +241,10 @@ class Products:
             self.decisions.stores[spot] = slot
         self.decisions.loads[spot] = term
         return True
+
+    def _slot(self, value: Node, use: Use, *, turned_before: bool) -> Stored | None:
+        dot, place, turned = use
+        return self.cores.reloaded(dot, place, value, self.graph, turned_before=turned_before and not turned)
 
     def _settle(self, operand: Node, clone: Clone) -> None:
         """Give what goes to shared memory its own layout; one that is turned and cast, that of its elements by then."""

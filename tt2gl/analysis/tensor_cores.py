@@ -7,7 +7,6 @@ kernel's constexprs where one gives exactly those.
 from __future__ import annotations
 
 from collections.abc import Collection, Set
-from dataclasses import replace
 
 from tt2gl.analysis.decisions import Passed
 from tt2gl.analysis.depths import stages
@@ -21,9 +20,9 @@ from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.naming import stem
 from tt2gl.analysis.passed_operands import laid_out_as
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
+from tt2gl.analysis.transpositions import as_it_comes, other_way
 from tt2gl.analysis.uses import LOOKED_UP_SHARED, DotUse, RingUse, either, fact_of, names_in, ring_of, stages_of
 from tt2gl.formulas import Written
-from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.names import unused
 from tt2gl.stages import Stages
 from tt2gl.tensor_memory_layouts import packed_rows
@@ -286,7 +285,7 @@ class TensorCores:
         """The shared layout of an operand that is put into memory for a dot; `turned`: before it is transposed."""
         use = self.dots[node.chain]
         taken = {index: self._operand(fact, operand) for index, fact in use.facts.items()}
-        before = {index: fact.transposed or _turned(fact.layout) for index, fact in taken.items()}
+        before = {index: fact.transposed or other_way(fact.layout) for index, fact in taken.items()}
         layouts = before if turned else {index: fact.layout for index, fact in taken.items()}
         shapes = {index: fact.shape[::-1] if turned else fact.shape for index, fact in taken.items()}
         name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
@@ -295,15 +294,26 @@ class TensorCores:
         return Stored(Root(root), self.spelled(value, graph, shapes), in_place)
 
     def reloaded(
-        self, node: Node, operand: int, value: Node, graph: Graph, at: int | None = None, *, anyhow: bool = False
+        self,
+        node: Node,
+        operand: int,
+        value: Node,
+        graph: Graph,
+        at: int | None = None,
+        *,
+        anyhow: bool = False,
+        turned_before: bool = False,
     ) -> Stored | None:
         """Where an operand is put that Triton loads from shared memory for a product; None for other operands.
 
         `at`: the launch that it is asked for, if it may come otherwise under others; None where it comes alike in all.
-        `anyhow`: if it does so under some; under others Triton may compute it in its registers.
+        `anyhow`: if it does so under some; under others Triton may compute it in its registers. `turned_before`: what
+        it is the transposition of is nowhere here, as of a helper's argument: it is put there as Triton reads it.
         """
         use = self.dots[node.chain]
         taken = {index: self._operand(fact, operand) for index, fact in use.facts.items()}
+        if turned_before:
+            taken = {index: as_it_comes(fact) for index, fact in taken.items()}
         some = {index: fact for index, fact in taken.items() if fact.reloaded is not None}
         if at is not None:
             some = some if at in some and len(some) < len(taken) else {}
@@ -387,14 +397,3 @@ def _are_alike(use: RingUse, node: Node, index: int) -> bool:
     if index in use.shapes:
         return use.shapes[index] == node.shape
     return use.node.dims_known == node.dims_known
-
-
-def _turned(layout: DialectAttr) -> DialectAttr:
-    """A shared layout as it is before a transposition of the memory in it."""
-    changed: dict[str, Attribute] = {}
-    for name, value in layout.parameters:
-        if name == "transposed":
-            changed[name] = not value
-        elif name == "order":
-            changed[name] = tuple(reversed(value))
-    return replace(layout, parameters=tuple((name, changed.get(name, value)) for name, value in layout.parameters))

@@ -1,9 +1,13 @@
-"""Transpositions on their way to products: those that nothing else reads."""
+"""Transpositions on their way to products: those that nothing else reads, and how they lie in shared memory."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tt2gl.analysis.facts import DotOperandFact
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.analysis.readers import Readers
+from tt2gl.ir.attributes import Attribute, DialectAttr
 
 
 def transposed_for_products(graph: Graph) -> set[int]:
@@ -14,3 +18,21 @@ def transposed_for_products(graph: Graph) -> set[int]:
 
 def _is_operand(value: Node, reader: Node) -> bool:
     return reader.kind == "dot" and any(operand is value for operand in reader.operands[:2])
+
+
+def as_it_comes(operand: DotOperandFact) -> DotOperandFact:
+    """An operand that is read turned from shared memory as one that is put there turned: its bytes lie as they did."""
+    if operand.transposed is None or operand.transposed.name != "ttg.swizzled_shared":
+        return operand
+    return replace(operand, reloaded=other_way(operand.transposed), transposed=None)
+
+
+def other_way(layout: DialectAttr) -> DialectAttr:
+    """A shared layout as it is on the other side of a transposition of the memory in it."""
+    changed: dict[str, Attribute] = {}
+    for name, value in layout.parameters:
+        if name == "transposed":
+            changed[name] = not value
+        elif name == "order":
+            changed[name] = tuple(reversed(value))
+    return replace(layout, parameters=tuple((name, changed.get(name, value)) for name, value in layout.parameters))
