@@ -39,7 +39,17 @@ FLOORS = (
     ("host", "report", "simulate"),
     ("files", "config", "results", "stages", "targets"),
     ("visitors",),
-    ("descriptor_parts", "diagnostics", "edits", "formatting", "ir", "ledger", "qualified_names", "spawned"),
+    (
+        "descriptor_parts",
+        "diagnostics",
+        "edits",
+        "formatting",
+        "ir",
+        "ledger",
+        "qualified_names",
+        "reaching",
+        "spawned",
+    ),
     ("isolate", "names", "syntax", "trees", "words"),
     ("children", "cores"),
 )

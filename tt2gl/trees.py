@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Iterator
 
 
 class _Fields(dict[type[ast.AST], tuple[str, ...]]):
@@ -56,3 +57,13 @@ def variables_in(tree: ast.Module) -> frozenset[str]:
     """The names that are assigned to anywhere in such a tree."""
     names = (node for node in nodes_in(tree) if isinstance(node, ast.Name))
     return frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
+
+
+def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The statement lists directly inside a compound statement."""
+    for name in ("body", "orelse", "finalbody"):
+        inner = getattr(statement, name, None)
+        if inner:
+            yield inner
+    for handler in getattr(statement, "handlers", ()):
+        yield handler.body

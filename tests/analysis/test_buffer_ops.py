@@ -1140,3 +1140,24 @@ def test_a_ring_is_of_what_the_scalar_pointer_of_its_offsets_is_of(conversion: C
     made = conversion(STEPPED, *launches, target="gfx942")
     assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
     assert "b_buf = gl.allocate_shared_memory(b_ptr.dtype.element_ty" in made.text
+
+
+LOADED = """
+@triton.jit
+def kernel(x_ptr, y_ptr, i_ptr, n, stride, BLOCK: tl.constexpr):
+    ptrs = x_ptr + tl.arange(0, BLOCK)
+    x_ptr = tl.load(ptrs)
+    tl.store(ptrs, x_ptr + 1.0)
+    tl.store(y_ptr + tl.arange(0, BLOCK), x_ptr)
+"""
+
+
+def test_a_parameter_that_gets_what_was_loaded_from_it_stays_the_pointer(
+    conversion: Convert, launch: MakeLaunch
+) -> None:
+    given = TensorArg("float16", (1024,), (1,))
+    args = {"x_ptr": given, "y_ptr": given, "i_ptr": given, "n": 8, "stride": 8}
+    made = conversion(LOADED, replace(launch(TYPES, BLOCK=1024), args=args), target="gfx942")
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    assert "x_ptr_2 = gl.amd.cdna3.buffer_load(x_ptr, offsets)" in made.text
+    assert "gl.cast(x_ptr_2 + 1.0, x_ptr.dtype.element_ty), x_ptr, offsets)" in made.text

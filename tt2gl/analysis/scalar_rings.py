@@ -18,9 +18,9 @@ from tt2gl.analysis.statics import position_of
 from tt2gl.analysis.terms import IN_RING, Root, Stored
 from tt2gl.analysis.uses import LOOKED_UP_SHARED
 from tt2gl.names import unused
-from tt2gl.pipelining.flow import blocks, inside, writes
+from tt2gl.pipelining.flow import inside, writes
 from tt2gl.pipelining.loads import other_of
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from collections.abc import Collection
 
 from tt2gl.analysis.addresses import pointer_kinds
 from tt2gl.analysis.offset_ranges import Body, definitions_of
-from tt2gl.pipelining.reaching import reads_after, together
+from tt2gl.reaching import reads_after, together
 from tt2gl.trees import nodes_in
 
 

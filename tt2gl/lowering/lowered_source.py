@@ -24,6 +24,7 @@ from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.joined_descriptors import joined_descriptors
 from tt2gl.lowering.known_flags import known_flags
 from tt2gl.lowering.later_sums import later_sums
+from tt2gl.lowering.loaded_parameters import loaded_parameters
 from tt2gl.lowering.making_helpers import written_out
 from tt2gl.lowering.named_zeros import named_zeros
 from tt2gl.lowering.passed_descriptors import passed_in_parts
@@ -165,6 +166,8 @@ def lowered_source(
     ]
     if target.vendor == "AMD":
         lowerings.append(early_masks)
+    if target.buffers:
+        lowerings.append(loaded_parameters)
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:

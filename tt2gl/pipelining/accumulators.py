@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 
 from tt2gl.pipelining.arms import Arms, IsSettled, with_arms
 from tt2gl.pipelining.computed_operands import Computed, computed_operand, read_by_others
-from tt2gl.pipelining.flow import blocks, inside, reads, writes
+from tt2gl.pipelining.flow import inside, reads, writes
 from tt2gl.pipelining.operands import memory, place
 from tt2gl.pipelining.static import called
+from tt2gl.trees import blocks
 from tt2gl.words import TCGEN05_MARK
 
 Loop = ast.For | ast.While

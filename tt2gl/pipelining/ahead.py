@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from tt2gl.pipelining.carried import carried_values
 from tt2gl.pipelining.counting import header_of
 from tt2gl.pipelining.effects import Effects
-from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, inside
+from tt2gl.pipelining.flow import NONE, Liveness, Names, inside
 from tt2gl.pipelining.loads import needs, other_of
 from tt2gl.pipelining.pointers import Pointers
 from tt2gl.pipelining.rings import NotPipelinedError
 from tt2gl.pipelining.slices import Slice, slice_loop, statements_for
 from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.plan import Position
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import libcst as cst
 from tt2gl.pipelining.accumulators import Product, product_of, products_in, starts_from_zeros
 from tt2gl.pipelining.counting import Header, header_of
 from tt2gl.pipelining.effects import Effects
-from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, inside, reads, writes
+from tt2gl.pipelining.flow import NONE, Liveness, Names, inside, reads, writes
 from tt2gl.pipelining.loads import is_marker, needs
 from tt2gl.pipelining.operands import viewed
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
@@ -25,7 +25,7 @@ from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import offsets_of
 from tt2gl.pipelining.trees import calls_in, code, indented, lines_of
 from tt2gl.plan import Ring
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 from tt2gl.words import PARTITIONED, RING_MARK
 
 

@@ -16,7 +16,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tt2gl.pipelining.flow import blocks
+from tt2gl.trees import blocks
 
 IsSettled = Callable[[ast.expr], bool]
 SumsOf = Callable[[Sequence[ast.stmt]], set[str]]

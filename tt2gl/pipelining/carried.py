@@ -22,11 +22,11 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tt2gl.pipelining.flow import Names, blocks, inside, writes
+from tt2gl.pipelining.flow import Names, inside, writes
 from tt2gl.pipelining.loads import LOADS, is_marker, needs
 from tt2gl.pipelining.slices import Slice, is_constexpr
 from tt2gl.pipelining.static import called, parameters
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 _ASYNCHRONOUS = "warpgroup_mma"
 _OF_NUMBERS = ("cdiv", "max", "maximum", "min", "minimum", "num_programs", "program_id")

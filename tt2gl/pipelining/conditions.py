@@ -18,10 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import libcst as cst
 
-from tt2gl.pipelining.flow import blocks
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.texts import negated
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 from tt2gl.words import RING_MARK
 
 

@@ -24,8 +24,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.early_conversions import loads
-from tt2gl.pipelining.flow import blocks, inside, writes
-from tt2gl.trees import nodes_in
+from tt2gl.pipelining.flow import inside, writes
+from tt2gl.trees import blocks, nodes_in
 
 _INSTRUCTIONS = {"mma_v2", "mma_v2_scaled", "warpgroup_mma", "tcgen05_mma", "tcgen05_mma_scaled"}
 

@@ -19,8 +19,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from tt2gl.edits import Edit, Places, in_functions
-from tt2gl.pipelining.flow import blocks, inside, reads, writes
-from tt2gl.trees import nodes_in
+from tt2gl.pipelining.flow import inside, reads, writes
+from tt2gl.trees import blocks, nodes_in
 
 
 def with_early_conversions(text: str, functions: Collection[str]) -> str:

@@ -31,9 +31,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from tt2gl.edits import Edit, Places, in_functions
-from tt2gl.pipelining.flow import blocks, inside, reads, writes
+from tt2gl.pipelining.flow import inside, reads, writes
 from tt2gl.pipelining.static import bound, called, constants, is_static
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 _READERS = {"index", "load", "permute"}
 """What is done to shared memory that leaves its type as it is, as methods."""

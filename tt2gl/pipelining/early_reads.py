@@ -21,10 +21,10 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.names import claimed
-from tt2gl.pipelining.flow import NONE, blocks, inside, reads, writes
+from tt2gl.pipelining.flow import NONE, inside, reads, writes
 from tt2gl.pipelining.naming import names_of
 from tt2gl.pipelining.static import called, read_from
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 _PRODUCTS = ("mfma", "wmma")
 

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 Names = frozenset[str]
 NONE: Names = frozenset()
@@ -102,16 +102,6 @@ def rivals(block: Sequence[ast.stmt], loop: ast.stmt, decided: Callable[[ast.exp
 def targets(node: ast.expr) -> Names:
     """The names that an assignment's target binds."""
     return writes(node)
-
-
-def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The statement lists directly inside a compound statement."""
-    for name in ("body", "orelse", "finalbody"):
-        inner = getattr(statement, name, None)
-        if inner:
-            yield inner
-    for handler in getattr(statement, "handlers", ()):
-        yield handler.body
 
 
 def inside(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

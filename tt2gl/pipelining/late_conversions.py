@@ -20,7 +20,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.early_conversions import loads
-from tt2gl.pipelining.flow import blocks, reads, writes
+from tt2gl.pipelining.flow import reads, writes
+from tt2gl.trees import blocks
 
 
 def with_late_conversions(text: str, functions: Collection[str]) -> str:

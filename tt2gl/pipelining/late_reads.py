@@ -26,11 +26,11 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from tt2gl.pipelining.flow import Names, blocks, reads, writes
+from tt2gl.pipelining.flow import Names, reads, writes
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.static import called
 from tt2gl.pipelining.trees import Line, Member, Variables, code, comment, comments, edited, leading, lines_of, under
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 from tt2gl.words import RING_MARK
 
 _PRODUCT = "mma_v2"

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from tt2gl.pipelining.flow import NONE, Names, blocks, writes
+from tt2gl.pipelining.flow import NONE, Names, writes
 from tt2gl.pipelining.guards import Guarded, Loads
 from tt2gl.pipelining.loads import LOADS, Load, as_load, is_marker
 from tt2gl.pipelining.scalars import layout_of, pointers_of, value_of
@@ -54,7 +54,7 @@ from tt2gl.pipelining.trees import (
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import Ring
 from tt2gl.syntax import is_name
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 from tt2gl.visitors import Editor
 from tt2gl.words import RING_MARK
 

@@ -13,7 +13,7 @@ from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flags import bound_in_any_case, flags_over, lasting_under_flags
-from tt2gl.pipelining.flow import NONE, Liveness, Names, blocks, reads, rivals, strays, takes_attribute, writes
+from tt2gl.pipelining.flow import NONE, Liveness, Names, reads, rivals, strays, takes_attribute, writes
 from tt2gl.pipelining.last import only_added_to, only_computes, products_in
 from tt2gl.pipelining.late_reads import Late, late_reads
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
@@ -33,7 +33,7 @@ from tt2gl.pipelining.turns import Turns, entry_of, loads_by, needed_around
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
 from tt2gl.plan import Ring
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 from tt2gl.words import RING_MARK
 
 

@@ -39,9 +39,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from tt2gl.edits import Edit, Places, in_functions
-from tt2gl.pipelining.flow import NONE, Names, blocks, inside, reads, writes
+from tt2gl.pipelining.flow import NONE, Names, inside, reads, writes
 from tt2gl.pipelining.static import called
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 _PRODUCT = "mma_v2"
 

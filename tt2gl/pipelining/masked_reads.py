@@ -23,10 +23,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tt2gl.edits import Edit, Places, in_functions
-from tt2gl.pipelining.flow import Names, blocks, inside, reads, writes
+from tt2gl.pipelining.flow import Names, inside, reads, writes
 from tt2gl.pipelining.layoutless import makes_tensor, without_layouts
 from tt2gl.pipelining.static import bound, called
-from tt2gl.trees import nodes_in, python_tree
+from tt2gl.trees import blocks, nodes_in, python_tree
 
 
 def with_masked_reads(text: str, functions: Collection[str]) -> str:

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.names import claimed
-from tt2gl.pipelining.reaching import assigned_in, reads_after, together
+from tt2gl.reaching import assigned_in, reads_after, together
 from tt2gl.trees import functions_in, nodes_in, python_tree
 
 _CARRIED = re.compile(r":(\d+):\d+: .*[Ll]oop[- ]carried variable (\w+)")

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 
 from tt2gl.pipelining.accumulators import product_of
 from tt2gl.pipelining.arms import IsSettled
-from tt2gl.pipelining.flow import blocks, writes
+from tt2gl.pipelining.flow import writes
 from tt2gl.pipelining.texts import negated
+from tt2gl.trees import blocks
 
 
 def tests_of(name: str, statements: Sequence[ast.stmt], is_settled: IsSettled) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tt2gl.pipelining.flow import NONE, Names, blocks, inside, writes
+from tt2gl.pipelining.flow import NONE, Names, inside, writes
 from tt2gl.pipelining.static import called
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 # The blocks that a statement is in, each with the place of the statement (or of what it is in) there, innermost first.
 _Path = tuple[tuple[Sequence[ast.stmt], int], ...]

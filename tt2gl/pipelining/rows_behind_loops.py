@@ -25,8 +25,9 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from tt2gl.edits import Edit, Places, in_functions
-from tt2gl.pipelining.flow import blocks, reads, writes
+from tt2gl.pipelining.flow import reads, writes
 from tt2gl.pipelining.static import called, is_unrolled
+from tt2gl.trees import blocks
 
 
 def with_rows_behind_loops(text: str, functions: Collection[str]) -> str:

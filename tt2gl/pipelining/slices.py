@@ -9,8 +9,8 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tt2gl.pipelining.flow import NONE, Names, blocks, inside, reads, writes
-from tt2gl.trees import nodes_in
+from tt2gl.pipelining.flow import NONE, Names, inside, reads, writes
+from tt2gl.trees import blocks, nodes_in
 
 
 @dataclass(frozen=True)

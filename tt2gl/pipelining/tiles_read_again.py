@@ -20,9 +20,9 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from tt2gl.edits import Edit, Places, in_functions
-from tt2gl.pipelining.flow import NONE, blocks, inside, reads, writes
+from tt2gl.pipelining.flow import NONE, inside, reads, writes
 from tt2gl.pipelining.static import bound, called, constants, is_static
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 _COPIES = {"async_load", "async_copy_global_to_shared", "commit_group", "store", "wait_group"}
 """What may put another tile into a slot, or waits for what does."""

@@ -27,9 +27,9 @@ from dataclasses import dataclass
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.converted_loads import is_read, products
-from tt2gl.pipelining.flow import blocks, inside, reads, writes
+from tt2gl.pipelining.flow import inside, reads, writes
 from tt2gl.pipelining.naming import Fresh, names_of
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 
 def with_turned_loads(text: str, functions: Collection[str]) -> str:

@@ -27,9 +27,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.names import claimed
-from tt2gl.pipelining.flow import NONE, blocks, inside, reads, writes
+from tt2gl.pipelining.flow import NONE, inside, reads, writes
 from tt2gl.pipelining.static import called
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 _MODULES = ("gl", "tl")
 _PRODUCTS = ("mfma", "mfma_scaled", "wmma", "wmma_scaled")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tt2gl.pipelining.flow import blocks
-from tt2gl.trees import nodes_in
+from tt2gl.trees import blocks, nodes_in
 
 
 def reads_after(
