@@ -1161,3 +1161,36 @@ def test_a_parameter_that_gets_what_was_loaded_from_it_stays_the_pointer(
     assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
     assert "x_ptr_2 = gl.amd.cdna3.buffer_load(x_ptr, offsets)" in made.text
     assert "gl.cast(x_ptr_2 + 1.0, x_ptr.dtype.element_ty), x_ptr, offsets)" in made.text
+
+
+OPTIONAL = """
+@triton.jit
+def inner(x, g_ptr, n, stride, GATED: tl.constexpr, BLOCK: tl.constexpr):
+    for i in range(0, n, BLOCK):
+        rows = i + tl.arange(0, BLOCK)
+        if GATED:
+            x += tl.load(g_ptr + rows.to(tl.int64) * stride, mask=rows < n, other=0.0)
+    return x
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, i_ptr, n, stride, GATED: tl.constexpr, BLOCK: tl.constexpr):
+    if GATED:
+        g_ptr = x_ptr + tl.program_id(0) * stride
+    else:
+        g_ptr = None
+    g_2_ptr = x_ptr + tl.program_id(1) * stride if GATED else None
+    x = inner(tl.zeros((BLOCK,), tl.float32), g_ptr, n, stride, GATED, BLOCK)
+    x = inner(x, g_2_ptr, n, stride, GATED, BLOCK)
+    tl.store(y_ptr + tl.arange(0, BLOCK), x)
+"""
+
+
+def test_a_pointer_that_is_none_under_a_flag_is_of_its_tensor_all_the_same(
+    conversion: Convert, launch: MakeLaunch
+) -> None:
+    given = TensorArg("float16", (4096,), (1,))
+    args = {"x_ptr": given, "y_ptr": given, "i_ptr": given, "n": 500, "stride": 8}
+    made = conversion(OPTIONAL, replace(launch(TYPES, GATED=True, BLOCK=256), args=args), target="gfx942")
+    assert told(made) == []
+    assert "buffer_load(g_ptr, " in made.text

@@ -148,7 +148,8 @@ def origin(body: Body, node: ast.expr, seen: frozenset[tuple[int, str]] = frozen
             if pointer is not None:
                 return Origin(origin(body, pointer, seen).parameters, False)
         case ast.IfExp(body=first, orelse=second):
-            return _joined([origin(body, first, seen), origin(body, second, seen)])
+            # By None nothing is accessed.
+            return _joined([origin(body, each, seen) for each in (first, second) if not _is_none(each)])
     return NOWHERE
 
 
@@ -164,6 +165,8 @@ def _named_origin(body: Body, name: str, seen: frozenset[tuple[int, str]]) -> Or
         found.append(_parameter_origin(body, name, seen))
     for definition in scalar_definitions(body, name):
         match definition.statement:
+            case ast.Assign(targets=[ast.Name()], value=value) if _is_none(value):
+                pass
             case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=ast.expr() as value):
                 made = origin(body, value, seen)
                 # `x_ptr = x_ptr + n` starts from what `x_ptr` was.
@@ -174,6 +177,10 @@ def _named_origin(body: Body, name: str, seen: frozenset[tuple[int, str]]) -> Or
             case _:
                 return NOWHERE
     return _joined(found)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _parameter_origin(body: Body, name: str, seen: frozenset[tuple[int, str]]) -> Origin:
