@@ -22,6 +22,7 @@ from tt2gl.observation import (
     look_at_alignment,
     observed,
     running_ahead_elsewhere,
+    with_turns_apart,
     without_casts_of_products,
     without_loops_of_one_turn,
     worded_elsewhere,
@@ -120,6 +121,7 @@ def _converted(
     known: LoweredSource, kernels: list[Kernel], asked: Asked, rules: Collection[str], compiled: bool, calls: Calls
 ) -> tuple[Conversion, LoweredSource]:
     """The conversion of a file whose kernels have been observed, with its working file; they are told."""
+    known, kernels[:] = with_turns_apart(known, kernels, asked)
     known, kernels[:] = without_casts_of_products(known, kernels, asked)
     if "pipeline" in rules:
         known, kernels[:] = without_loops_of_one_turn(known, kernels, asked)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tt2gl.analysis.alternatives import LessAligned, less_aligned, with_aligning
 from tt2gl.analysis.cast_products import cast_products
@@ -21,6 +22,7 @@ from tt2gl.analysis.helper_loads import (
 )
 from tt2gl.analysis.kernel import observe_accesses_job, observe_job, parsed
 from tt2gl.analysis.single_turns import single_turns
+from tt2gl.analysis.turns_apart import turns_apart
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.file_plan import same_file
 from tt2gl.guesses import guessed_launches, likely_launches
@@ -29,15 +31,22 @@ from tt2gl.jit_functions import JitFunction
 from tt2gl.kernel_state import Calls, Kernel
 from tt2gl.launches import Launch, check_launch, descriptor_ranks, launches_for, parted
 from tt2gl.lowering.asked_types import made_for_types
-from tt2gl.lowering.lowered_source import LoweredSource, with_bare_products, with_inlined, with_single_turns
+from tt2gl.lowering.lowered_source import (
+    LoweredSource,
+    with_bare_products,
+    with_inlined,
+    with_loops_written_out,
+    with_single_turns,
+)
 from tt2gl.lowering.reorderings import in_any_order
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile
 from tt2gl.targets import Target, mover
 
-_Found = Callable[[Collection[LaunchFacts], Mapping[str, ast.Module], Path], set[tuple[int, int]]]
-_Step = Callable[[LoweredSource, Collection[tuple[int, int]]], LoweredSource | None]
+_Place = TypeVar("_Place")
+_Found = Callable[[Collection[LaunchFacts], Mapping[str, ast.Module], Path], set[_Place]]
+_Step = Callable[[LoweredSource, Collection[_Place]], LoweredSource | None]
 
 
 @dataclass(frozen=True)
@@ -116,6 +125,11 @@ def without_loops_of_one_turn(
     return _as_long_as(known, kernels, asked, single_turns, with_single_turns)
 
 
+def with_turns_apart(known: LoweredSource, kernels: list[Kernel], asked: Asked) -> tuple[LoweredSource, list[Kernel]]:
+    """The file with the loops written out whose turns the compiler writes out with other shapes, and its kernels."""
+    return _as_long_as(known, kernels, asked, turns_apart, with_loops_written_out)
+
+
 def without_casts_of_products(
     known: LoweredSource, kernels: list[Kernel], asked: Asked
 ) -> tuple[LoweredSource, list[Kernel]]:
@@ -124,12 +138,12 @@ def without_casts_of_products(
 
 
 def _as_long_as(
-    known: LoweredSource, kernels: list[Kernel], asked: Asked, found: _Found, step: _Step
+    known: LoweredSource, kernels: list[Kernel], asked: Asked, found: _Found[_Place], step: _Step[_Place]
 ) -> tuple[LoweredSource, list[Kernel]]:
     """The file after a step as often as there are places for it, by what is observed of its kernels, and these."""
     while True:
         seen = [(list(kernel.facts.values()), parsed(kernel.slice)) for kernel in kernels if kernel.slice is not None]
-        places = set().union(*(found(facts, trees, known.work.path) for facts, trees in seen))
+        places = set[_Place]().union(*(found(facts, trees, known.work.path) for facts, trees in seen))
         made = step(known, places) if places else None
         if made is None:
             return known, kernels

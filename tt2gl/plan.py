@@ -31,6 +31,18 @@ class Store:
 
 
 @dataclass(frozen=True)
+class TurnsApart:
+    """A loop that the compiler writes out, by line and column, whose turns are to be written apart: what it counts.
+
+    `values`: under the launches with the most turns; `fewest`: how many of them it counts under each.
+    """
+
+    place: tuple[int, int]
+    values: tuple[int, ...]
+    fewest: int
+
+
+@dataclass(frozen=True)
 class Upcast:
     """An operand of a scaled product that becomes one of 16 bits: its elements times their scales.
 

@@ -80,7 +80,8 @@ Fact = TensorFact | ConstFact | FunctionFact | TupleFact | OtherFact
 class FunctionFacts:
     """One jit function under one set of argument types: every expression that the compiler reached.
 
-    `turned`: tests to which the copies of an unrolled loop answer differently, with what the first says.
+    `turned`: tests to which the copies of an unrolled loop answer differently, with what the first says; `reshaped`:
+    tensors that have another shape in another copy.
     """
 
     path: str
@@ -89,6 +90,7 @@ class FunctionFacts:
     expressions: dict[Position, Fact] = field(default_factory=dict)
     callees: dict[Position, str] = field(default_factory=dict)
     turned: dict[Position, bool] = field(default_factory=dict)
+    reshaped: set[Position] = field(default_factory=set)
 
 
 @dataclass(frozen=True)

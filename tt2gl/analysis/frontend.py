@@ -207,12 +207,18 @@ def _note(facts: FunctionFacts, place: Position, fact: Fact) -> None:
         return
     if isinstance(before, ConstFact) and isinstance(fact, ConstFact) and bool(before.value) != bool(fact.value):
         facts.turned.setdefault(place, bool(before.value))
+    if _is_block(before) and _is_block(fact) and _shape(before) != _shape(fact):
+        facts.reshaped.add(place)
     facts.expressions[place] = fact
 
 
 def _is_block(fact: Fact | None) -> bool:
     """Whether an expression is a tensor of one dimension and up."""
     return isinstance(fact, TensorFact) and bool(fact.shape)
+
+
+def _shape(fact: Fact | None) -> tuple[int, ...]:
+    return fact.shape if isinstance(fact, TensorFact) else ()
 
 
 def _position(generator: Any, node: Any) -> Position:

@@ -33,6 +33,8 @@ from tt2gl.lowering.reorderings import reorderings
 from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.lowering.single_turns import without_single_turns
 from tt2gl.lowering.steps import Lowered
+from tt2gl.lowering.turns_apart import with_turns_apart
+from tt2gl.plan import TurnsApart
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target, mover
 
@@ -110,6 +112,11 @@ def with_inlined(
 def with_single_turns(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
     """The file with the loops at these places of the working file written out; None where none can be."""
     return _with(known, without_single_turns(known.work, places))
+
+
+def with_loops_written_out(known: LoweredSource, loops: Collection[TurnsApart]) -> LoweredSource | None:
+    """The file with each turn of these loops of the working file written; None where none can be."""
+    return _with(known, with_turns_apart(known.work, loops))
 
 
 def with_bare_products(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:

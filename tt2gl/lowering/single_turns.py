@@ -41,7 +41,7 @@ def without_single_turns(source: SourceFile, places: Collection[tuple[int, int]]
     def edits(function: JitFunction, spans: Spans) -> Iterator[Edit]:
         done = 0
         for loop in (node for node in walk(function.node.body) if isinstance(node, cst.For)):
-            start, language = source.positions[loop].start, _language(loop, source)
+            start, language = source.positions[loop].start, language_of(loop, source)
             first, last = spans.of(loop)
             plain = isinstance(loop.body, cst.IndentedBlock) and b'"""' not in spans.raw[first:last]
             plain = plain and (not _is_static(loop) or _is_bound_once(loop, function))
@@ -73,7 +73,7 @@ def _is_bound_once(loop: cst.For, function: JitFunction) -> bool:
     return names.count(loop.target.value) == 1
 
 
-def _language(loop: cst.For, source: SourceFile) -> str | None:
+def language_of(loop: cst.For, source: SourceFile) -> str | None:
     """What Triton's language is called in a loop."""
     for node in walk(loop):
         match node:
