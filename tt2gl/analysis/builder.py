@@ -234,11 +234,8 @@ class Builder:
                 return self.elementwise(node, [self.evaluate(part, frame) for part in parts], frame)
             case ast.UnaryOp(operand=operand):
                 return self.elementwise(node, [self.evaluate(operand, frame)], frame)
-            case ast.Attribute(attr="T", value=value) if isinstance(fact, TensorFact) and fact.shape:
-                turned = self.node("opaque", node, fact, [self.evaluate(value, frame)], frame, function="trans")
-                turned.order = tuple(reversed(range(len(fact.shape))))
-                turned.dims = tuple(reversed(turned.operands[0].dims)) if turned.operands else turned.dims
-                return turned
+            case ast.Attribute():
+                return self.calls.attribute(node, frame, fact)
         return Static(None, fact)
 
     @staticmethod

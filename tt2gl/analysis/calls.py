@@ -63,6 +63,13 @@ class CallReader:
         name = (
             node.func.attr if receiver is not None and isinstance(node.func, ast.Attribute) else short_name(qualified)
         )
+        if isinstance(fact, TupleFact) and fact.fields:
+            # A `NamedTuple` is made of what it is given, by name or place.
+            given = [arguments.get(field, place) for place, field in enumerate(fact.fields)]
+            parts = zip(given, fact.items, strict=True)
+            return tuple(
+                Static(None, item) if each is None else self.builder.evaluate(each, frame) for each, item in parts
+            )
         if name == "dot":
             return self.builder.dots.read(node, frame)
         if name == "dot_scaled":
@@ -145,6 +152,22 @@ class CallReader:
             self.builder.effect(*tensors)
             return Static(None, fact)
         raise unsupported("TTG301", f"`{ast.unparse(node.func)}`", node, frame)
+
+    def attribute(self, node: ast.Attribute, frame: Frame, fact: Fact | None) -> Value:
+        """`x.T` is transposed, `pair.first` an element of a `NamedTuple`."""
+        owner = frame.facts.expressions.get(position_of(node.value))
+        if isinstance(owner, TupleFact) and node.attr in owner.fields:
+            value = self.builder.evaluate(node.value, frame)
+            if isinstance(value, tuple):
+                return self.builder.passed(node, value[owner.fields.index(node.attr)], frame)
+        if node.attr != "T" or not isinstance(fact, TensorFact) or not fact.shape:
+            return Static(None, fact)
+        turned = self.builder.node(
+            "opaque", node, fact, [self.builder.evaluate(node.value, frame)], frame, function="trans"
+        )
+        turned.order = tuple(reversed(range(len(fact.shape))))
+        turned.dims = tuple(reversed(turned.operands[0].dims)) if turned.operands else turned.dims
+        return turned
 
     def broadcast(
         self, node: ast.Call, arguments: Arguments, tensors: list[Node], fact: TensorFact, frame: Frame

@@ -61,9 +61,10 @@ class FunctionFact:
 
 @dataclass(frozen=True)
 class TupleFact:
-    """A tuple of values."""
+    """A tuple of values; `fields`: their names in a `NamedTuple`, else none."""
 
     items: tuple[Fact, ...]
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
