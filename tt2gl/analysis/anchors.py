@@ -1,7 +1,6 @@
 """What has a layout of its own: anchors, and what follows from them.
 
-Layouts flow forward from the global accesses through elementwise work, slices, reductions and the names that carry
-values (`natural`).
+Layouts (`natural`) flow forward from the global accesses through elementwise work, slices, reductions and names.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ from tt2gl.analysis.terms import (
     expanded,
     root_of,
 )
+from tt2gl.analysis.transform_steps import passed_on
 from tt2gl.analysis.transpositions import transposed_for_products
 
 # Two: what is as large as a result and has no layout yet is waited for; one: but not where another as large has one.
@@ -271,7 +271,7 @@ class Anchors:
         """The layout that the compiler infers for a product taken apart, where Triton leaves it in that."""
         natural = node.operands[0].natural
         if not self.is_kept(node) or isinstance(natural, Inferred) and natural.of_shape == node.shape:
-            return None
+            return None if self.cores.dots else passed_on(node, self._readers)
         if isinstance(natural, Inferred):
             return Inferred(natural.parent, f"{natural.how}, {node.function or node.kind} {node.order}")
         if isinstance(natural, Root | Reshaped) and self.cores.is_accumulator(natural):
