@@ -121,3 +121,33 @@ def test_what_is_there_before_the_loop_goes_to_the_product_from_there(
     assert taken in loop
     assert "allocate_shared_memory" not in loop
     assert "convert_layout(q" not in loop
+
+
+TWICE = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, K, B: tl.constexpr, CAST: tl.constexpr):
+    rows = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, K, B):
+        a = tl.load(a_ptr + (k + rows)[:, None] * B + rows[None, :])
+        w = tl.load(a_ptr + (K + k + rows)[:, None] * B + rows[None, :])
+        b = tl.load(b_ptr + (k + rows)[:, None] * B + rows[None, :])
+        scaled = (a * tl.exp(tl.load(c_ptr + k + rows))[:, None]).to(a.dtype)
+        acc += tl.dot(tl.trans(scaled), w)
+        acc += tl.dot(tl.trans(scaled).to(b.dtype), b)
+    tl.store(c_ptr + rows[:, None] * B + rows[None, :], acc)
+"""
+
+
+@pytest.mark.parametrize(("kind", "tiles"), [("*bf16", 2), ("*fp16", 1)], ids=["cast", "idle"])
+def test_what_two_products_read_goes_through_memory_once(tmp_path: Path, kind: str, tiles: int) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text(TWICE)
+    made = convert(file, target="sm90", launches=launches(kind), root=tmp_path)
+    assert made.kernels[0].status == "converted"
+    loop = made.text[made.text.index("for k in range(") :]
+    assert loop.count("tl.trans(scaled)") == tiles
+    assert (".to(b.dtype)" in loop) == (tiles == 2)

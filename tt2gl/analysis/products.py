@@ -235,10 +235,11 @@ class Products:
         elif slot.turned and not self._is_blocked(operand):
             return False
         else:
-            self._settle(operand, clone)
+            self._settle(value, clone)
             # It is stored as it comes: a transposition's result is not converted first.
-            self.decisions.converts.pop(spot, None)
-            self.decisions.stores[spot] = slot
+            self.decisions.converts.pop(Spot(value.site, clone), None)
+            self.decisions.stores[Spot(value.site, clone)] = slot
+            self.decisions.views |= {Spot(cast.site, clone): cast.order for cast in idle}
         self.decisions.loads[spot] = term
         return True
 
