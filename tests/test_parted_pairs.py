@@ -111,3 +111,54 @@ def test_pairs_are_parted_in_their_threads(tmp_path: Path, target: str, parted: 
     assert (gluon.barriers, gluon.shared_bytes) <= (triton.barriers, triton.shared_bytes)
     text = convert(path, target=target, launches=[launch], root=tmp_path, compile=False).text
     assert "x_part_layout: gl.constexpr = narrowed(x_layout, 1, " in text
+
+
+WEIGHED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, h_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr):
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    x = tl.load(x_ptr + rows[:, None] * N * 4 + tl.arange(0, N * 4)[None, :])
+    x01, x23 = tl.split(tl.reshape(x, (M, N, 2, 2)))
+    x0, x1 = tl.split(x01)
+    x2, x3 = tl.split(x23)
+"""
+ROW = """    h01, h23 = tl.split(tl.reshape(tl.load(h_ptr + tl.arange(0, M * 4)), (M, 2, 2)))
+    h0, h1 = tl.split(h01)
+    h2, h3 = tl.split(h23)
+    y = x0 * h0[:, None] + x1 * h1[:, None] + x2 * h2[:, None] + x3 * h3[:, None]
+    tl.store(y_ptr + rows[:, None] * N + cols[None, :], y)
+"""
+# They are as many as threads, and loaded side by side: they change threads once, before they are parted.
+TURNED = """    h = tl.reshape(tl.load(h_ptr + tl.arange(0, M * 16)), (M, 4, 4))
+    h01, h23 = tl.split(tl.reshape(tl.trans(h, (0, 2, 1)), (M, 4, 2, 2)))
+    h0, h1 = tl.split(h01)
+    h2, h3 = tl.split(h23)
+    y = tl.zeros((M, N, 4), dtype=tl.float32)
+    y = tl.fma(x0[:, :, None], h0[:, None, :], y)
+    y = tl.fma(x1[:, :, None], h1[:, None, :], y)
+    y = tl.fma(x2[:, :, None], h2[:, None, :], y)
+    y = tl.fma(x3[:, :, None], h3[:, None, :], y)
+    tl.store(y_ptr + rows[:, None] * N * 4 + tl.arange(0, N * 4)[None, :], tl.reshape(y, (M, N * 4)))
+"""
+
+
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+@pytest.mark.parametrize(("rest", "each"), [(ROW, 4), (TURNED, 16)], ids=["a row", "turned"])
+def test_what_a_row_is_parted_into_comes_as_it_is_wanted(tmp_path: Path, rest: str, each: int, target: str) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(WEIGHED + rest)
+    args = {
+        "x_ptr": TensorArg("float32", (4, 1024), (1024, 1), None),
+        "h_ptr": TensorArg("float32", (4 * each,), (1,), None),
+        "y_ptr": TensorArg("float32", (4, 64 * each), (64 * each, 1), None),
+    }
+    types = {**dict.fromkeys(args, "*fp32"), "M": "constexpr", "N": "constexpr"}
+    launch = Launch("kernel.py", "kernel", types, {"M": 4, "N": 256}, tuple(args), Options(1), (1, 1, 1), args)
+    [report] = verify(path, targets=[target], launches=[launch], root=tmp_path, run="simulate")
+    assert report.status == "converted", report.diagnostics
+    assert report.simulate is not None
+    assert report.simulate.bitwise
+    assert [found for found in report.diagnostics if found.code.startswith("TTG5")] == []

@@ -43,6 +43,7 @@ from tt2gl.layouts import (
     PAIRED_SOURCE,
     RESHAPED_SOURCE,
     WIDENED_SOURCE,
+    WITH_PAIRS_SOURCE,
     coalesced_source,
 )
 from tt2gl.matrix_layouts import (
@@ -246,6 +247,7 @@ def _layout_helpers(functions: Sequence[FunctionPlan], target: Target) -> tuple[
         "operand_scales_layout": (OPERAND_SCALES_SOURCE,),
         "coalesced_blocks": (coalesced_source(target.warp_size), COALESCED_BLOCKS_SOURCE),
         "paired": (PAIRED_SOURCE,),
+        "with_pairs": (WITH_PAIRS_SOURCE,),
         "widened": (WIDENED_SOURCE,),
         "narrowed": (NARROWED_SOURCE,),
         "reshaped": (RESHAPED_SOURCE,),

@@ -28,6 +28,24 @@ class Blocked:
         return f"{alias}.BlockedLayout({', '.join(str(list(part)) for part in parts)})"
 
 
+def are_alike(one: Blocked, other: Blocked, shape: Sequence[int]) -> bool:
+    """Whether two layouts put the elements of a tile in the same threads: in other orders where an extent is 1, say."""
+    return _places(one, shape) == _places(other, shape)
+
+
+def _places(layout: Blocked, shape: Sequence[int]) -> tuple[list[tuple[int, int]], ...]:
+    """The dimension, and how far along it, that each bit of a lane's and of a warp's number stands for."""
+    at = list(layout.size_per_thread)
+    found: tuple[list[tuple[int, int]], ...] = ([], [])
+    for bits, extents in zip(found, (layout.threads_per_warp, layout.warps_per_cta), strict=True):
+        for dim in layout.order:
+            end = at[dim] * extents[dim]
+            while at[dim] < end:
+                bits.append((dim, at[dim]) if at[dim] < shape[dim] else (0, 0))
+                at[dim] *= 2
+    return found
+
+
 def coalesced(shape: Sequence[int], order: Sequence[int], bits: int, num_warps: int, lanes: int) -> Blocked:
     """The layout of a coalesced access to a tile of `shape` elements of `bits` bits, fastest dimension `order[0]`."""
     rank, elements = len(shape), 1
@@ -103,6 +121,18 @@ def paired(layout):
     )
 '''
 """`Pair` as a Gluon helper. Triton's join puts the new dimension first in the order (inferJoinOpEncoding)."""
+
+
+WITH_PAIRS_SOURCE = '''@gluon.constexpr_function
+def with_pairs(layout):
+    """A linear layout with a last dimension of two elements, both in one thread: what `split` takes."""
+    parts = layout.lane_bases, layout.warp_bases, layout.block_bases
+    own = [[*[0] * len(layout.shape), 1], *[[*basis, 0] for basis in layout.reg_bases]]
+    return gl.DistributedLinearLayout(
+        own, *[[[*basis, 0] for basis in part] for part in parts], [*layout.shape, 2]
+    )
+'''
+"""`Pair` of a layout told by its bases, as a Gluon helper."""
 
 
 WIDENED_SOURCE = '''@gluon.constexpr_function

@@ -10,17 +10,19 @@ from functools import cached_property
 
 from tt2gl.analysis.cheap import is_loaded_ahead, last_tile, tile_in_ring
 from tt2gl.analysis.flowing_first import flowing_first
-from tt2gl.analysis.graph import Node, made_once
-from tt2gl.analysis.joins import in_pairs, merged_pairs, pair_of, unpaired, wanted_in
+from tt2gl.analysis.graph import Node
+from tt2gl.analysis.joins import halves_wanted, in_pairs, merged_pairs, pair_of, unpaired, wanted_in
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import (
     RESHAPES,
     follows,
     inferred_reshape,
+    is_computed,
     is_idle,
     is_large_enough,
     is_named_reshape,
+    is_reshaped_next,
     reduced,
     reshaped,
     unnamed,
@@ -54,7 +56,7 @@ class Anchors:
     def __init__(self, scene: Scene, index: int, classes: Classes, cores: TensorCores) -> None:
         self.scene, self.index, self.classes, self.cores = scene, index, classes, cores
         self.graph = scene.graph
-        self.patience = _MOST_PATIENCE
+        self.patience, self.is_last = _MOST_PATIENCE, False
 
     def is_anchor(self, node: Node) -> bool:
         """Whether a global access has a layout of its own in this launch."""
@@ -64,7 +66,7 @@ class Anchors:
         """Flow layouts forward from the anchors until nothing changes; deepest definitions decide a name's."""
         while True:
             self._flow()
-            self.patience = _MOST_PATIENCE
+            self.patience, self.is_last = _MOST_PATIENCE, False
             undecided = [
                 (definition.depth, -place, natural, web)
                 for place, web in enumerate(self.graph.distinct_webs())
@@ -116,7 +118,7 @@ class Anchors:
 
     def _flow_on(self) -> bool:
         """Flow layouts forward with less patience, as little less as has an effect; whether any had."""
-        for patience in reversed(range(_MOST_PATIENCE)):
+        for patience, self.is_last in ((1, False), (0, False), (0, True)):
             self.patience = patience
             if self._flow():
                 return True
@@ -165,12 +167,14 @@ class Anchors:
                 return None
             case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
                 return inferred
-            case "split" if self.patience and node.operands[0].natural is None and self._is_awaited_pair(node):
-                return None
             case "split":
-                return Cut(len(node.shape), pair_of(node.operands[0]) or Pair(self.default(node)))
+                pairs = pair_of(node.operands[0]) or self._pairs(node)
+                return Cut(len(node.shape), pairs) if pairs is not None else None
             case "opaque" if node.order == (1, 0):
                 return self._turned(node)
+            case "opaque" if node.order and not self.cores.dots and self._readers.lead_to(node, is_reshaped_next):
+                own = node.operands[0].natural
+                return Inferred(own, f"{node.function} {node.order}") if isinstance(own, Root | Reshaped) else None
             case "opaque" if node.function == "interleave":
                 return None if node.cheap else self._interleaved(node)
             case "opaque" if (single := unpaired(node.operands[0].natural, merged_pairs(node))) is not None:
@@ -258,14 +262,7 @@ class Anchors:
         natural = node.operands[0].natural
         kept = True in said or self.cores.in_parts(natural)
         turned = node.order == (1, 0)
-        return kept and False not in said and (not turned or self._is_computed(node.operands[0]))
-
-    @staticmethod
-    def _is_computed(value: Node) -> bool:
-        """Whether a value is computed element by element, itself or by its only name: no product as it comes."""
-        if (made := made_once(value)) is not None:
-            value = made.node
-        return value.kind == "elementwise"
+        return kept and False not in said and (not turned or is_computed(node.operands[0]))
 
     def _inferred(self, node: Node) -> Term | None:
         """The layout that the compiler infers for a product taken apart, where Triton leaves it in that."""
@@ -333,8 +330,9 @@ class Anchors:
         return self.access_root(tile) if tile is not None and self.is_anchor(tile) else None
 
     def _strongest(self, node: Node) -> Term | None:
-        """The layout of the largest operand, unless one is still to get its own."""
-        if any(self._awaited(operand, node) for operand in node.operands):
+        """The layout of the largest operand, unless one as large is still to get its own, as it is computed once."""
+        large = [operand for operand in node.operands if operand.elements == node.elements and not operand.cheap]
+        if any(operand.natural is None for operand in large):
             whole = any(operand.natural is not None and operand.elements == node.elements for operand in node.operands)
             if self.patience > whole:
                 return None
@@ -372,14 +370,14 @@ class Anchors:
             return _OF_DOT
         return 0 if isinstance(base_of(layout), Reshaped) else 1
 
-    @staticmethod
-    def _awaited(operand: Node, node: Node) -> bool:
-        """Whether an operand as large as the result is yet to get a layout, and will: it is computed only once."""
-        return operand.natural is None and not operand.cheap and operand.elements == node.elements
-
-    def _is_awaited_pair(self, split: Node) -> bool:
-        """Whether what is split may get a layout yet: in a kernel of products, where Triton has told."""
-        return self.is_kept(split) or not split.operands[0].cheap and not self.cores.dots
+    def _pairs(self, split: Node) -> Pair | None:
+        """What is split without a layout has one in the end: of its halves as they are wanted, else a default one."""
+        natural = split.operands[0].natural
+        if self.cores.dots or not isinstance(natural, Inferred | None):
+            awaited = self.patience and natural is None and self.is_kept(split)
+            return None if awaited else Pair(self.default(split))
+        wanted = None if self.patience else halves_wanted(split, self._readers)
+        return Pair(self.default(split)) if wanted is None and self.is_last else wanted
 
     @staticmethod
     def _is_of_several(node: Node) -> bool:

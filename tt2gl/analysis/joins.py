@@ -84,6 +84,33 @@ def wanted_in(value: Node, readers: Readers) -> Term | None:
     return _parted(term, merged_pairs(reader), len(reader.shape) - 1)
 
 
+def halves_wanted(split: Node, readers: Readers) -> Pair | None:
+    """The layout of pairs for what is split to have its halves as what is made of them is wanted; None where none says.
+
+    The halves of halves are, if these are what is wanted.
+    """
+    for half in readers.of(split.operands[0]):
+        if half.kind == "split" and half.site == split.site:
+            found = (_half_wanted(half, reader, readers) for reader in readers.of(half))
+            if (term := next((each for each in found if each is not None), None)) is not None:
+                return Pair(term, half.dims_known)
+    return None
+
+
+def _half_wanted(value: Node, reader: Node, readers: Readers) -> Term | None:
+    """The layout that one reader wants a value in, or what is made of it alone."""
+    match reader.kind:
+        case "elementwise" if reader.natural is not None:
+            return reader.natural if len(reader.shape) == len(value.shape) else None
+        case "split":
+            return halves_wanted(reader, readers)
+        case "expand" | "read" | "elementwise" | "call" | "argument":
+            found = (_half_wanted(reader, each, readers) for each in readers.of(reader))
+            term = next((each for each in found if each is not None), None)
+            return Cut(reader.axis or 0, term) if term is not None and reader.kind == "expand" else term
+    return None
+
+
 def _parted(term: Term, count: int, dim: int) -> Term | None:
     """The layout of what `count` last dimensions of two were merged of, into one that has `term`."""
     if not count:

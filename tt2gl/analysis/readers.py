@@ -26,14 +26,18 @@ class Readers:
                 if web.made_once() is None:
                     self._shared.add(id(definition.node))
 
+    def of(self, value: Node) -> list[Node]:
+        """All that read a value, or a name of its own."""
+        return [] if id(value) in self._shared else self._at[id(value)]
+
     def only(self, value: Node) -> Node | None:
         """What alone reads a value, or a name that has no other; None where several do, or nothing."""
-        readers = [] if id(value) in self._shared else self._at[id(value)]
+        readers = self.of(value)
         return readers[0] if len(readers) == 1 else None
 
     def lead_to(self, value: Node, ends: Callable[[Node, Node], bool]) -> bool:
         """Whether all that read a value, or what is computed of it alone element by element, do so as `ends` says."""
-        readers = [] if id(value) in self._shared else self._at[id(value)]
+        readers = self.of(value)
         return bool(readers) and all(
             ends(value, each) or _is_of(value, each) and self.lead_to(each, ends) for each in readers
         )

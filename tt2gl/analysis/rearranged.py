@@ -34,7 +34,8 @@ class Rearranged:
             return
         for operand in node.operands:
             before = self._turned_back(node, operand, term)
-            if before is None and operand.cheap and operand.natural is None and not in_ring(operand):
+            is_read = in_ring(operand) and isinstance(term, Operand)
+            if before is None and operand.cheap and operand.natural is None and (is_read or not in_ring(operand)):
                 before = unreshaped(node, term)
             if before is not None:
                 self.flow.resolve(operand, before, spot.clone)

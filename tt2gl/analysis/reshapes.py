@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from tt2gl.analysis.graph import Graph, Node, made_once
 from tt2gl.analysis.readers import Readers
-from tt2gl.analysis.terms import Cut, Inferred, Reshaped, Root, Term, Widened
+from tt2gl.analysis.terms import Cut, Inferred, Operand, Pair, Reshaped, Root, Term, Widened
 
 RESHAPES = ("reshape", "view", "ravel")
 
@@ -26,6 +26,18 @@ def is_named_reshape(node: Node) -> bool:
     if node.kind != "opaque" or node.function not in RESHAPES:
         return False
     return None not in (*node.dims, *node.operands[0].dims)
+
+
+def is_reshaped_next(value: Node, reader: Node) -> bool:
+    """Whether a value that was permuted, say, is reshaped as it comes: its layout needs no name."""
+    return reader.kind == "opaque" and reader.function in RESHAPES and reader.operands[0] is value
+
+
+def is_computed(value: Node) -> bool:
+    """Whether a value is computed element by element, itself or by its only name: no product as it comes."""
+    if (made := made_once(value)) is not None:
+        value = made.node
+    return value.kind == "elementwise"
 
 
 def is_idle(node: Node) -> bool:
@@ -62,7 +74,7 @@ def reduced(node: Node, operand: Term | None) -> Term | None:
 
 def unreshaped(node: Node, term: Term) -> Term | None:
     """The layout of what is reshaped, for the value to be in `term`; None where that has no name."""
-    if not is_named_reshape(node) or not isinstance(term, Root | Cut | Widened | Reshaped):
+    if not is_named_reshape(node) or not isinstance(term, Root | Cut | Pair | Widened | Operand | Reshaped):
         return None
     if is_idle(node):
         return term

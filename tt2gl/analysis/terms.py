@@ -30,9 +30,14 @@ class Cut:
 
 @dataclass(frozen=True)
 class Pair:
-    """`paired(parent)`, the helper that a converted file then carries."""
+    """`paired(parent)`, the helper that a converted file then carries.
+
+    `dims`: the extents of what has `parent` as source, where that has to be told by its bases:
+    `with_pairs(gl.to_linear_layout(parent, dims))`.
+    """
 
     parent: Term
+    dims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -181,9 +186,7 @@ def renamed(term: Term, names: dict[str, str]) -> Term:
     """The same term over other names."""
     if isinstance(term, Cut):
         return Cut(term.dim, renamed(term.parent, names))
-    if isinstance(term, Pair):
-        return Pair(renamed(term.parent, names))
-    if isinstance(term, Widened | Narrowed):
+    if isinstance(term, Pair | Widened | Narrowed):
         return replace(term, parent=renamed(term.parent, names))
     if isinstance(term, Operand):
         return Operand(term.index, Root(names.get(term.parent.name, term.parent.name)), term.k_width)
@@ -254,7 +257,12 @@ def rendered(term: Term, alias: str = "gl") -> str:
     if isinstance(term, Cut):
         return f"{alias}.SliceLayout({term.dim}, {rendered(term.parent, alias)})"
     if isinstance(term, Pair):
-        return f"paired({rendered(term.parent, alias)})"
+        parent = rendered(term.parent, alias)
+        if not term.dims:
+            return f"paired({parent})"
+        if not (isinstance(term.parent, Pair) and term.parent.dims):
+            parent = f"{alias}.to_linear_layout({parent}, [{', '.join(term.dims)}])"
+        return f"with_pairs({parent})"
     if isinstance(term, Widened):
         return f"widened({rendered(term.parent, alias)}, {term.dim}, {term.factor})"
     if isinstance(term, Narrowed):
