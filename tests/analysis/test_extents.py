@@ -52,3 +52,26 @@ def test_an_extent_that_a_flag_tells_is_said_by_it(analysed: Analysed, launch: M
     loaded = analysed(PER_ROW, given, other).classes.classes[0]
     assert loaded.dims == ("(BLOCK if PER_ROW else 1)", "1")
     assert loaded.exact
+
+
+HELPER = """
+@triton.jit
+def found(values, table_ptr):
+    low = tl.zeros(values.shape, dtype=tl.int32)
+    for _ in range(4):
+        low += tl.load(table_ptr + low * 7 + values)
+    return low
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, table_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, found(tl.load(x_ptr + at), table_ptr))
+"""
+
+
+def test_an_extent_without_a_name_is_said_by_the_constexpr_that_it_is_under_each_launch(
+    analysed: Analysed, launch: MakeLaunch
+) -> None:
+    given = [launch("x_ptr=*i32 y_ptr=*i32 table_ptr=*i32", BLOCK=block) for block in (256, 64)]
+    assert [each.dims for each in analysed(HELPER, *given).classes.classes] == [("BLOCK",)]

@@ -214,3 +214,19 @@ def test_copies_are_no_wider_than_the_pieces_of_a_swizzled_slot(analysed: Analys
     (weights,) = (each for each in classes(found) if "w_ptr" in each.pointers)
     assert weights.exact
     assert weights.layouts[0].size_per_thread == (1, 8)
+
+
+DOWN = """
+@triton.jit
+def kernel(x_ptr, y_ptr, M, ROWS: tl.constexpr, B: tl.constexpr):
+    rows = tl.arange(0, ROWS)[:, None]
+    x = tl.load(x_ptr + rows % 50 + rows // 50 * 3200 + tl.arange(0, B)[None, :] * 50)
+    tl.store(y_ptr + rows * B + tl.arange(0, B)[None, :], x)
+"""
+
+
+def test_where_an_extent_is_one_the_order_is_that_of_other_launches(analysed: Analysed, launch: MakeLaunch) -> None:
+    one, many = (launch("x_ptr=*fp32 y_ptr=*fp32 M=i32", ROWS=rows, B=128) for rows in (1, 32))
+    loaded = classes(analysed(DOWN, one, many))[0]
+    assert loaded.exact
+    assert loaded.source == "coalesced([ROWS, B], [0, 1], 64, gl.num_warps())"

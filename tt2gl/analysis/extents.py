@@ -51,12 +51,22 @@ def named_dims(node: Node, launches: Sequence[Launch], shapes: Mapping[int, tupl
         if text is not None and all(evaluated(text, launches[i]) in (None, n) for i, n in extents.items()):
             named.append(text)
             continue
+        if alike := _alike(extents, launches):
+            named.append(alike)
+            continue
         own = node.shape[place]
         said = {index: _said(n, [i for i in extents if extents[i] == n], launches) for index, n in extents.items()}
         both = conditional(said, launches)
         named.append(f"({both})" if both is not None else _said(own, [*extents], launches) if own > 1 else str(own))
     empty = [any(evaluated(text, launch) == 0 for launch in launches) for text in named]
     return tuple(f"max({text}, 1)" if none else text for text, none in zip(named, empty, strict=True))
+
+
+def _alike(extents: Mapping[int, int], launches: Sequence[Launch]) -> str | None:
+    """The first constexpr that is the extent under each launch, where that is not 1 under all."""
+    parameters = launches[0].constexprs if any(extent > 1 for extent in extents.values()) else ()
+    equal = (p for p in parameters if all(launches[i].constexprs.get(p) == extent for i, extent in extents.items()))
+    return next(equal, None)
 
 
 def _said(extent: int, indices: Sequence[int], launches: Sequence[Launch]) -> str:

@@ -7,22 +7,19 @@ kernel's constexprs wherever the formula gives exactly those layouts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
-from math import prod
 from typing import Any
 
-from tt2gl.analysis.alternatives import Way, alternative
+from tt2gl.analysis.access_formulas import AccessFormulas, Candidate
 from tt2gl.analysis.amd_dots import EXCHANGED
-from tt2gl.analysis.conditions import Case
 from tt2gl.analysis.copied_rows import MOST_WIDTH, copied_row
 from tt2gl.analysis.extents import named_dims, pointee_bits
 from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.formulas import Tile, Width
 from tt2gl.launches import Launch
-from tt2gl.layouts import ACCESS_BITS, Blocked, coalesced, coalesced_blocks
+from tt2gl.layouts import ACCESS_BITS, Blocked
 from tt2gl.matrix_layouts import read_blocked
 from tt2gl.padded_layouts import direct_source
 from tt2gl.tensor_memory_layouts import Linear, read_linear
@@ -68,20 +65,6 @@ class LayoutClass:
         return len(self.dims)
 
 
-@dataclass
-class _Candidate:
-    chain: CallChain
-    dims: tuple[str, ...]
-    pointer: str | None
-    accesses: dict[int, Access]
-    shapes: dict[int, tuple[int, ...]]
-    anchored: dict[int, bool]
-    products: set[int]
-    inlined: bool
-    loaded: bool = False
-    exchanged: set[int] = field(default_factory=set)
-
-
 class Classes:
     """The layout classes of a kernel, found once for all its launches.
 
@@ -96,7 +79,8 @@ class Classes:
         self.anchored: set[CallChain] = set()
         self.exchanged: dict[CallChain, str] = {}
         self._large: dict[CallChain, frozenset[int]] = {}
-        self.flags: dict[str, tuple[str, ...]] = {}
+        self.formulas = AccessFormulas(scenes)
+        self.flags = self.formulas.flags
         for candidate in self._candidates():
             if self._is_of_product(candidate):
                 # Stored as it comes from a product, or nearly, it takes that's layout.
@@ -112,7 +96,7 @@ class Classes:
                 # Small and large under different launches: what most of them are.
                 self.anchored.add(candidate.chain)
 
-    def _is_of_product(self, candidate: _Candidate) -> bool:
+    def _is_of_product(self, candidate: Candidate) -> bool:
         """Whether a value is stored as a product leaves it under most launches: of those that are there, if it is."""
         known = [index for index in candidate.shapes if not self.launches[index].turned] or [*candidate.shapes]
         return 2 * len(candidate.products.intersection(known)) > len(known)
@@ -122,7 +106,7 @@ class Classes:
         large = self._large.get(chain)
         return chain in self.anchored if large is None else index in large
 
-    def _is_told_apart(self, candidate: _Candidate) -> bool:
+    def _is_told_apart(self, candidate: Candidate) -> bool:
         """Whether a row is loaded that has an element for each thread under some launches, and a parameter says so.
 
         In kernels with products alone: there the row comes in a product's layout, in which a thread has much of it.
@@ -193,15 +177,15 @@ class Classes:
     def _row_major(self, dims: tuple[str, ...], bits: int) -> LayoutClass:
         return self._register(dims, {}, _coalesced_source(dims, list(reversed(range(len(dims)))), str(bits)), [])
 
-    def _candidates(self) -> list[_Candidate]:
-        found: dict[CallChain, _Candidate] = {}
+    def _candidates(self) -> list[Candidate]:
+        found: dict[CallChain, Candidate] = {}
         for index, scene in enumerate(self.scenes):
             for node in scene.graph.nodes:
                 if node.kind not in ACCESSES or node.tile:
                     continue
                 known = found.get(node.chain)
                 if known is None:
-                    known = found[node.chain] = _Candidate(
+                    known = found[node.chain] = Candidate(
                         node.chain, (), node.pointer, {}, {}, {}, set(), bool(node.site.context)
                     )
                 known.shapes[index] = node.shape
@@ -215,12 +199,12 @@ class Classes:
                 known.dims = named_dims(node, self.launches, known.shapes)
         return list(found.values())
 
-    def _class_for(self, candidate: _Candidate) -> LayoutClass:
+    def _class_for(self, candidate: Candidate) -> LayoutClass:
         pointers = [candidate.pointer or ""]
         if direct := self._direct(candidate):
             tile = Tile(candidate.dims, tuple(candidate.shapes[index] for index in direct))
             launches = [self.scenes[index].launch for index in direct]
-            widths = [Width(text, tuple(map(bits, launches))) for text, bits in self._widths(candidate)]
+            widths = [Width(text, tuple(map(bits, launches))) for text, bits in self.formulas.widths(candidate)]
             warps = [launch.options.num_warps for launch in launches]
             said = direct_source(list(direct.values()), tile, widths, warps)
             return self._register(candidate.dims, direct, said.source, pointers, said.exact)
@@ -228,12 +212,12 @@ class Classes:
             layouts, source = rows
             return self._register(candidate.dims, layouts, source, pointers)
         layouts = {index: self._layout(candidate.chain, index, access) for index, access in candidate.accesses.items()}
-        source, exact = self._formula(candidate, layouts)
+        source, exact = self.formulas.formula(candidate, layouts)
         return self._register(candidate.dims, layouts, source, pointers, exact)
 
-    def _rows(self, candidate: _Candidate) -> tuple[dict[int, Any], str] | None:
+    def _rows(self, candidate: Candidate) -> tuple[dict[int, Any], str] | None:
         """The layouts of a row that is copied as one of many, where it is so under all launches, and their source."""
-        for text, bits in self._widths(candidate):
+        for text, bits in self.formulas.widths(candidate):
             found = {
                 index: copied_row(self.scenes[index], candidate.chain, shape, bits(self.launches[index]))
                 for index, shape in candidate.shapes.items()
@@ -243,7 +227,7 @@ class Classes:
                 return found, f"coalesced([{dims}], [1, 0], {text}, gl.num_warps())"
         return None
 
-    def _direct(self, candidate: _Candidate) -> dict[int, Linear]:
+    def _direct(self, candidate: Candidate) -> dict[int, Linear]:
         """The layouts of tiles that waves copy directly to padded LDS, where all launches have such; else nothing."""
         found: dict[int, Linear] = {}
         for index in candidate.accesses if candidate.chain in self.staged else ():
@@ -309,60 +293,7 @@ class Classes:
         self.classes.append(made)
         return made
 
-    def _formula(self, candidate: _Candidate, layouts: dict[int, Blocked]) -> tuple[str, bool]:
-        """Source that gives `layouts`, and whether it does under every launch; a single element lies alike in all.
-
-        Where none does, launches with the most aligned arguments count first: under the others the wider layout is
-        still right, and their accesses are narrow either way.
-        """
-        layouts = {index: layout for index, layout in layouts.items() if prod(candidate.shapes[index]) > 1} or layouts
-        aligned = {index: len(self.scenes[index].launch.divisible_by_16) for index in layouts}
-        first = [index for index in layouts if aligned[index] == max(aligned.values())]
-        order = layouts[first[0]].order if first else tuple(reversed(range(len(candidate.dims))))
-        tried: list[Way] = []
-        for made in self._ways(candidate, layouts, order):
-            tried.append(made)
-            if len(made.exact) == len(layouts):
-                return made.source, True
-        literal = set(layouts.values())
-        if len(literal) == 1 and all(dim.isdigit() for dim in candidate.dims):
-            return next(iter(literal)).source(), True
-        best = max(tried, key=lambda way: (len(way.exact & set(first)), len(way.exact)))
-        others = dict.fromkeys(layout.order for layout in layouts.values() if layout.order != order)
-        tried += [way for other in others for way in self._ways(candidate, layouts, other)]
-        cases = {index: Case(self.scenes[index].launch, self.scenes[index].facts, "") for index in layouts}
-        aligning = next((seen.facts.aligning for seen in self.scenes if seen.facts.aligning), {})
-        two = alternative([way for way in tried if way.exact], cases, aligning.get(candidate.chain, ()))
-        if two is None:
-            return best.source, False
-        self.flags |= two.flags
-        return two.source, True
-
-    def _ways(self, candidate: _Candidate, layouts: Mapping[int, Blocked], order: tuple[int, ...]) -> Iterator[Way]:
-        """Formulas of an access with its dimensions in an order, each with the launches that it gives `layouts`."""
-        for name, build, width, said in self._builders(candidate):
-            exact: set[int] = set()
-            for index, layout in layouts.items():
-                scene = self.scenes[index]
-                shape, warps = candidate.shapes[index], scene.launch.options.num_warps
-                exact |= {index} if build(scene.launch, shape, order, warps, scene.lanes) == layout else set()
-            yield Way(f"{name}([{', '.join(candidate.dims)}], {list(order)}, ", width, said, frozenset(exact))
-
-    def _builders(self, candidate: _Candidate) -> Iterator[tuple[str, Callable[..., Blocked], str, str]]:
-        """Ways to make a blocked layout: a helper, what it gives, and its last arguments as source, the width apart."""
-        widths = self._widths(candidate)
-        for text, bits in widths:
-            yield "coalesced", _built(coalesced, bits), text, ", gl.num_warps())"
-        if len(candidate.dims) != 2:
-            return
-        for text, bits in widths:
-            yield "coalesced_blocks", _built(coalesced_blocks, bits), text, ", gl.num_warps())"
-        if any(candidate.chain in scene.facts.lowered.turned for scene in self.scenes):
-            for (text, bits), (column_text, column) in product(widths, widths):
-                said = f", gl.num_warps(), column_bits={column_text})"
-                yield "coalesced_blocks", _built(coalesced_blocks, bits, column), text, said
-
-    def _exchanged(self, candidate: _Candidate) -> str:
+    def _exchanged(self, candidate: Candidate) -> str:
         """Bits of what a product's lanes exchange for a store, as source; none where they do so under no launch.
 
         The text of a helper has no names for them: there the launches decide that are more.
@@ -373,28 +304,6 @@ class Classes:
             return f"{pointer}.dtype.element_ty.primitive_bitwidth"
         return "16" if 2 * len(candidate.exchanged) >= len(candidate.products) else ""
 
-    def _widths(self, candidate: _Candidate) -> list[tuple[str, Any]]:
-        """Ways to say how wide an element is: by the access's own pointer, another's, or as a number."""
-        names = [candidate.pointer] if candidate.pointer else []
-        signature = self.scenes[0].launch.signature
-        names += [name for name, kind in signature.items() if kind.startswith("*") and name not in names]
-        ways: list[tuple[str, Any]] = [
-            (f"{name}.dtype.element_ty.primitive_bitwidth", lambda launch, name=name: pointee_bits(launch, name))
-            for name in names
-            if all(pointee_bits(launch, name) for launch in self.launches)
-        ]
-        return ways + [(str(bits), lambda _, bits=bits: bits) for bits in (32, 16, 64, 8, 128)]
-
 
 def _coalesced_source(dims: Sequence[str], order: Sequence[int], bits: str) -> str:
     return f"coalesced([{', '.join(dims)}], {list(order)}, {bits}, gl.num_warps())"
-
-
-def _built(make: Callable[..., Blocked], *widths: Callable[[Launch], int]) -> Callable[..., Blocked]:
-    """A formula of blocked layouts, of a launch, a shape, an order, warps and lanes; `widths` say bits of elements."""
-
-    def built(launch: Launch, shape: Sequence[int], order: Sequence[int], warps: int, lanes: int) -> Blocked:
-        bits, *columns = (width(launch) for width in widths)
-        return make(shape, order, bits, warps, lanes, *columns)
-
-    return built
