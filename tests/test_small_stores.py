@@ -90,3 +90,55 @@ def test_rows_of_a_product_are_stored_as_they_lie_in_memory(tmp_path: Path) -> N
     text = KERNEL[: KERNEL.index("    acc = ")] + ROWS
     made = made_of(tmp_path / "kernel.py", text, LAUNCH, "sm80")
     assert "gl.store(c_ptr + rows_tile, gl.convert_layout(s, row_layout))" in made
+
+
+PERSISTENT = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, M, ROWS: tl.constexpr, B: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    inside = rows < M
+    x = tl.load(x_ptr + rows * B + tl.arange(0, B)[None, :], mask=inside, other=0.0)
+    total = tl.sum(x, axis=1)[:, None]
+    root = tl.sqrt(total)
+    tl.store(y_ptr + rows, root, mask=inside)
+"""
+PERSISTENT_LAUNCH = replace(
+    SUMS_LAUNCH,
+    signature={"x_ptr": "*fp32", "y_ptr": "*fp32", "M": "i32", "ROWS": "constexpr", "B": "constexpr"},
+    constexprs={"ROWS": 32, "B": 64},
+    divisible_by_16=("y_ptr",),
+    grid=(2,),
+    args={
+        "x_ptr": TensorArg("float32", (50, 64), (64, 1), (0, 4)),
+        "y_ptr": TensorArg("float32", (50,), (1,), None),
+        "M": 50,
+    },
+)
+
+
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+def test_a_column_is_converted_before_what_is_computed_of_it(tmp_path: Path, target: str) -> None:
+    made = made_of(tmp_path / "kernel.py", PERSISTENT, PERSISTENT_LAUNCH, target)
+    assert "root = gl.sqrt(gl.convert_layout(total, y_layout))" in made
+
+
+def test_a_launch_of_one_row_does_not_say_how_columns_are_stored(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(PERSISTENT)
+    one = replace(PERSISTENT_LAUNCH, constexprs={"ROWS": 1, "B": 64}, options=Options(2, 1), grid=(50,))
+    made = convert(path, target="sm90", launches=[one, PERSISTENT_LAUNCH], root=tmp_path)
+    assert "gl.sqrt(gl.convert_layout(total, y_layout))" in made.text
+
+
+def test_a_value_that_a_tile_meets_as_well_is_converted_as_it_is_stored(tmp_path: Path) -> None:
+    text = PERSISTENT.replace(
+        "    tl.store", "    tl.store(x_ptr + rows * B + tl.arange(0, B)[None, :], x - root)\n    tl.store"
+    )
+    path = tmp_path / "kernel.py"
+    path.write_text(text)
+    made = convert(path, target="sm90", launches=[replace(PERSISTENT_LAUNCH, args=None)], root=tmp_path).text
+    assert "total = gl.sum(x, axis=1)[:, None]" in made
+    assert "gl.convert_layout(root, y_layout)" in made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.copied_rows import tile_around
@@ -91,6 +92,7 @@ class AccessLayouts:
         return isinstance(term, Root) and any(self.flow.classes.repeats(term.name, dim) for dim in single)
 
     def _is_spread(self, node: Node) -> bool:
-        """Whether Triton stores a value in a layout for memory, under every launch."""
+        """Whether Triton stores a value in a layout for memory under every launch, but those that store one element."""
         facts = [scene.facts for scene in self.cores.scenes if node.chain in scene.facts.accesses]
-        return bool(facts) and all(node.chain in each.lowered.spread for each in facts)
+        large = [each for each in facts if prod(each.accesses[node.chain].shape) > 1]
+        return bool(large) and all(node.chain in each.lowered.spread for each in large)

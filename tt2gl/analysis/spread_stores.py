@@ -11,12 +11,12 @@ an L2 norm, where 1 for 1 won up to 3%.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from math import prod
 
 from tt2gl.analysis.facts import Access, CallChain
 from tt2gl.ir.attributes import DialectAttr
-from tt2gl.ir.operations import Location, Module, Operation
+from tt2gl.ir.operations import Location, Module, Operation, Value
 from tt2gl.ir.types import TensorType, Type
 from tt2gl.layouts import ACCESS_BITS
 from tt2gl.matrix_layouts import read_blocked
@@ -27,10 +27,8 @@ LOOPS = ("scf.for", "scf.while")
 _SUMMED_UP = (*LOOPS, "tt.reduce")
 """Operations that a row of few elements comes of, in the layout of tiles."""
 
-_PASSED = (
-    "arith.truncf", "arith.extf", "arith.trunci", "arith.extsi", "arith.extui", "tt.fp_to_fp", "tt.bitcast",
-    "tt.expand_dims",
-)  # fmt: skip
+_PASSED = ("tt.fp_to_fp", "tt.bitcast", "tt.expand_dims", "tt.extern_elementwise")
+_COMPUTED = ("arith.", "math.")
 
 
 def may_be_spread(accesses: Collection[Access], ir: str) -> bool:
@@ -49,16 +47,28 @@ def spread_stores(module: Module, author_file: Callable[[str], str]) -> frozense
     behind = {id(operation) for operation in _behind_loops(module.kernel, behind=False)}
 
     def spreads(store: Operation) -> bool:
-        value = made.get(id(store.operands[1]))
-        while value is not None and value.name in _PASSED:
-            value = made.get(id(value.operands[0]))
-        if value is None or value.name != "ttg.convert_layout" or not is_spread(store):
-            return False
         stored = store.operands[1].type
-        return id(store) in behind or _requests(value.operands[0].type, stored) > _requests(stored, stored)
+        found = list(_converted(store.operands[1], made)) if is_spread(store) else []
+        fewer = (_requests(each.type, stored) > _requests(stored, stored) for each in found)
+        return bool(found) and (id(store) in behind or any(fewer))
 
     stores = (each for each in module.kernel.walk() if each.name == "tt.store" and spreads(each))
     return frozenset(chain_of(each, author_file) for each in stores)
+
+
+def _converted(value: Value, made: Mapping[int, Operation]) -> Iterator[Value]:
+    """What is converted to become a value, by itself or before that is computed of it, element by element."""
+    known: set[int] = set()
+    asked = [value]
+    while asked:
+        operation = made.get(id(asked.pop()))
+        if operation is None or id(operation) in known:
+            continue
+        known.add(id(operation))
+        if operation.name == "ttg.convert_layout":
+            yield operation.operands[0]
+        elif operation.name in _PASSED or operation.name.startswith(_COMPUTED):
+            asked += operation.operands
 
 
 def _requests(kind: Type, stored: Type) -> int:

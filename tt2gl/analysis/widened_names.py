@@ -81,28 +81,37 @@ def is_wider(node: Node, through: Container[int] = (), recast: Recast = _NOTHING
     `through`: reads of names that can be had in that layout by what they are made of. A mask is compared there again
     where casts give all that it is made of, which has more bits, but is converted for others as well.
     """
-    leaves = _converted(node, through, recast, {})
-    return sum(leaves.values()) < node.elements * node.bits or _is_mask_of_casts(node, leaves)
+    return _is_better(node, _converted(node, through, recast, {}))
 
 
-_Leaves = Mapping[tuple[int, bool], int]
+def _is_better(node: Node, leaves: _Leaves) -> bool:
+    """Whether a value is had by converting `leaves`: as many bits are better, too, where they are a row's expanded.
+
+    Triton's pass moves the conversion above that as well, and computes the value where a thread has less of it.
+    """
+    bits, whole = sum(leaves.values()), node.elements * node.bits
+    expanded = [*leaves] if bits == whole and node.kind != "expand" else []
+    return bits < whole or _is_mask_of_casts(node, leaves) or any(is_row for _, _, is_row in expanded)
+
+
+_Leaves = Mapping[tuple[int, bool, bool], int]
 
 
 def _is_mask_of_casts(node: Node, leaves: _Leaves) -> bool:
-    return node.bits == 1 and bool(leaves) and all(is_cast for _, is_cast in leaves)
+    return node.bits == 1 and bool(leaves) and all(is_cast for _, is_cast, _ in leaves)
 
 
 def _converted(node: Node, through: Container[int], recast: Recast, known: dict[int, _Leaves]) -> _Leaves:
-    """The bits of the values that are converted, each once, by their identity and whether they are cast there."""
+    """The bits of the values that are converted, each once, by identity, whether cast there, and whether expanded."""
     if node.natural is None:
         return {}
     if id(node) in recast and node.web is not None:
-        return {(id(node.web.find()), True): node.elements * recast[id(node)]}
+        return {(id(node.web.find()), True, False): node.elements * recast[id(node)]}
     if id(node) not in known:
-        known[id(node)] = whole = {(id(node), False): node.elements * node.bits}
+        known[id(node)] = {(id(node), False, node.kind == "expand"): node.elements * node.bits}
         if parts := _parts(node, through):
             made = {of: bits for part in parts for of, bits in _converted(part, through, recast, known).items()}
-            if sum(made.values()) < sum(whole.values()) or _is_mask_of_casts(node, made):
+            if _is_better(node, made):
                 known[id(node)] = made
     return known[id(node)]
 
@@ -186,7 +195,7 @@ def _wants_another(reader: Node, value: Node, written: Written) -> bool:
     if value.natural is None or value.elements != reader.elements:
         return False
     if reader.kind == "store":
-        return reader.anchored and written(reader) != value.natural and not _is_shorter_there(reader, value)
+        return written(reader) != value.natural and not _is_shorter_there(reader, value)
     return reader.kind == "elementwise" and reader.natural not in (None, value.natural)
 
 
