@@ -73,18 +73,20 @@ def _sums(block: cst.IndentedBlock, source: SourceFile) -> Iterator[_Sum]:
                     ) as given
                 ],
                 trailing_whitespace=cst.TrailingWhitespace(comment=None),
-            ) if _is_product(product, source) and _starts_from_nothing(product):
+            ) if is_product(product, source) and starts_from_nothing(product):
                 reader = _reader(name, product, block.body[index + 1 :])
                 found = _site(name, reader, source) if reader is not None else None
                 if reader is not None and found is not None:
                     yield _Sum(name, product, given, reader, found[0], name in _assigned(reader), found[1])
 
 
-def _is_product(node: cst.CSTNode, source: SourceFile) -> bool:
+def is_product(node: cst.CSTNode, source: SourceFile) -> bool:
+    """Whether an expression is a product of tiles."""
     return isinstance(node, cst.Call) and any(map(DOT.search, source.names.of(node.func)))
 
 
-def _starts_from_nothing(call: cst.Call) -> bool:
+def starts_from_nothing(call: cst.Call) -> bool:
+    """Whether a product is given nothing to add up to."""
     acc = any(arg.keyword is not None and arg.keyword.value == "acc" for arg in call.args)
     return not acc and sum(arg.keyword is None for arg in call.args) <= 2
 
@@ -114,12 +116,12 @@ def _site(name: str, line: cst.SimpleStatementLine, source: SourceFile) -> tuple
     for node in walk(line):
         match node:
             case cst.AugAssign(target=cst.Name(value=other), operator=cst.AddAssign(), value=term) if other == name:
-                found += [(node, False)] if not _is_product(term, source) else []
+                found += [(node, False)] if not is_product(term, source) else []
             case cst.AugAssign(operator=cst.AddAssign(), value=cst.Name(value=other) as site) if other == name:
                 found.append((site, True))
             case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
                 for side, beside in ((left, right), (right, left)):
-                    if isinstance(side, cst.Name) and side.value == name and not _is_product(beside, source):
+                    if isinstance(side, cst.Name) and side.value == name and not is_product(beside, source):
                         found.append((side, side is right))
     reads = list(_names(line)).count(name) - (name in _assigned(line) and not isinstance(line.body[0], cst.AugAssign))
     return found[0] if found and reads == 1 else None

@@ -33,6 +33,7 @@ from tt2gl.lowering.reorderings import reorderings
 from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.lowering.single_turns import without_single_turns
 from tt2gl.lowering.steps import Lowered
+from tt2gl.lowering.sums_in_arms import sums_in_arms
 from tt2gl.lowering.turns_apart import with_turns_apart
 from tt2gl.plan import TurnsApart
 from tt2gl.source import SourceFile, read_source
@@ -106,7 +107,9 @@ def with_inlined(
 
     `reached`: the lines of the working file's definitions that launches call.
     """
-    return _with(known, inlined(known.work, ahead, torn, reached, products, remade))
+    made = _with(known, inlined(known.work, ahead, torn, reached, products, remade))
+    # A helper may choose between products for a sum of its caller's.
+    return (_with(made, sums_in_arms(made.work)) or made) if made is not None else None
 
 
 def with_single_turns(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
@@ -162,6 +165,7 @@ def lowered_source(
     several = partial(precise_dots, named=precisions, precisions=OF_BACKENDS[target.backend])
     lowerings += [
         several,
+        sums_in_arms,
         later_sums,
         concatenations,
         reorderings,
