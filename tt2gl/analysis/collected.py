@@ -321,7 +321,9 @@ def _asked_of(dot: DotWant, position: Position) -> Iterator[tuple[str, Position,
     # No layouts, but what may differ all the same: a product of another type than its sum stands beside it.
     # Tensor memory is allocated for elements of one type.
     kept_as = dot.site.dtype if dot.memory is not None else ""
-    yield "sum", dot.site.call, Root(f"{dot.site.promoted}, {dot.site.is_sum}, {dot.site.start}, {kept_as}")
+    # What one call of a helper gives it to add to, and another does not, one text would leave out.
+    begins = dot.site.accumulator is None
+    yield "sum", dot.site.call, Root(f"{dot.site.promoted}, {dot.site.is_sum}, {dot.site.start}, {kept_as}, {begins}")
     if dot.site.scaled is not None:
         yield "scaled", position, Root(str(dot.site.scaled))
     if dot.instruction == "wgmma":
