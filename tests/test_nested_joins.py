@@ -59,3 +59,34 @@ def test_what_is_merged_is_as_wide_as_all_that_was_joined(tmp_path: Path) -> Non
     joins = text[text.index("low = ") : text.index("return gl.convert_layout")]
     assert "convert_layout" not in joins
     assert "widened(layout, 1, 4)" in text
+
+
+NOISE = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, seed, ROWS: tl.constexpr):
+    rows = tl.arange(0, ROWS)
+    at = rows[:, None] * 4 + tl.arange(0, 4)[None, :]
+    x = tl.load(x_ptr + at).to(tl.int32, bitcast=True)
+    a, b, c, d = tl.randint4x(seed, rows)
+    bits = tl.reshape(tl.join(tl.join(a, b), tl.join(c, d)), (ROWS, 4)).to(tl.uint32, bitcast=True)
+    {use}
+"""
+ROUNDED = """y = (x + (bits & 0xFFFF).to(tl.int32) - (bits >> 31).to(tl.int32)) & -65536
+    tl.store(y_ptr + at, y.to(tl.float32, bitcast=True))"""
+ALONE = "tl.store(y_ptr + at, (bits >> 8).to(tl.float32))"
+
+
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+@pytest.mark.parametrize("use", [ALONE, ROUNDED], ids=["alone", "beside a tile"])
+def test_bits_that_are_made_for_a_tile_are_made_where_it_has_them(tmp_path: Path, use: str, target: str) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(NOISE.format(use=use))
+    types = {"x_ptr": "*fp32", "y_ptr": "*fp32", "seed": "i32", "ROWS": "constexpr"}
+    tensor = TensorArg("float32", (256, 4), (4, 1), None)
+    args = {"x_ptr": tensor, "y_ptr": tensor, "seed": 7}
+    launch = Launch("kernel.py", "kernel", types, {"ROWS": 256}, ("x_ptr", "y_ptr"), Options(4), (1,), args)
+    _, triton, gluon = compared(path, launch, target)
+    assert gluon.convert_layouts <= triton.convert_layouts

@@ -91,9 +91,8 @@ def rotary(directory: Path, parted: str, rows: int, columns: int) -> tuple[Path,
             64,
             64,
         ),
-        ("y = tl.sum(tl.reshape(x, (M, 2, N // 2)), axis=1)\n    y = tl.join(y, y).reshape(M, N)", 64, 64),
     ],
-    ids=["an element a thread", "pairs where fours are parted", "columns", "halves of a row"],
+    ids=["an element a thread", "pairs where fours are parted", "columns"],
 )
 def test_other_layouts_are_not_narrowed(tmp_path: Path, parted: str, rows: int, columns: int) -> None:
     path, launch = rotary(tmp_path, parted, rows, columns)
@@ -111,6 +110,13 @@ def test_pairs_are_parted_in_their_threads(tmp_path: Path, target: str, parted: 
     assert (gluon.barriers, gluon.shared_bytes) <= (triton.barriers, triton.shared_bytes)
     text = convert(path, target=target, launches=[launch], root=tmp_path, compile=False).text
     assert "x_part_layout: gl.constexpr = narrowed(x_layout, 1, " in text
+
+
+@pytest.mark.parametrize("target", ["sm90", "gfx942"])
+def test_halves_of_a_row_are_joined_as_they_are_stored(tmp_path: Path, target: str) -> None:
+    parted = "y = tl.sum(tl.reshape(x, (M, 2, N // 2)), axis=1)\n    y = tl.join(y, y).reshape(M, N)"
+    _, triton, gluon = compared(*rotary(tmp_path, parted, 64, 64), target)
+    assert gluon.convert_layouts <= triton.convert_layouts == 1
 
 
 WEIGHED = """import triton

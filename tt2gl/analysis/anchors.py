@@ -11,7 +11,7 @@ from functools import cached_property
 from tt2gl.analysis.cheap import is_loaded_ahead, last_tile, tile_in_ring
 from tt2gl.analysis.flowing_first import flowing_first
 from tt2gl.analysis.graph import Node
-from tt2gl.analysis.joins import halves_wanted, in_pairs, merged_pairs, pair_of, unpaired, wanted_in
+from tt2gl.analysis.joins import in_pairs, is_awaited, merged_pairs, pair_of, unpaired
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import (
@@ -22,6 +22,7 @@ from tt2gl.analysis.reshapes import (
     is_idle,
     is_large_enough,
     is_named_reshape,
+    is_of_several,
     is_reshaped_next,
     reduced,
     reshaped,
@@ -44,6 +45,7 @@ from tt2gl.analysis.terms import (
 )
 from tt2gl.analysis.transform_steps import passed_on
 from tt2gl.analysis.transpositions import transposed_for_products
+from tt2gl.analysis.wanted_layouts import WantedLayouts
 
 # Two: what is as large as a result and has no layout yet is waited for; one: but not where another as large has one.
 _MOST_PATIENCE = 2
@@ -154,12 +156,12 @@ class Anchors:
             case "expand":
                 return expanded(node.operands[0].natural, node.axis)
             case "reduce":
-                if node.shape and self._is_of_several(node):
+                if node.shape and is_of_several(node):
                     node.operand_term = self.default(node.operands[0])
                 return reduced(node, node.operand_term or node.operands[0].natural)
             case "scan":
                 return self._scanned(node)
-            case "join" if self.patience and all(each.natural is None and not each.cheap for each in node.operands):
+            case "join" if self.patience and all(is_awaited(each, bool(self.cores.dots)) for each in node.operands):
                 return None
             case "join":
                 return self.paired(node)
@@ -296,18 +298,20 @@ class Anchors:
 
         Where nothing says how they are held, it is as what is made of them is wanted.
         """
-        operand = join.operands[0]
-        match self._prospect(operand):
-            case Cut(dim=dim, parent=Pair() as whole) if dim == len(operand.shape):
+        match self._prospect(join.operands[0]):
+            case Cut(dim=dim, parent=Pair() as whole) if dim == len(join.shape) - 1:
                 return whole
             case Root() | Widened() | Pair() as known:
                 return Pair(known)
-        wanted = wanted_in(join, self._readers)
-        return wanted if isinstance(wanted, Pair) else Pair(self.default(operand))
+        return self._by_readers.of_join(join) or Pair(self.default(join.operands[0]))
 
     @cached_property
     def _readers(self) -> Readers:
         return Readers(self.graph)
+
+    @cached_property
+    def _by_readers(self) -> WantedLayouts:
+        return WantedLayouts(self._readers, self.classes)
 
     def _interleaved(self, node: Node) -> Term | None:
         """The layout of values interleaved: of one of them with twice as many elements, as that of a tile loaded."""
@@ -371,18 +375,13 @@ class Anchors:
         return 0 if isinstance(base_of(layout), Reshaped) else 1
 
     def _pairs(self, split: Node) -> Pair | None:
-        """What is split without a layout has one in the end: of its halves as they are wanted, else a default one."""
+        """The layout of what is split, in the end: of its halves as they are wanted, else a default one."""
         natural = split.operands[0].natural
         if self.cores.dots or not isinstance(natural, Inferred | None):
             awaited = self.patience and natural is None and self.is_kept(split)
             return None if awaited else Pair(self.default(split))
-        wanted = None if self.patience else halves_wanted(split, self._readers)
+        wanted = None if self.patience else self._by_readers.of_split(split)
         return Pair(self.default(split)) if wanted is None and self.is_last else wanted
-
-    @staticmethod
-    def _is_of_several(node: Node) -> bool:
-        """Whether a reduction takes a value whose layout has no name, and others, which may not come in that."""
-        return len(node.operands) > 1 and isinstance(node.operands[0].natural, Inferred)
 
     def access_root(self, node: Node) -> Term:
         """The layout that a global access has by itself."""

@@ -8,7 +8,7 @@ from tt2gl.analysis.cheap import in_ring, is_operand
 from tt2gl.analysis.decisions import Spot
 from tt2gl.analysis.graph import Node, made_once, sources
 from tt2gl.analysis.reshapes import unreshaped
-from tt2gl.analysis.terms import Cut, Inferred, Operand, Root, Term, Turned, halved
+from tt2gl.analysis.terms import Cut, Inferred, Operand, Pair, Root, Term, Turned, halved
 from tt2gl.analysis.unpacking import half, merges
 from tt2gl.words import HELPED
 
@@ -92,8 +92,9 @@ class Rearranged:
         own = node.natural if node.natural is not None else self.flow.paired(node)
         halves = node.operands[0].natural
         split_before = isinstance(halves, Cut) and halves.parent == own
+        taken = own.parent if isinstance(own, Pair) and not split_before else Cut(len(node.operands[0].shape), own)
         for operand in node.operands:
-            self.flow.resolve(operand, halves if split_before and halves else own.parent, spot.clone)  # type: ignore[union-attr]
+            self.flow.resolve(operand, taken, spot.clone)
         self.flow.convert(node, own, term, spot)
 
 

@@ -40,6 +40,11 @@ def is_computed(value: Node) -> bool:
     return value.kind == "elementwise"
 
 
+def is_of_several(node: Node) -> bool:
+    """Whether a reduction takes a value whose layout has no name, and others, which may not come in that."""
+    return len(node.operands) > 1 and isinstance(node.operands[0].natural, Inferred)
+
+
 def is_idle(node: Node) -> bool:
     """Whether a value is reshaped to the extents that it has."""
     return is_named_reshape(node) and node.shape == node.operands[0].shape
