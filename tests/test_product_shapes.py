@@ -187,6 +187,12 @@ def test_a_helper_that_multiplies_tiles_of_several_shapes_says_none(tmp_path: Pa
     assert "gl.zeros([a.shape[0], b.shape[1]], gl.float32, " in made
 
 
+@pytest.mark.slow
+def test_it_is_given_no_memory_which_would_not_say_them(tmp_path: Path) -> None:
+    made = written(tmp_path / "kernels.py", PRODUCT_OF_TWO, target="sm90")
+    assert "a_smem = gl.allocate_shared_memory(a.dtype, " in made
+
+
 PRODUCT_WITHIN = """@triton.jit
 def product(a, b):
     return tl.dot(a, b)

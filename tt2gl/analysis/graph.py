@@ -283,14 +283,14 @@ class Graph:
         local = self.words.get((node.site.function, node.site.context))
         if local is None:
             return node.dims_known
-        if self._varies(node) and (own := _by_parameters(node)):
+        if self.varies(node) and (own := _by_parameters(node)):
             return own
         return tuple(
             local.get(dim) or self._borrow(dim, extent, node.site.function, local)
             for dim, extent in zip(node.dims_known, node.shape, strict=True)
         )
 
-    def _varies(self, node: Node) -> bool:
+    def varies(self, node: Node) -> bool:
         """Whether calls of its helper give a value different extents."""
         place = node.kind, node.site.function, node.site.position
         alike = (other for other in self.nodes if (other.kind, other.site.function, other.site.position) == place)

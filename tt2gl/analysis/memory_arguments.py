@@ -19,6 +19,8 @@ from collections.abc import Iterator
 
 from tt2gl.analysis.graph import Definition, Graph, Node, Web
 
+_SIDES = 2
+
 Use = tuple[Node, int, bool]
 """A product that takes a value as its operand of a number, and whether turned."""
 
@@ -30,8 +32,11 @@ def caller_value(graph: Graph, web: Web, made: Definition) -> Given | None:
     """What a parameter is given, where its callers can put it into shared memory.
 
     All must, as the helper has one text: each gives it a name that is made in one place, and the helper reads the
-    parameter nowhere but as products' operands.
+    parameter nowhere but as products' operands. Where those start from zeros of extents that differ from call to call,
+    the parameters have to say them, and shared memory does not as constants.
     """
+    if any(len(dot.operands) == _SIDES and graph.varies(dot) for dot, _, _ in uses(graph, web)):
+        return None
     alike = [
         each for each in graph.webs if each.merged is None and (each.name, each.function) == (web.name, web.function)
     ]
