@@ -257,7 +257,7 @@ def describe(value: Any, files: dict[str, str]) -> Fact:
         return FunctionFact(f"{value.__module__}.{value.__name__}" if path is None else value.__name__, path)
     if isinstance(value, (tuple, list, tl.tuple)):
         # Made by its class it is that; once it has a name, it is one of Triton's, whose type has them.
-        fields = getattr(value, "_fields", None) or getattr(getattr(value, "type", None), "fields", None)
+        fields = value.type.fields if isinstance(value, tl.tuple) else getattr(value, "_fields", None)
         return TupleFact(tuple(describe(item, files) for item in value), tuple(fields or ()))
     if value is None or isinstance(value, (bool, int, float, str)):
         return ConstFact(value)
