@@ -32,6 +32,7 @@ from tt2gl.pipelining.converted_loads import with_converted_loads
 from tt2gl.pipelining.early_conversions import with_early_conversions
 from tt2gl.pipelining.early_operands import with_early_operands
 from tt2gl.pipelining.early_reads import with_early_reads
+from tt2gl.pipelining.equal_reads import with_equal_reads
 from tt2gl.pipelining.guarded_operands import with_guarded_operands
 from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
@@ -195,7 +196,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                 made = with_early_operands(made, functions)
             made = with_tiles_read_again(made, functions)
             if asked.target.backend == "hip":
-                made = with_early_reads(with_turned_reads(made, functions), functions)
+                made = with_equal_reads(with_early_reads(with_turned_reads(made, functions), functions), functions)
             text = fitted(with_names_apart(with_instructions(made), apart), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)
