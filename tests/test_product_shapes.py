@@ -187,6 +187,31 @@ def test_a_helper_that_multiplies_tiles_of_several_shapes_says_none(tmp_path: Pa
     assert "gl.zeros([a.shape[0], b.shape[1]], gl.float32, " in made
 
 
+ANOTHER = """
+
+@triton.jit
+def other_kernel(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, M)
+    dims = tl.arange(0, D)
+    cols = tl.arange(0, N)
+    q = tl.load(q_ptr + rows[:, None] * D + dims[None, :])
+    k = tl.load(k_ptr + cols[:, None] * D + dims[None, :])
+    tl.store(out_ptr + rows[:, None] * N + cols[None, :], product(q, tl.trans(k)))
+"""
+
+
+def test_so_it_says_none_of_another_kernel_that_knows_them(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(HEADER + PRODUCT_OF_TWO + ANOTHER)
+    values: dict[str, object] = {"M": 64, "N": 64, "D": 64}
+    types = {**TYPES, **dict.fromkeys(values, "constexpr")}
+    names = ("scores_kernel", "other_kernel")
+    launches = [Launch(str(path), name, types, values, tuple(TYPES), Options(num_warps=4)) for name in names]
+    made = convert(path, target="sm80", launches=launches)
+    assert [report.status for report in made.kernels] == ["converted"] * 2, made.kernels
+    assert "gl.zeros([a.shape[0], b.shape[1]], gl.float32, " in made.text
+
+
 @pytest.mark.slow
 def test_it_is_given_no_memory_which_would_not_say_them(tmp_path: Path) -> None:
     made = written(tmp_path / "kernels.py", PRODUCT_OF_TWO, target="sm90")

@@ -7,10 +7,10 @@ several layouts stands several times; which copy of one context is which of anot
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from tt2gl.analysis.decisions import Clone, Decisions, DotWant, NamedWeb, Passed, RingWant, Spot
+from tt2gl.analysis.decisions import Clone, Decisions, DotWant, NamedWeb, Passed, RingWant, Spot, said_by_itself
 from tt2gl.analysis.facts import CallChain, Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import suffixed
@@ -283,7 +283,10 @@ def collect(
         put("staged", spot, spot.site.position, term).rings[spot.site.position] = ring
         put("ring", spot, spot.site.position, ring.slot)
     for spot, (term, dot) in decisions.dots.items():
-        put("dot", spot, spot.site.position, term).dots[spot.site.position] = dot
+        products = put("dot", spot, spot.site.position, term).dots
+        # Another kernel's words may be wrong for one that gives its calls several extents.
+        before = products.get(spot.site.position, dot)
+        products[spot.site.position] = replace(dot, dims=before.dims) if said_by_itself(before.dims) else dot
         for kind, position, asked in _asked_of(dot, spot.site.position):
             put(kind, spot, position, asked)
     for kind, wanted in (("load", decisions.loads), ("store", decisions.stores)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from tt2gl.analysis.facts import CallChain, Instruction, Position
@@ -85,6 +86,11 @@ class DotWant:
     name: str
     memory: Stored | None = None
     lhs: Stored | None = None
+
+
+def said_by_itself(dims: Collection[str]) -> bool:
+    """Whether extents are said by the parameters that have them: right at every call of a helper."""
+    return any(".shape[" in dim for dim in dims)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from tt2gl.amd_shared_layouts import TURNED_TILE
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Body, Conflict, Context, Function, Labels, Version, Wanted, collect
 from tt2gl.analysis.copies import copies_are_defined
-from tt2gl.analysis.decisions import DotWant
+from tt2gl.analysis.decisions import DotWant, said_by_itself
 from tt2gl.analysis.facts import ConstFact, Position, TensorFact
 from tt2gl.analysis.naming import class_names, listed
 from tt2gl.analysis.passing import Passing
@@ -146,7 +146,8 @@ class Planner:
         """The extents of what is put into shared memory; a helper has one text for them."""
         if key in self.kernels:
             return self.spelling.extents(key, wanted, position)
-        return next(term.dims for term in wanted.values() if isinstance(term, Stored))
+        found = [term.dims for term in wanted.values() if isinstance(term, Stored)]
+        return next(filter(said_by_itself, found), found[0])
 
     def _rings(self, key: Body, function: Function) -> tuple[Ring, ...]:
         """The rings of a function's loads, by name: one for the loads of one variable."""
