@@ -258,7 +258,9 @@ def describe(value: Any, files: dict[str, str]) -> Fact:
     if isinstance(value, (tuple, list, tl.tuple)):
         # Made by its class it is that; once it has a name, it is one of Triton's, whose type has them.
         fields = value.type.fields if isinstance(value, tl.tuple) else getattr(value, "_fields", None)
-        return TupleFact(tuple(describe(item, files) for item in value), tuple(fields or ()))
+        # Triton 3.6 calls those of a plain tuple nothing each.
+        named = tuple(fields) if fields and all(fields) else ()
+        return TupleFact(tuple(describe(item, files) for item in value), named)
     if value is None or isinstance(value, (bool, int, float, str)):
         return ConstFact(value)
     if callable(value) and hasattr(value, "__module__") and hasattr(value, "__qualname__"):
