@@ -33,7 +33,6 @@ from tt2gl.pipelining.early_conversions import with_early_conversions
 from tt2gl.pipelining.early_operands import with_early_operands
 from tt2gl.pipelining.early_reads import with_early_reads
 from tt2gl.pipelining.equal_reads import with_equal_reads
-from tt2gl.pipelining.guarded_operands import with_guarded_operands
 from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
@@ -190,7 +189,6 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                 made = without_invariant_tiles(with_steps_behind(with_instructions(made), functions), functions)
                 made = without_invariants(with_early_conversions(made, functions), functions)
                 if asked.target.backend == "cuda":
-                    made = with_guarded_operands(made, functions)
                     made = with_turned_loads(with_converted_loads(made, functions), functions)
                 made = with_rows_behind_loops(with_late_conversions(made, functions), functions)
                 made = with_early_operands(made, functions)

@@ -100,7 +100,7 @@ class _Function:
         kind = self._kind(before, line, operand)
         for at in reversed(range(len(before))):
             each = before[at].statement
-            if writes(each) & {operand.value, kind} or writes(each) & reads(operand.fill) or runs_on(each):
+            if writes(each) & {operand.value, kind} or writes(each) & reads(operand.fill) or _runs_on(each):
                 break
             if _converts(each, operand.value) and set(before[at].branches) <= set(line.branches):
                 first = before[at]
@@ -174,7 +174,7 @@ def _memory(value: ast.expr) -> str:
     return ""
 
 
-def runs_on(statement: ast.stmt) -> bool:
+def _runs_on(statement: ast.stmt) -> bool:
     """Whether a statement starts products that are waited for later, or waits for some."""
     names = [each for each in nodes_in(statement) if isinstance(each, ast.Call)]
     return any(
