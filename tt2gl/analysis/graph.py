@@ -283,18 +283,18 @@ class Graph:
         local = self.words.get((node.site.function, node.site.context))
         if local is None:
             return node.dims_known
-        if self.varies(node) and (own := _by_parameters(node)):
+        if own := self.by_parameters(node):
             return own
         return tuple(
             local.get(dim) or self._borrow(dim, extent, node.site.function, local)
             for dim, extent in zip(node.dims_known, node.shape, strict=True)
         )
 
-    def varies(self, node: Node) -> bool:
-        """Whether calls of its helper give a value different extents."""
+    def by_parameters(self, node: Node) -> tuple[str, ...]:
+        """The extents of a value whose helper's calls give it different ones, where its parameters say them."""
         place = node.kind, node.site.function, node.site.position
         alike = (other for other in self.nodes if (other.kind, other.site.function, other.site.position) == place)
-        return any(other.shape != node.shape for other in alike)
+        return _by_parameters(node) if any(other.shape != node.shape for other in alike) else ()
 
     def element_type(self, load: Node) -> str:
         """The dtype of a load's tiles as source that is right before its loop: a pointer's, where one is known there.

@@ -33,9 +33,9 @@ def caller_value(graph: Graph, web: Web, made: Definition) -> Given | None:
 
     All must, as the helper has one text: each gives it a name that is made in one place, and the helper reads the
     parameter nowhere but as products' operands. Where those start from zeros of extents that differ from call to call,
-    the parameters have to say them, and shared memory does not as constants.
+    and that the parameters alone say, shared memory would not say them as constants.
     """
-    if any(len(dot.operands) == _SIDES and graph.varies(dot) for dot, _, _ in uses(graph, web)):
+    if any(len(dot.operands) == _SIDES and graph.by_parameters(dot) for dot, _, _ in uses(graph, web)):
         return None
     alike = [
         each for each in graph.webs if each.merged is None and (each.name, each.function) == (web.name, web.function)
