@@ -65,4 +65,5 @@ def test_what_a_product_takes_is_laid_out_by_it(tmp_path: Path) -> None:
     launch = replace(LAUNCH, constexprs={"GROUPS": 16, "SIZE": 32})
     text = convert(path, target="sm90", launches=[launch], root=tmp_path, compile=False).text
     assert "mma_v2(" in text
-    assert "reshaped(" not in text
+    assert "reshaped(gl.to_linear_layout(lhs_layout, [GROUPS, SIZE]), [GROUPS * SIZE])" in text
+    assert "x = x_buf.index(slot).load(mma_reshaped_layout)" in text

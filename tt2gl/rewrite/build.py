@@ -10,8 +10,8 @@ MARK = "_tt2gl_"
 """Stands before an added name from its making to the end of the conversion (rule `collisions`)."""
 
 ADDED = (
-    "gluon", "gl", "coalesced", "paired", "widened", "narrowed", "reshaped", "max_with_index", "min_with_index",
-    "_first_max", "_first_min", "_any_max", "_any_min", "flipped", "halvings",
+    "gluon", "gl", "coalesced", "paired", "with_pairs", "widened", "narrowed", "reshaped",
+    "max_with_index", "min_with_index", "_first_max", "_first_min", "_any_max", "_any_min", "flipped", "halvings",
     "along", "is_second", "exchanged", "block_scale_layout", "ordered_pairs", "merged",
     "sorted_rows", "merged_rows", "top_of_rows", "softmax_along",
     "mma_v2", "warpgroup_mma", "fence_async_shared",
