@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tt2gl.analysis.collected import Conflict, Wanted
+from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.planner import Planner
 from tt2gl.analysis.terms import Root
+from tt2gl.analysis.versions import Wanted
 from tt2gl.launches import Launch, TensorArg
 from tt2gl.plan import FunctionPlan
 from tt2gl.results import Conversion

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tt2gl.analysis.collected import Context, Entry, Function, Group
+from tt2gl.analysis.collected import Entry, Function
 from tt2gl.analysis.decisions import NamedWeb
 from tt2gl.analysis.terms import Operand, Root, Stored, Term
+from tt2gl.analysis.versions import Context, Group
 
 ONE: Context = (0, 0, (("kernel.py", 10, 4),))
 OTHER: Context = (0, 0, (("kernel.py", 11, 4),))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tt2gl.analysis.collected import Conflict, Wanted
+from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.facts import (
     Access,
     DotFact,
@@ -20,6 +20,7 @@ from tt2gl.analysis.facts import (
 )
 from tt2gl.analysis.groups import fitting, grouped, labels, misaligned, parted
 from tt2gl.analysis.terms import Root
+from tt2gl.analysis.versions import Wanted
 from tt2gl.ir.attributes import DialectAttr
 from tt2gl.launches import Launch
 

@@ -6,21 +6,17 @@ several layouts stands several times; which copy of one context is which of anot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tt2gl.analysis.decisions import Clone, Decisions, DotWant, NamedWeb, Passed, RingWant, Spot, said_by_itself
-from tt2gl.analysis.facts import CallChain, Position
+from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import suffixed
 from tt2gl.analysis.terms import IN_RING, Root, Stored, Term
-
-Context = tuple[int, int, CallChain]
-"""Kernel, launch, calls: one way that a function was reached."""
-
-Wanted = dict[Context, Term]
-"""What each context wants at one place."""
+from tt2gl.analysis.versions import Context, Group, Version, Wanted
 
 Body = tuple[str, int, str]
 """A function's text: file, line of its `def`, and its name where some launches have a text of their own, else empty."""
@@ -43,59 +39,6 @@ class Entry:
     context: Context
     clone: Clone
     term: Term
-
-
-@dataclass
-class Version:
-    """One layout of a variable, by context; `converted`: made from another version, not computed again."""
-
-    wanted: Wanted
-    converted: bool
-
-
-@dataclass
-class Group:
-    """A variable's linked definitions, in all contexts that reach them, and its layouts."""
-
-    name: str
-    statements: set[Position]
-    versions: list[Version] = field(default_factory=list)
-    cheap: bool = True
-
-    def add(self, context: Context, terms: Iterable[Term], converted: bool) -> None:
-        """Join one context's layouts to those of others: equal ones first, then in order."""
-        own = [version for version in self.versions if version.converted == converted]
-        known = {version.wanted[context] for version in own if context in version.wanted}
-        free = [version for version in own if context not in version.wanted]
-        left: list[Term] = []
-        for term in (term for term in dict.fromkeys(terms) if term not in known):
-            equal = next((v for v in free if _agrees(v, context, term)), None)
-            if equal is None:
-                left.append(term)
-            else:
-                equal.wanted[context] = term
-                free.remove(equal)
-        for term in left:
-            # What is shared memory under one launch is no tensor under another.
-            alike = next((v for v in free if any(_in_memory(t) == _in_memory(term) for t in v.wanted.values())), None)
-            if alike is not None:
-                alike.wanted[context] = term
-                free.remove(alike)
-            else:
-                self.versions.append(Version({context: term}, converted))
-
-    @property
-    def computed(self) -> list[Version]:
-        """The layouts that the statements themselves compute: one copy each."""
-        return [version for version in self.versions if not version.converted]
-
-
-def _agrees(version: Version, context: Context, term: Term) -> bool:
-    return any(other == term and known[0] == context[0] for known, other in version.wanted.items())
-
-
-def _in_memory(term: Term) -> bool:
-    return isinstance(term, Stored)
 
 
 @dataclass
@@ -139,6 +82,7 @@ class Function:
                     group.cheap = group.cheap and web.cheap
                     group.add(context, web.terms, converted=False)
                     group.add(context, web.converted, converted=True)
+            group.convert_alike()
         return made
 
     @cached_property
@@ -229,10 +173,13 @@ class Function:
             found = (at for at, version in enumerate(versions) if version.wanted.get(context) == term)
             return next(found, (context, term))
 
-        made: dict[object, dict[Context, tuple[Term, Term]]] = {}
+        made: dict[tuple[object, object], dict[Context, tuple[Term, Term]]] = {}
         for context, source, target in self.after[statement, variable]:
             step = place(context, source), place(context, target)
             made.setdefault(step, {})[context] = source, target
+        for (_, at), joined in made.items():
+            if isinstance(at, int):
+                joined.update((each, (versions[at].wanted[each],) * 2) for each in versions[at].idle)
         return list(made.values())
 
     @property
@@ -344,6 +291,8 @@ class Labels:
     def __init__(self, key: Body, function: Function, said: Callable[[Wanted, Position], str]) -> None:
         self.key = key
         self.labels: dict[tuple[str, Context, Term], str] = {}
+        idle: dict[tuple[str, Context, Term], list[str]] = {}
+        groups: Counter[tuple[str, Context, Term]] = Counter()
         several = {group.name for group in function.groups if len(group.versions) > 1}
         taken = {group.name for group in function.groups}
         for name in sorted(several):
@@ -364,8 +313,19 @@ class Labels:
                         named = True
                         taken.add(known[layout])
                     for context, term in version.wanted.items():
+                        if context in version.idle:
+                            idle.setdefault((name, context, term), []).append(known[layout])
+                            continue
+                        groups[name, context, term] += 1
                         if self.labels.setdefault((name, context, term), known[layout]) != known[layout]:
                             raise Conflict(key, place, [version.wanted for version in group.versions])
+
+        # A name that only some of a variable's definitions have is not read after the others.
+        self.idle = {at: [n for n in names if names.count(n) == groups[at]] for at, names in idle.items()}
+
+    def named(self, variable: str, context: Context, term: Term) -> list[str]:
+        """All names of the variable in a layout, its own first: others may convert what is right as it is."""
+        return [self.label(variable, context, term), *self.idle.get((variable, context, term), ())]
 
     def label(self, variable: str, context: Context, term: Term) -> str:
         """The variable's name in a layout."""
@@ -390,8 +350,8 @@ class Labels:
 
     def common(self, variable: str, wanted: Wanted, position: Position) -> str:
         """The variable's name at a place, whatever the context; empty where its own stands."""
-        names = {self.label(variable, context, term) for context, term in wanted.items()}
-        if len(names) != 1:
+        known = [self.named(variable, context, term) for context, term in wanted.items()]
+        name = next((name for name in known[0] if all(name in names for names in known)), None)
+        if name is None:
             raise Conflict(self.key, position, [wanted])
-        name = names.pop()
         return "" if name == variable else name

@@ -6,7 +6,8 @@ reads must have that name under each of these, on whatever side of a branch they
 
 from __future__ import annotations
 
-from tt2gl.analysis.collected import Body, Conflict, Context, Function, Labels
+from tt2gl.analysis.collected import Body, Conflict, Function, Labels
+from tt2gl.analysis.versions import Context
 
 
 def copies_are_defined(key: Body, function: Function, labels: Labels) -> None:
@@ -19,7 +20,8 @@ def copies_are_defined(key: Body, function: Function, labels: Labels) -> None:
         for group in function.groups:
             if group.name == web.name and group.statements & set(web.statements):
                 wanted = [each for version in group.versions for each in version.wanted.items()]
-                known.setdefault((web.name, context), set()).update(labels.label(web.name, *each) for each in wanted)
+                names = (name for each in wanted for name in labels.named(web.name, *each))
+                known.setdefault((web.name, context), set()).update(names)
     coming = {
         statement: {context for context, web in function.webs if statement in web.statements} for statement in copied
     }

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tt2gl.analysis.analysed import KernelAnalysis
-from tt2gl.analysis.collected import Body, Conflict, Context, Function, Wanted
+from tt2gl.analysis.collected import Body, Conflict, Function
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import CallSite
 from tt2gl.analysis.naming import reshaped_name
 from tt2gl.analysis.terms import Reshaped, Root, base_of, root_of, skeleton
+from tt2gl.analysis.versions import Context, Wanted
 from tt2gl.names import unused
 from tt2gl.plan import ENTRY
 from tt2gl.stages import STAGES, Stages

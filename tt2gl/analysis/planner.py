@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tt2gl.amd_shared_layouts import TURNED_TILE
 from tt2gl.analysis.analysed import KernelAnalysis
-from tt2gl.analysis.collected import Body, Conflict, Context, Function, Labels, Version, Wanted, collect
+from tt2gl.analysis.collected import Body, Conflict, Function, Labels, collect
 from tt2gl.analysis.copies import copies_are_defined
 from tt2gl.analysis.decisions import DotWant, said_by_itself
 from tt2gl.analysis.facts import ConstFact, Position, TensorFact
@@ -19,6 +19,7 @@ from tt2gl.analysis.naming import class_names, listed
 from tt2gl.analysis.passing import Passing
 from tt2gl.analysis.spelling import Spelling
 from tt2gl.analysis.terms import Root, Stored, root_of
+from tt2gl.analysis.versions import Context, Version, Wanted
 from tt2gl.plan import ENTRY, Conversion, Dot, Edits, FunctionPlan, Ring, Store
 from tt2gl.stages import Declaration
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.choices import conditional
-from tt2gl.analysis.collected import Body, Conflict, Wanted
+from tt2gl.analysis.collected import Body, Conflict
 from tt2gl.analysis.extents import evaluated
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.naming import part_name, reshaped_name
@@ -29,6 +29,7 @@ from tt2gl.analysis.terms import (
     rendered,
     root_of,
 )
+from tt2gl.analysis.versions import Wanted
 from tt2gl.launches import Launch
 from tt2gl.names import unused
 from tt2gl.plan import ENTRY

@@ -1,0 +1,102 @@
+"""Layouts of one variable in several contexts: what launches convert for others' sake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tt2gl.analysis.collected import Conflict, Function, Labels
+from tt2gl.analysis.decisions import NamedWeb
+from tt2gl.analysis.terms import Cut, Root, Stored, Term
+from tt2gl.analysis.versions import Context, Group, Wanted
+from tt2gl.launches import Launch
+
+PLACE, LATER = (3, 4, 3, 5), (7, 4, 7, 5)
+ONE: Context = (0, 0, ())
+OTHER: Context = (0, 1, ())
+ROW, CUT = Root("row"), Cut(0, Root("acc"))
+
+
+def a_row(context: Context, own: Term, cheap: bool = False) -> Group:
+    """A row that one launch converts, and another has as `own`."""
+    group = Group("b", {PLACE}, cheap=cheap)
+    group.add(ONE, [ROW], converted=False)
+    group.add(context, [own], converted=False)
+    group.add(ONE, [CUT], converted=True)
+    group.convert_alike()
+    return group
+
+
+@pytest.mark.parametrize(
+    ("context", "own"),
+    [
+        pytest.param(OTHER, ROW, id="not in the layout that it is converted to"),
+        pytest.param(OTHER, Stored(Root("acc")), id="in shared memory"),
+        pytest.param((1, 0, ()), CUT, id="another kernel's, whose layouts have names of their own"),
+        pytest.param((0, 1, (("kernel.py", 10, 4),)), CUT, id="another call's"),
+    ],
+)
+def test_what_is_not_converted(context: Context, own: Term) -> None:
+    assert all(not version.idle for version in a_row(context, own).versions)
+
+
+def test_what_is_right_as_it_is_is_converted_where_another_launch_needs_it() -> None:
+    computed, converted = a_row(OTHER, CUT).versions
+    assert computed.wanted == {ONE: ROW, OTHER: CUT}
+    assert (converted.wanted, converted.idle) == ({ONE: CUT, OTHER: CUT}, {OTHER})
+
+
+def named(*statements: tuple[int, int, int, int]) -> Labels:
+    """The names of a row that is loaded at some places, and converted after the first of them by one launch."""
+    webs = [
+        (context, NamedWeb(("kernel.py", 1), (), "b", (at,), (own,), converted, False))
+        for at in statements
+        for context, own, converted in ((ONE, ROW, (CUT,) if at == PLACE else ()), (OTHER, CUT, ()))
+    ]
+    function = Function(webs=webs, after={(PLACE, "b"): [(ONE, ROW, CUT)]})
+    assert function.conversions(PLACE, "b") == [{ONE: (ROW, CUT), OTHER: (CUT, CUT)}]
+    said = {str({ONE: ROW, OTHER: CUT}): "chosen", str({ONE: CUT, OTHER: CUT}): "cut"}
+
+    def spelled(wanted: Wanted, position: tuple[int, int, int, int]) -> str:
+        return said[str(wanted)]
+
+    return Labels(("kernel.py", 1, ""), function, spelled)
+
+
+def test_all_read_what_was_converted() -> None:
+    labels = named(PLACE)
+    assert labels.common("b", {ONE: ROW, OTHER: CUT}, PLACE) == ""
+    assert labels.common("b", {ONE: CUT, OTHER: CUT}, PLACE) not in ("", "b")
+
+
+def test_none_reads_what_is_converted_after_another_definition_alone() -> None:
+    with pytest.raises(Conflict):
+        named(PLACE, LATER).common("b", {ONE: CUT, OTHER: CUT}, PLACE)
+
+
+KERNEL = """
+@triton.jit
+def kernel(x_ptr, w_ptr, b_ptr, y_ptr, T, M: tl.constexpr, N: tl.constexpr):
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    w = tl.load(w_ptr + cols[:, None] * N + cols[None, :])
+    b = tl.load(b_ptr + cols)
+    x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])
+    for t in range(T):
+        y = tl.dot(x, w) + b[None, :]
+        x = y.to(x.dtype)
+        tl.store(y_ptr + t * M * N + rows[:, None] * N + cols[None, :], x)
+"""
+
+
+@pytest.mark.slow
+def test_a_row_that_a_loop_reads_and_that_fills_the_threads_of_some_launches(
+    port: Callable[..., str], launch: Callable[..., Launch]
+) -> None:
+    types = "x_ptr=*fp16 w_ptr=*fp16 b_ptr=*fp16 y_ptr=*fp16 T=i32"
+    launches = [launch(types, num_warps=warps, M=32, N=64) for warps in (2, 4)]
+    made = port(KERNEL, *launches, target="sm80")
+    head, loop = made.split("for t in range(T)")
+    assert " if N >= 32 * gl.num_warps() else gl.SliceLayout(0, mma_layout)" in head
+    assert "b_mma = gl.convert_layout(b, gl.SliceLayout(0, mma_layout))" in head
+    assert "b_mma[None, :]" in loop

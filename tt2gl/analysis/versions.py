@@ -1,0 +1,92 @@
+"""The layouts of one variable, in all contexts that have it: which of one is which of another.
+
+    b = gl.load(b_ptr + columns)                              b = gl.load(b_ptr + columns)
+    for t in range(T):                                        b_row = gl.convert_layout(b, gl.SliceLayout(0, layout))
+        acc += gl.convert_layout(b, ...)[None, :]     ->      for t in range(T):
+                                                                  acc += b_row[None, :]
+
+A launch that has the row as it is read, because it has too many threads for a layout of its own, converts it all the
+same, from that layout to itself, which costs nothing: so one text can read the same name under both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tt2gl.analysis.facts import CallChain, Position
+from tt2gl.analysis.terms import Stored, Term
+
+Context = tuple[int, int, CallChain]
+"""Kernel, launch, calls: one way that a function was reached."""
+
+Wanted = dict[Context, Term]
+"""What each context wants at one place."""
+
+
+@dataclass
+class Version:
+    """One layout of a variable, by context; `converted`: made from another version, not computed again.
+
+    `idle`: the contexts that have it converted for others' sake, from the layout that it has.
+    """
+
+    wanted: Wanted
+    converted: bool
+    idle: set[Context] = field(default_factory=set)
+
+
+@dataclass
+class Group:
+    """A variable's linked definitions, in all contexts that reach them, and its layouts."""
+
+    name: str
+    statements: set[Position]
+    versions: list[Version] = field(default_factory=list)
+    cheap: bool = True
+
+    def add(self, context: Context, terms: Iterable[Term], converted: bool) -> None:
+        """Join one context's layouts to those of others: equal ones first, then in order."""
+        own = [version for version in self.versions if version.converted == converted]
+        known = {version.wanted[context] for version in own if context in version.wanted}
+        free = [version for version in own if context not in version.wanted]
+        left: list[Term] = []
+        for term in (term for term in dict.fromkeys(terms) if term not in known):
+            equal = next((v for v in free if _agrees(v, context, term)), None)
+            if equal is None:
+                left.append(term)
+            else:
+                equal.wanted[context] = term
+                free.remove(equal)
+        for term in left:
+            # What is shared memory under one launch is no tensor under another.
+            alike = next((v for v in free if any(_in_memory(t) == _in_memory(term) for t in v.wanted.values())), None)
+            if alike is not None:
+                alike.wanted[context] = term
+                free.remove(alike)
+            else:
+                self.versions.append(Version({context: term}, converted))
+
+    def convert_alike(self) -> None:
+        """Have launches convert what others do, where those get the layout that it has under them."""
+        own = self.computed[0].wanted if len(self.computed) == 1 else {}
+        for version in self.versions:
+            others = dict(version.wanted) if version.converted else {}
+            for context, term in own.items():
+                same = ((c[0], c[2], wanted) == (context[0], context[2], term) for c, wanted in others.items())
+                if context not in others and not _in_memory(term) and any(same):
+                    version.wanted[context] = term
+                    version.idle.add(context)
+
+    @property
+    def computed(self) -> list[Version]:
+        """The layouts that the statements themselves compute: one copy each."""
+        return [version for version in self.versions if not version.converted]
+
+
+def _agrees(version: Version, context: Context, term: Term) -> bool:
+    return any(other == term and known[0] == context[0] for known, other in version.wanted.items())
+
+
+def _in_memory(term: Term) -> bool:
+    return isinstance(term, Stored)
