@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tt2gl.analysis.facts import without_rings
+from tt2gl.analysis.turns_apart import reshaping_helpers
 from tt2gl.decision import decide
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.file_plan import file_plan, keep_unpipelined, left_whole
@@ -122,6 +123,8 @@ def _converted(
     known: LoweredSource, kernels: list[Kernel], asked: Asked, rules: Collection[str], compiled: bool, calls: Calls
 ) -> tuple[Conversion, LoweredSource]:
     """The conversion of a file whose kernels have been observed, with its working file; they are told."""
+    facts = [seen for kernel in kernels for seen in kernel.facts.values()]
+    calls = replace(calls, torn=calls.torn | reshaping_helpers(facts, known.work.path))
     known, kernels[:] = with_turns_apart(known, kernels, asked)
     known, kernels[:] = without_casts_of_products(known, kernels, asked)
     if "pipeline" in rules:

@@ -37,6 +37,21 @@ LAUNCH = Launch(
 LONGER = replace(LAUNCH, constexprs={"B": 512, "LEVELS": 3})
 
 
+IN_A_HELPER = f"""{HEADER}def exchange(x, s: tl.constexpr, B: tl.constexpr):
+    pairs = tl.permute(tl.reshape(x, (B // (2 << s), 2, 1 << s)), (0, 2, 1))
+    a, b = tl.split(pairs)
+    return tl.reshape(tl.permute(tl.join(b, a), (0, 2, 1)), (B,))
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, B: tl.constexpr, LEVELS: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, B))
+    for s in tl.static_range(LEVELS):
+        x = exchange(x, s, B)
+    tl.store(y_ptr + tl.arange(0, B), x)
+"""
+
+
 def port(path: Path, text: str, *launches: Launch) -> str:
     path.write_text(text)
     made = convert(path, target="sm90", launches=launches, root=path.parent, compile=False)
@@ -54,8 +69,9 @@ def port(path: Path, text: str, *launches: Launch) -> str:
         .replace("B >> (s + 1)", "B // 2")
         .replace(" x = tl.max", " z = tl.max"),
         TEXT + "    tl.store(y_ptr, s)\n",
+        IN_A_HELPER.replace("2 << s", "4").replace("1 << s", "2"),
     ],
-    ids=["turns of equal shapes", "a loop of the compiler's", "what it counts by is read after it"],
+    ids=["equal shapes", "a loop of the compiler's", "what it counts by is read after it", "equal shapes in a helper"],
 )
 def test_other_loops_stay(text: str, tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
@@ -79,6 +95,16 @@ def test_so_have_turns_that_some_launches_have(tmp_path: Path) -> None:
     assert made.count("gl.max(") == 3
     for launch in (LAUNCH, LONGER):
         equal(path, TEXT, made, launch)
+
+
+@pytest.mark.slow
+def test_so_have_those_of_a_helper_which_is_written_out(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    made = port(path, IN_A_HELPER, LAUNCH)
+    assert "static_range" not in made
+    assert made.count("# exchange, written out") == 1
+    assert made.count("gl.split(") == 2
+    equal(path, IN_A_HELPER, made, LAUNCH)
 
 
 def loop(text: str, *values: int, fewest: int | None = None) -> TurnsApart:

@@ -77,12 +77,24 @@ class OtherFact:
 Fact = TensorFact | ConstFact | FunctionFact | TupleFact | OtherFact
 
 
+def is_block(fact: Fact | None) -> bool:
+    """Whether an expression is a tensor of one dimension and up."""
+    return isinstance(fact, TensorFact) and bool(fact.shape)
+
+
+def are_unlike_blocks(one: Fact | None, other: Fact | None) -> bool:
+    """Whether an expression is a tensor both times, of one dimension and up, but of other shapes."""
+    if not isinstance(one, TensorFact) or not isinstance(other, TensorFact):
+        return False
+    return bool(one.shape) and bool(other.shape) and one.shape != other.shape
+
+
 @dataclass
 class FunctionFacts:
     """One jit function under one set of argument types: every expression that the compiler reached.
 
     `turned`: tests to which the copies of an unrolled loop answer differently, with what the first says; `reshaped`:
-    tensors that have another shape in another copy.
+    tensors that have another shape in another copy. `called`: all that the copies of a call call.
     """
 
     path: str
@@ -92,6 +104,7 @@ class FunctionFacts:
     callees: dict[Position, str] = field(default_factory=dict)
     turned: dict[Position, bool] = field(default_factory=dict)
     reshaped: set[Position] = field(default_factory=set)
+    called: dict[Position, set[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ from tt2gl.analysis.facts import (
     Position,
     TensorFact,
     TupleFact,
+    are_unlike_blocks,
+    is_block,
 )
 from tt2gl.analysis.lowered import lowered_facts
 from tt2gl.analysis.spread_stores import chain_of, may_be_spread, spread_stores
@@ -173,7 +175,9 @@ class _Watcher:
             name = str(watcher._mangle(*args))
             if watcher._calls:
                 generator, site = watcher._calls[-1]
-                watcher._function(generator).callees[_position(generator, site)] = name
+                facts, place = watcher._function(generator), _position(generator, site)
+                facts.callees[place] = name
+                facts.called.setdefault(place, set()).add(name)
             return name
 
         self._module.mangle_fn = mangle_fn
@@ -203,22 +207,13 @@ def _note(facts: FunctionFacts, place: Position, fact: Fact) -> None:
     What is a tensor in one copy of an unrolled loop and a number in a later one is a tensor: `indices[axis]`, say.
     """
     before = facts.expressions.get(place)
-    if _is_block(before) and not _is_block(fact) and isinstance(fact, TensorFact | ConstFact):
+    if is_block(before) and not is_block(fact) and isinstance(fact, TensorFact | ConstFact):
         return
     if isinstance(before, ConstFact) and isinstance(fact, ConstFact) and bool(before.value) != bool(fact.value):
         facts.turned.setdefault(place, bool(before.value))
-    if _is_block(before) and _is_block(fact) and _shape(before) != _shape(fact):
+    if are_unlike_blocks(before, fact):
         facts.reshaped.add(place)
     facts.expressions[place] = fact
-
-
-def _is_block(fact: Fact | None) -> bool:
-    """Whether an expression is a tensor of one dimension and up."""
-    return isinstance(fact, TensorFact) and bool(fact.shape)
-
-
-def _shape(fact: Fact | None) -> tuple[int, ...]:
-    return fact.shape if isinstance(fact, TensorFact) else ()
 
 
 def _position(generator: Any, node: Any) -> Position:

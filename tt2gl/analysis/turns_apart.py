@@ -2,15 +2,17 @@
 
 for s in tl.static_range(LOG):
     pairs = tl.reshape(x, (ROWS, D // (2 << s), 2, 1 << s))
+
+They may do so in a helper that is given the number.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tt2gl.analysis.facts import ConstFact, FunctionFacts, LaunchFacts, Position
+from tt2gl.analysis.facts import ConstFact, FunctionFacts, LaunchFacts, Position, are_unlike_blocks
 from tt2gl.plan import TurnsApart
 from tt2gl.trees import nodes_in
 
@@ -21,14 +23,44 @@ def turns_apart(facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module],
     """Those loops of a file, with what they count; not those around one that counts the same in each of their turns."""
     own = str(path.absolute())
     reached = [each for seen in facts for each in seen.functions.values() if each.path == own]
-    if not any(each.reshaped for each in reached):
+    places = {place for each in reached for place in each.reshaped}
+    places |= {place for seen in facts for place, _ in _reshaping_calls(seen, own)}
+    if not places:
         return set()
     found = set[TurnsApart]()
     for loop in _loops(trees[own]):
-        reshaped = any(_holds(loop, place) for each in reached for place in each.reshaped)
-        if reshaped and (counted := _counted(loop, reached)) is not None:
+        if any(_holds(loop, place) for place in places) and (counted := _counted(loop, reached)) is not None:
             found.add(counted)
     return found
+
+
+def reshaping_helpers(facts: Collection[LaunchFacts], path: Path) -> set[str]:
+    """The helpers of a file that compute with tensors of other shapes in each turn: no one text has all layouts."""
+    own = str(path.absolute())
+    called = (helper for seen in facts for _, helper in _reshaping_calls(seen, own))
+    return {helper.name for helper in called if helper.path == own}
+
+
+def _reshaping_calls(facts: LaunchFacts, path: str) -> Iterator[tuple[Position, FunctionFacts]]:
+    """The calls in a file whose copies call a helper that computes with tensors of other shapes in each."""
+    for function in facts.functions.values():
+        if function.path == path:
+            for place, names in function.called.items():
+                called = [facts.functions[each] for each in names if each in facts.functions]
+                if _are_unlike(called):
+                    yield place, called[0]
+
+
+def _are_unlike(functions: Sequence[FunctionFacts]) -> bool:
+    """Whether a helper that is compiled several times has tensors of other shapes."""
+    first = functions[0] if functions else None
+    if first is None or any((each.path, each.line) != (first.path, first.line) for each in functions):
+        return False
+    return any(
+        are_unlike_blocks(first.expressions.get(place), fact)
+        for each in functions[1:]
+        for place, fact in each.expressions.items()
+    )
 
 
 def _loops(tree: ast.Module) -> Iterator[ast.For]:
