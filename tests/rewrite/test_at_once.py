@@ -26,7 +26,9 @@ def written(body: str) -> str:
     [
         pytest.param(f"{X}{W}{PRODUCT}".replace("gl.amd.cdna3.mfma", "mma_v2"), id="another's instruction"),
         pytest.param(X + PRODUCT.replace("w_smem.load(rhs)", "gl.convert_layout(w, rhs)"), id="alone in memory"),
-        pytest.param(f"{X}{W}{PRODUCT}{PRODUCT}", id="read twice"),
+        pytest.param(f"{X}{W}{PRODUCT}{PRODUCT.replace('(lhs)', '(other)')}", id="read in two layouts"),
+        pytest.param(f"{X}{W}{PRODUCT}{PRODUCT}y = x_smem.index(0)\n", id="read in part, too"),
+        pytest.param(f"{X}{W}{PRODUCT}{X}{W}{PRODUCT}", id="made twice"),
         pytest.param(f"{X}{W}for k in range(n):\n    {PRODUCT}", id="read in a loop"),
     ],
 )
@@ -37,6 +39,12 @@ def test_operands_that_wait(body: str) -> None:
 def test_the_first_makes_room_for_the_second() -> None:
     first = f"{X}x_lhs = x_smem.load(lhs)\n"
     assert written(f"{X}{W}{PRODUCT}") == f"{first}{W}{PRODUCT.replace('x_smem.load(lhs)', 'x_lhs')}"
+
+
+def test_what_is_read_alike_again_makes_room_too() -> None:
+    others = "v_smem = gl.allocate_shared_memory(v.dtype, [K, N], v_shared, v)\n" + PRODUCT.replace("w_smem", "v_smem")
+    made = f"{X}x_lhs = x_smem.load(lhs)\n{W}{PRODUCT.replace('x_smem.load(lhs)', 'x_lhs')}{others}"
+    assert written(f"{X}{W}{PRODUCT}{others}") == made
 
 
 CONVERTED = PRODUCT.replace("x_smem.load(lhs)", "gl.convert_layout(x.T, lhs).to(w.dtype)")

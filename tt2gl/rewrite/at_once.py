@@ -2,6 +2,7 @@
 
 So Triton has it there: a block of small matrices takes 8 KiB of LDS and not 16. And an operand that is converted,
 which goes through memory, too, is so before the other is put there; what they are added to is converted before both.
+What other products read alike leaves it, too: it is read once in the end (`pipelining.equal_reads`).
 Not so on NVIDIA: behind a barrier ptxas has all of the first operand in registers while the second is put there. Two
 tiles of 64x64 and 64x32 that ordinary instructions multiply spill 1408 registers a thread for 140 on sm90.
 
@@ -24,6 +25,7 @@ tiles of 64x64 and 64x32 that ordinary instructions multiply spill 1408 register
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 import libcst as cst
@@ -43,12 +45,39 @@ def read_at_once(function: cst.FunctionDef) -> cst.FunctionDef:
     """A function whose products by AMD's instructions read what else would wait in memory for another operand."""
     if not any(isinstance(node, cst.Call) and is_amd_product(node) for node in walk(function)):
         return function
-    made = function.visit(_AtOnce(names_in(function)))
+    made = function.visit(_AtOnce(names_in(function), _read_alike(function)))
     assert isinstance(made, cst.FunctionDef)
     return made
 
 
+def _read_alike(function: cst.FunctionDef) -> frozenset[str]:
+    """The names of memory that is made once, and nothing is done with but to read it in one layout, several times."""
+    made = Counter(found[0] for line in walk(function) if (found := _put(line)) is not None)
+    mentioned = Counter(names_in(function))
+    reads: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for node in walk(function):
+        match node:
+            case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="load")), args=[_]):
+                reads[name][cst.Module([]).code_for_node(node)] += 1
+    alike = {name for name, found in reads.items() if len(found) == 1 and found.total() == mentioned[name] - 1 > 1}
+    return frozenset(name for name in alike if made[name] == 1)
+
+
+def _put(line: cst.CSTNode) -> tuple[str, str] | None:
+    return bounce_of(line) if isinstance(line, cst.BaseStatement) else None
+
+
 class _AtOnce(Blocks):
+    """Reads the operands of each block's products; `alike`: the memory that all products read in one layout."""
+
+    def __init__(self, mentioned: list[str], alike: Collection[str]) -> None:
+        super().__init__(mentioned)
+        self.alike = alike
+
+    def _stays(self, name: str) -> bool:
+        """Whether memory is read again later."""
+        return self.mentioned.count(name) > 2 and name not in self.alike
+
     def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.BaseSuite:
         body = list(updated_node.body)
         reads: dict[int, cst.BaseStatement] = {}
@@ -56,7 +85,7 @@ class _AtOnce(Blocks):
             line = body[reader]
             assert isinstance(line, cst.SimpleStatementLine)
             found = list(reads_of(line, name))
-            if len(found) == 1 and self.mentioned.count(name) == 2:
+            if len(found) == 1 and (self.mentioned.count(name) == 2 or name in self.alike):
                 side, reading = found[0]
                 operand = self.unused(f"{name.removesuffix('_smem')}_{side}")
                 body[reader] = with_replaced(line, {reading: cst.Name(operand)})
@@ -72,7 +101,7 @@ class _AtOnce(Blocks):
             while start and bounce_of(made[start - 1]) is not None:
                 start -= 1
             put = {found[0] for each in made[start:] if (found := bounce_of(each)) is not None}
-            again = any(self.mentioned.count(name) > 2 for name in put)
+            again = any(map(self._stays, put))
             line, above = self._read_first(line, made, start) if again else (line, [])
             for side, operand in _converted(line, put):
                 if side == "rhs" and not again:
@@ -108,7 +137,7 @@ class _AtOnce(Blocks):
                 line = with_replaced(line, {reading: cst.Name(operand)})
                 made.remove(put)
                 above += [put, cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(operand))], reading)])]
-            stays = stays or self.mentioned.count(name) > 2
+            stays = stays or self._stays(name)
         return line, above
 
 
