@@ -176,6 +176,15 @@ class TestReshaping:
         assert "gl.arange(0, BLOCK // 32, layout=gl.SliceLayout(1, x_reshaped_layout))" in made
         assert "gl.convert_layout(gl.reshape(g / s[:, None], (BLOCK,)).to(y_ptr.dtype.element_ty), x_layout)" in made
 
+    def test_an_extent_of_one_is_that_however_it_is_said(self, vectors: Port) -> None:
+        made = vectors(
+            "g = tl.reshape(tl.load(x_ptr + offs), (BLOCK // 2, 2, 1 << 0))\ns = tl.sum(g, 1, keep_dims=True)\n"
+            "v = tl.where(tl.arange(0, 2)[None, :, None] > 0, s, s * 2)\n"
+            "tl.store(y_ptr + offs, tl.reshape(v, (BLOCK,)))"
+        )
+        assert "gl.arange(0, 2, layout=gl.SliceLayout(0, gl.SliceLayout(2, reshaped_layout)))" in made
+        assert "coalesced([BLOCK // 2, 2, 1]" not in made
+
     def test_to_what_is_only_summed_needs_no_name(self, tiles: Port) -> None:
         made = tiles(
             "x = tl.load(x_ptr + rows[:, None] * N + cols[None, :])\nflat = tl.ravel(x)\n"

@@ -357,7 +357,7 @@ class Anchors:
             if (layout := layouts[id(operand)]) is not None and len(operand.shape) == len(node.shape)
             # What has no name is taken by nothing else.
             if not isinstance(layout, Inferred) or all(follows(other, layouts[id(other)], layout) for other in shaped)
-            if operand.elements == node.elements or is_large_enough(layout, node)
+            if operand.elements == node.elements or is_large_enough(layout, node, self.scene.launch)
         ]
         if not known:
             return None

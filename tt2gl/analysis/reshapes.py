@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tt2gl.analysis.extents import evaluated
 from tt2gl.analysis.graph import Graph, Node, made_once
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.terms import Cut, Inferred, Operand, Pair, Reshaped, Root, Term, Widened
+from tt2gl.launches import Launch
 
 RESHAPES = ("reshape", "view", "ravel")
 
@@ -89,12 +91,15 @@ def unreshaped(node: Node, term: Term) -> Term | None:
     return Reshaped(term, node.dims_known, before)
 
 
-def is_large_enough(layout: Term, node: Node) -> bool:
+def is_large_enough(layout: Term, node: Node, launch: Launch) -> bool:
     """Whether a layout has all elements of a value: told by its bases, it has those of the value that was reshaped.
 
     So what a row of scales is reshaped to, one beside each group of elements, is no layout of these.
     """
-    return not isinstance(layout, Reshaped) or layout.into == node.dims_known
+    if not isinstance(layout, Reshaped) or layout.into == node.dims_known:
+        return True
+    # What is `1 << 0` of one operand is 1 of another.
+    return tuple(evaluated(text, launch) for text in layout.into) == node.shape
 
 
 def unnamed(graph: Graph) -> set[int]:
