@@ -34,7 +34,7 @@ FLOORS = (
     ("shared_layouts", "tensor_memory_layouts"),
     ("amd_matrix_layouts", "matrix_layouts"),
     ("formulas", "layouts", "source"),
-    ("jit_calls",),
+    ("jit_calls", "jit_decorators"),
     ("jit_functions", "launch_calls", "report.page"),
     ("host", "report", "simulate"),
     ("files", "config", "results", "stages", "targets"),

@@ -17,6 +17,7 @@ from libcst.metadata import ByteSpanPositionProvider, CodeRange, CodeSpan, Metad
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.edits import BYTE_ORDER_MARK, LineMap, apply
 from tt2gl.jit_calls import decorations, jit_calls
+from tt2gl.jit_decorators import in_place
 from tt2gl.jit_functions import JitFunction, jit_functions, resolver_of
 from tt2gl.launch_calls import LaunchCall, launch_calls, other_names
 from tt2gl.qualified_names import QualifiedNames
@@ -116,13 +117,12 @@ def read_source(path: Path | str, text: str | None = None) -> SourceFile:
 
 
 def _decorated(source: SourceFile) -> SourceFile:
-    """The file with decorators in place of calls that make kernels of functions."""
+    """The file with Triton's decorators in place of calls that make kernels of functions, and of those of its own."""
     resolver = resolver_of(source.module, source.names)
     calls = jit_calls(source.module, resolver)
-    if not calls:
-        return source
     text = source.text.removeprefix(BYTE_ORDER_MARK)
-    edits = [*decorations(calls, source.module, resolver, text, source.spans)]
+    edits = [*decorations(calls, source.module, resolver, text, source.spans)] if calls else []
+    edits += in_place(source.module, resolver, text, lambda node: source.spans[node])
     if not edits:
         return source
     made, lines = apply(text, edits)
