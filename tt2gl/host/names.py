@@ -9,6 +9,7 @@ from typing import Any
 from tt2gl.host import facts
 from tt2gl.host.base import ABSENT, Base
 from tt2gl.host.builtins import BUILTINS
+from tt2gl.host.factories import given
 from tt2gl.host.scopes import Binding, Module, Scope
 from tt2gl.host.values import (
     Builtin,
@@ -41,6 +42,9 @@ class Names(Base):
         current: Scope | None = scope
         while current is not None:
             if name in current.parameters:
+                argument = given(current, name)
+                if argument is not None:
+                    return self.known(self.evaluate(argument, Frame(current.module.scope)))
                 raise self.undecided(current, current.owner, f"the parameter {name!r} is known at run time only")
             value, found = self._in_scope(current, name, before if current is scope else None)
             if found:

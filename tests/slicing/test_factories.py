@@ -1,0 +1,80 @@
+"""Kernels that a function makes: what it is given, where its file's calls agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tt2gl.slicing.slicer import slice_kernel
+from tt2gl.source import read_source
+
+HEAD = """import functools
+import triton
+import triton.language as tl
+
+@triton.jit
+def largest(a, b):
+    return tl.maximum(a, b)
+
+@triton.jit
+def total(a, b):
+    return a + b
+
+"""
+MAKER = """def make(kind, op=largest):
+    if kind == "first":
+        combine = op
+    else:
+        combine = total
+
+    @triton.jit
+    def kernel(x_ptr, B: tl.constexpr):
+        tl.store(x_ptr, tl.reduce(tl.load(x_ptr + tl.arange(0, B)), 0, combine))
+
+    return kernel
+
+"""
+
+
+def sliced(path: Path, calls: str, maker: str = MAKER) -> tuple[str, list[str]]:
+    """The slice's text, and the codes of what is told."""
+    path.write_text(HEAD + maker + calls)
+    made = slice_kernel(read_source(path), "kernel")
+    return "".join(module.text for module in made.modules), [each.code for each in made.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("calls", "maker"),
+    [
+        pytest.param("", MAKER, id="nobody calls it"),
+        pytest.param('made = make("first"), make("second")\n', MAKER, id="its calls differ"),
+        pytest.param('made = make("first")\nothers = map(make, "abc")\n', MAKER, id="others may call it"),
+        pytest.param("made = make(*open('x'))\n", MAKER, id="what it is given is not said"),
+        pytest.param('def outer(op):\n    return make("first", op)\n', MAKER, id="what a caller is given"),
+        pytest.param('made = make("first")\n', f"@functools.wraps(print)\n{MAKER}", id="it may be another function"),
+    ],
+)
+def test_undecided(calls: str, maker: str, tmp_path: Path) -> None:
+    assert sliced(tmp_path / "kernel.py", calls, maker)[1] == ["TTG110"]
+
+
+@pytest.mark.parametrize(
+    ("calls", "named"),
+    [
+        ('made = make("first")\n', "largest"),
+        ('made = make(kind="first", op=total)\n', "total"),
+        ('made = [make("second"), make("second")]\n', "total"),
+        ('def first():\n    return make("first", op=largest) if largest else None\n', ""),
+        ('def first():\n    return make("second", "")\n', "total"),
+    ],
+)
+def test_decided(calls: str, named: str, tmp_path: Path) -> None:
+    text, told = sliced(tmp_path / "kernel.py", calls)
+    assert told == ([] if named else ["TTG110"])
+    assert not named or f"def {named}(" in text
+
+
+def test_a_maker_that_keeps_what_it_made(tmp_path: Path) -> None:
+    maker = f"@functools.lru_cache(maxsize=None)\n{MAKER}"
+    assert sliced(tmp_path / "kernel.py", 'made = make("first")\n', maker)[1] == []
