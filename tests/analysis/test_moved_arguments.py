@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -135,3 +136,77 @@ def test_a_helper_makes_tensors_of_what_it_is_given(helped: Callable[..., Conver
     made = helped(read="x_ptr = x_ptr + cols\n    return tl.load(x_ptr - tl.load(i_ptr + cols))").text
     assert "    x_offsets = x_offsets + cols\n" in made, made
     assert "gl.amd.cdna3.buffer_load(x_ptr, x_offsets - gl.amd.cdna3.buffer_load(i_ptr, cols))" in made
+
+
+IN_CALL = """
+@triton.jit
+def row_of(x_ptr, i_ptr, cols):
+    return tl.load(x_ptr + tl.load(i_ptr + cols) * 8 + cols)
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, i_ptr, n, stride, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    start = 0
+    x = tl.zeros((BLOCK,), tl.float16)
+    for i in range(n):
+        x = row_of({given}, i_ptr, cols)
+        start += tl.load(i_ptr + i)
+    {more}
+    tl.store(y_ptr + cols, x)
+"""
+
+
+@pytest.fixture
+def called(conversion: Convert, launch: MakeLaunch) -> Callable[..., str]:
+    """A kernel whose call says by how much a pointer is moved, converted for gfx942."""
+
+    def apply(passed: str, more: str = "", elements: int = 4096) -> str:
+        given = dict.fromkeys(("x_ptr", "y_ptr", "i_ptr"), TensorArg("float16", (elements,), (1,)))
+        asked = replace(launch(TYPES, BLOCK=1024), args={**given, "n": 2048, "stride": 8})
+        made = conversion(IN_CALL.format(given=passed, more=more), asked, target="gfx942")
+        assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+        return made.text
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"passed": "x_ptr"}, id="never moved"),
+        pytest.param({"passed": "x_ptr - start"}, id="moved down"),
+        pytest.param({"passed": "x_ptr + tl.load(i_ptr)"}, id="what is loaded in the call"),
+        pytest.param({"passed": "x_ptr + start", "elements": 2**30}, id="too large"),
+    ],
+)
+def test_calls_that_give_pointers_alone(called: Callable[..., str], given: dict[str, Any]) -> None:
+    assert "_offsets=" not in called(**given)
+
+
+@pytest.mark.parametrize(
+    ("passed", "offsets"),
+    [
+        ("x_ptr + start", "start"),
+        ("start * 8 + x_ptr", "start * 8"),
+        ("x_ptr + start * stride + n", "(start * stride) + n"),
+        ("x_ptr + start - n", "start - n"),
+    ],
+)
+def test_a_call_says_by_how_much_a_pointer_is_moved(called: Callable[..., str], passed: str, offsets: str) -> None:
+    text = called(passed, more="x += row_of(x_ptr, i_ptr, cols)")
+    assert "def row_of(x_ptr, i_ptr, cols, x_offsets):" in text, text
+    assert "x_ptr, x_offsets + gl.amd.cdna3.buffer_load(i_ptr, cols) * 8 + cols" in text
+    assert f"row_of(x_ptr, i_ptr, cols, x_offsets={offsets})" in text
+    assert "x += row_of(x_ptr, i_ptr, cols, x_offsets=0)" in text
+
+
+def test_a_helper_moves_what_it_passes_on(conversion: Convert, launch: MakeLaunch) -> None:
+    nested = NESTED.replace("return inner(ptr,", "return inner(ptr + scale_n,").replace(
+        "scale=2.0", "scale_n, scale=2.0"
+    )
+    nested = nested.replace("outer(row_ptr, i_ptr, cols)", "outer(row_ptr, i_ptr, cols, n.to(tl.int64))")
+    given = dict.fromkeys(("x_ptr", "y_ptr", "i_ptr"), TensorArg("float16", (4096,), (1,)))
+    asked = replace(launch(TYPES, BLOCK=1024), args={**given, "n": 2048, "stride": 8})
+    made = conversion(nested, asked, target="gfx942").text
+    assert "inner(ptr, i_ptr, cols, ptr_offsets=ptr_offsets + gl.cast(scale_n, gl.int32)) * scale" in made, made

@@ -138,6 +138,18 @@ def scalar_parts(body: Body, base: ast.expr) -> tuple[ast.Name, tuple[Position, 
     return name, dropped or (position_of(base), stays), [*terms, Term(other, negative)]
 
 
+def pointer_sides(body: Body, base: ast.expr) -> list[tuple[Position, Side]]:
+    """The sums that a scalar pointer is moved by, each with the side that the pointer is on."""
+    found: list[tuple[Position, Side]] = []
+    while isinstance(base, ast.BinOp):
+        pointer, _, _ = _sides(body, base.left, base.right)
+        if pointer is None:
+            break
+        found.append((position_of(base), "left" if pointer is base.left else "right"))
+        base = pointer
+    return found
+
+
 def origin(body: Body, node: ast.expr, seen: frozenset[tuple[int, str]] = frozenset()) -> Origin:
     """Where a scalar pointer comes from; no parameters where that is unknown."""
     match node:
