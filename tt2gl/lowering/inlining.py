@@ -30,7 +30,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import libcst as cst
-from libcst.metadata import ParentNodeProvider
 
 from tt2gl.edits import Edit, apply
 from tt2gl.jit_functions import JitFunction
@@ -38,6 +37,7 @@ from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.helper_bodies import assigned_names, read_names
 from tt2gl.lowering.helper_calls import Caller, Inlined, Site, inline
 from tt2gl.lowering.steps import Lowered, Step
+from tt2gl.qualified_names import children, walk
 from tt2gl.source import SourceFile
 from tt2gl.visitors import Reader
 
@@ -93,6 +93,7 @@ class File:
     spans: Spans
     reached_lines: Collection[int]
     functions: dict[str, JitFunction] = field(init=False)
+    _around: dict[JitFunction, Mapping[cst.CSTNode, cst.CSTNode]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         triton = [function for function in self.source.functions if function.dialect == "triton"]
@@ -196,10 +197,16 @@ class File:
         line = self.spans.raw.rfind(b"\n", 0, start) + 1
         return self.spans.raw.count(b"\n", 0, start) + 1, start - line
 
+    def _parents(self, function: JitFunction) -> Mapping[cst.CSTNode, cst.CSTNode]:
+        """What is right around each node of a function; LibCST says it of all nodes of a file, and takes its time."""
+        if function not in self._around:
+            self._around[function] = {child: node for node in walk(function.node) for child in children(node)}
+        return self._around[function]
+
     def _site(self, function: JitFunction, call: cst.Call) -> Site | None:
         """Where a call stands; None where it may be evaluated never or often."""
-        parents = self.source.wrapper.resolve(ParentNodeProvider)
-        node: cst.CSTNode = parents[call]
+        parents = self._parents(function)
+        node = parents[call]
         while isinstance(node, _AROUND):
             node = parents[node]
         line = parents[node]
