@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from tt2gl.pipelining.branches_below import unwritten_by
 from tt2gl.pipelining.carried import carried_values, loaded_again, value_of
 from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
@@ -108,7 +109,8 @@ class FunctionWriter:
 
     def _writer(self, loop: ast.For, node: cst.For, indent: int) -> LoopWriter:
         """What writes a loop; its rings are made before the outermost loop that leaves them as they are."""
-        writer = LoopWriter(self._plan(loop, node), self.rebuilt, indent)
+        unwritten = unwritten_by(loop, self.function, self.constexprs, self.helpers)
+        writer = LoopWriter(self._plan(loop, node), self.rebuilt, indent, unwritten)
         self.freed |= writer.plan.freed
         home = home_of(writer.rings(), self.around) if self.spec.outside else None
         if home is None:

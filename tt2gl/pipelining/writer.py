@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from tt2gl.pipelining.branches import joined
+from tt2gl.pipelining.branches_below import Unwritten, with_branch_below
 from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.consumer import Consumer
 from tt2gl.pipelining.counting import with_bounds
@@ -49,11 +50,15 @@ _IN_REGISTERS = {"range", "tuple", "turned_in_threads"}
 
 @dataclass(frozen=True)
 class LoopWriter:
-    """Writes one loop; `rebuild` does the statements nested in it that are not its own. `indent`: of the loop."""
+    """Writes one loop; `rebuild` does the statements nested in it that are not its own. `indent`: of the loop.
+
+    `unwritten` says of an address whether the loop leaves the memory there as it is.
+    """
 
     plan: LoopPlan
     rebuild: Compound
     indent: int
+    unwritten: Unwritten
 
     def lines(self, loop: ast.For, node: cst.For) -> Lines:
         """What stands in the loop's place."""
@@ -156,6 +161,7 @@ class LoopWriter:
             if plan.direct:
                 return [*body, *consumer.wait(), *ahead, *here], kept
             return [*body, *between(plan, ahead, here)], kept
+        here, ahead = with_branch_below(here, ahead, plan, self.unwritten)
         return [*body, *here], ahead
 
     def _drained(self, loop: ast.For, node: cst.For) -> cst.For:
