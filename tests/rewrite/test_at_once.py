@@ -71,6 +71,16 @@ def test_what_is_converted_is_so_before_the_other_is_put_into_memory() -> None:
     )
 
 
+@pytest.mark.parametrize("turned", ["w.T", "tl.trans(w)", "w.permute((1, 0)).to(x.dtype)"])
+def test_a_second_operand_is_converted_before_the_first_is_put_into_memory_if_it_is_turned(turned: str) -> None:
+    product = PRODUCT.replace("w_smem.load(rhs)", f"gl.convert_layout({turned}, rhs)")
+    assert written(X + product) == (
+        f"w_rhs = gl.convert_layout({turned}, rhs)\n{X}{PRODUCT.replace('w_smem.load(rhs)', 'w_rhs')}"
+    )
+    plain = PRODUCT.replace("w_smem.load(rhs)", "gl.convert_layout(w, rhs)")
+    assert written(X + plain) == X + plain
+
+
 def test_what_a_product_is_added_to_is_converted_before_its_operands() -> None:
     product = "out = gl.amd.cdna3.mfma({}, w_smem.load(rhs), {})\n"
     sum_first = "acc_sum = gl.convert_layout(acc, sum_layout)\n"

@@ -2,6 +2,7 @@
 
 So Triton has it there: a block of small matrices takes 8 KiB of LDS and not 16. And an operand that is converted,
 which goes through memory, too, is so before the other is put there; what they are added to is converted before both.
+A second one that is turned is converted first, too, for Triton converts it where it is turned, above the product.
 What other products read alike leaves it, too: it is read once in the end (`pipelining.equal_reads`).
 Not so on NVIDIA: behind a barrier ptxas has all of the first operand in registers while the second is put there. Two
 tiles of 64x64 and 64x32 that ordinary instructions multiply spill 1408 registers a thread for 140 on sm90.
@@ -104,7 +105,7 @@ class _AtOnce(Blocks):
             again = any(map(self._stays, put))
             line, above = self._read_first(line, made, start) if again else (line, [])
             for side, operand in _converted(line, put):
-                if side == "rhs" and not again:
+                if side == "rhs" and not again and not _is_turned(operand):
                     continue  # the other is read before it, and gone by then
                 assert isinstance(line, cst.SimpleStatementLine)
                 name = self.unused(f"{first_name(operand)}_{side}")
@@ -177,6 +178,12 @@ def _is_conversion(operand: cst.BaseExpression) -> bool:
     called = [node.func for node in walk(operand) if isinstance(node, cst.Call)]
     names = {each.attr.value for each in called if isinstance(each, cst.Attribute)}
     return all(isinstance(each, cst.Attribute) for each in called) and "convert_layout" in names and "load" not in names
+
+
+def _is_turned(operand: cst.BaseExpression) -> bool:
+    """Whether an expression transposes a tensor: where it stands, Triton converts that, which is above the product."""
+    names = {node.attr.value for node in walk(operand) if isinstance(node, cst.Attribute)}
+    return not names.isdisjoint(("T", "trans", "permute"))
 
 
 def reads_of(line: cst.BaseStatement, name: str) -> Iterator[tuple[str, cst.Call]]:
