@@ -181,7 +181,7 @@ def matmul_kernel_block_m_from_128(
         b_slots[-1].store(turned_in_threads(b_next))
     # the last iterations, whose tiles have all come
     for s in gl.static_range(NUM_STAGES - 1):
-        exists = drain + s < steps
+        exists = s < steps
         a = a_slots[0].load(lhs_layout)
         b = b_slots[0].load(rhs_layout)
         if exists:
@@ -280,7 +280,7 @@ def matmul_kernel_block_m_below_128(
         b_slots[-1].store(b_next)
     # the last iterations, whose tiles have all come
     for s in gl.static_range(NUM_STAGES - 1):
-        exists = drain + s < steps
+        exists = s < steps
         a = a_slots[0].load(lhs_layout)
         b = b_slots[0].load(rhs_layout)
         if exists:

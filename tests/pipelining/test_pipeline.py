@@ -911,7 +911,7 @@ def test_the_last_iterations_of_two_products_ask_for_those_alone() -> None:
     made = written(TWO_PRODUCTS.format(mask=", mask=k < m", more="gl.store(out_ptr, p)"), through_registers())
     last = made[made.index("# the last iterations") :].splitlines()
     assert last[2:17] == [
-        "    exists = drain + s_2 < n",
+        "    exists = s_2 < n",
         "    top_before = top",
         "    rhs = a_slots[0].load(at)",
         "    product = b",
@@ -935,7 +935,7 @@ def test_the_last_iterations_of_one_product_ask_for_that_alone() -> None:
     last = made[made.index("# the last iterations") :].splitlines()
     assert last[1:8] == [
         "for s in gl.static_range(STAGES - 1):",
-        "    exists = drain + s < n",
+        "    exists = s < n",
         "    a = a_slots[0]",
         "    lhs = wide(a.load(at) * 2)",
         "    if exists:",

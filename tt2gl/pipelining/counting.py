@@ -97,6 +97,15 @@ class Count:
         """Whether there is an iteration at that value of the variable."""
         return f"{variable} {'>' if self.downwards else '<'} {operand(self.upper)}"
 
+    def is_left(self, last: str, number: str) -> str:
+        """Whether there is the last iteration of that number, of those from where the variable is `last` on.
+
+        A loop that counts from zero by one has as many as its bound says, and if those are fewer, they are the first.
+        """
+        if self.lower == "0" and self.step == "1":
+            return self.exists(number)
+        return self.exists(self.after(last, number))
+
     def over(self, variable: str) -> str:
         """Whether that value of the variable is past the last iteration."""
         return f"{variable} {'<=' if self.downwards else '>='} {operand(self.upper)}"

@@ -192,7 +192,7 @@ class LoopWriter:
         if any(count.variable in reads(ast.parse(code(line))) for line in here):
             here = [edited(line, Renamed({count.variable: last.variable})) for line in here]
             here.insert(0, statement(f"{last.variable} = {at}"))
-        test = count.exists(at)
+        test = count.is_left(plan.drain, last.counter)
         if last.exists:
             above, below = kept_where(last.exists, last.befores, last.flags)
             asked = asked_for([edited(line, Renamed(last.renamed)) for line in here], last.exists, iter(last.products))
