@@ -34,6 +34,7 @@ from tt2gl.pipelining.early_conversions import with_early_conversions
 from tt2gl.pipelining.early_operands import with_early_operands
 from tt2gl.pipelining.early_reads import with_early_reads
 from tt2gl.pipelining.equal_reads import with_equal_reads
+from tt2gl.pipelining.invariant_conversions import without_invariant_conversions
 from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
@@ -195,6 +196,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                     made = with_turned_loads(with_converted_loads(made, functions), functions)
                 made = with_rows_behind_loops(with_late_conversions(made, functions), functions)
                 made = with_early_operands(made, functions)
+                if asked.target.backend == "hip":
+                    made = without_invariant_conversions(made, functions)
             made = with_tiles_read_again(made, functions)
             if asked.target.backend == "hip":
                 made = with_equal_reads(with_early_reads(with_turned_reads(made, functions), functions), functions)

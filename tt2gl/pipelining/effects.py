@@ -120,3 +120,10 @@ def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
 
 def _loads(function: ast.FunctionDef) -> bool:
     return any(called(call) == "load" for call in _calls(function))
+
+
+def own_names(tree: ast.Module) -> dict[str, str]:
+    """What functions of Triton's that a file imports are called, by what it calls them."""
+    found = (node for node in nodes_in(tree) if isinstance(node, ast.ImportFrom))
+    ours = (node for node in found if (node.module or "").partition(".")[0] == "triton")
+    return {each.asname or each.name: each.name for node in ours for each in node.names}

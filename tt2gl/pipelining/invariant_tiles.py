@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.counting import entered, upwards
-from tt2gl.pipelining.effects import Effects
+from tt2gl.pipelining.effects import Effects, own_names
 from tt2gl.pipelining.flow import Liveness, Names, inside, reads, writes
 from tt2gl.pipelining.invariant_reads import Again, Read, again, reads_of
 from tt2gl.pipelining.naming import names_of
@@ -56,15 +56,8 @@ def _with_one_loop_done(text: str, functions: Collection[str]) -> str:
     """The text with the tiles of one loop of each function before it."""
     tree = python_tree(text)
     helpers = {node.name: node for node in nodes_in(tree) if isinstance(node, ast.FunctionDef)}
-    effects = Effects(helpers, _own_names(tree))
+    effects = Effects(helpers, own_names(tree))
     return in_functions(text, functions, lambda places, function: _edits(function, effects, places))
-
-
-def _own_names(tree: ast.Module) -> dict[str, str]:
-    """What functions of Triton's that a file imports are called, by what it calls them."""
-    found = (node for node in nodes_in(tree) if isinstance(node, ast.ImportFrom))
-    ours = (node for node in found if (node.module or "").partition(".")[0] == "triton")
-    return {each.asname or each.name: each.name for node in ours for each in node.names}
 
 
 def _edits(function: ast.FunctionDef, effects: Effects, places: Places) -> list[Edit]:
