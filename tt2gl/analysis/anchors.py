@@ -11,6 +11,7 @@ from functools import cached_property
 from tt2gl.analysis.cheap import is_loaded_ahead, last_tile, tile_in_ring
 from tt2gl.analysis.flowing_first import flowing_first
 from tt2gl.analysis.graph import Node
+from tt2gl.analysis.held_pairs import as_they_come
 from tt2gl.analysis.joins import in_pairs, is_awaited, merged_pairs, pair_of, unpaired
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.readers import Readers
@@ -142,6 +143,8 @@ class Anchors:
         return ever
 
     def _natural(self, node: Node) -> Term | None:
+        if not self.cores.dots and (held := as_they_come(node, self._readers, self.classes)) is not None:
+            return held
         match node.kind:
             case "atomic":
                 return self.access_root(node)

@@ -91,6 +91,11 @@ class Rearranged:
         """Joined values: each in the layout that the pairs are made of."""
         own = node.natural if node.natural is not None else self.flow.paired(node)
         halves = node.operands[0].natural
+        if isinstance(own, Inferred):
+            for operand in node.operands:
+                self.flow.settle(operand, spot.clone)
+            self.flow.convert(node, own, term, spot)
+            return
         split_before = isinstance(halves, Cut) and halves.parent == own
         taken = own.parent if isinstance(own, Pair) and not split_before else Cut(len(node.operands[0].shape), own)
         for operand in node.operands:

@@ -19,9 +19,9 @@ def passed_on(node: Node, readers: Readers) -> Inferred | None:
     """The layout that the compiler infers for a value that is rearranged and then read as one more time; else None."""
     natural = node.operands[0].natural if node.operands else None
     begins = isinstance(natural, Pair) and bool(node.order)
-    if not _rearranges(node) or not (begins or isinstance(natural, Inferred)) or natural is None:
+    if not rearranges(node) or not (begins or isinstance(natural, Inferred)) or natural is None:
         return None
-    if not readers.lead_to(node, lambda _, reader: reader.kind == "split" or _rearranges(reader)):
+    if not readers.lead_to(node, lambda _, reader: reader.kind == "split" or rearranges(reader)):
         return None
     done = f"{node.function} {node.order or node.shape}"
     return (
@@ -29,5 +29,6 @@ def passed_on(node: Node, readers: Readers) -> Inferred | None:
     )
 
 
-def _rearranges(node: Node) -> bool:
+def rearranges(node: Node) -> bool:
+    """Whether a value is permuted or reshaped."""
     return node.kind == "opaque" and (node.function in RESHAPES or bool(node.order))

@@ -1,0 +1,89 @@
+"""Pairs that threads have in what they loaded: they are split as they come, and what is made of the halves joined so.
+
+    x = tl.load(x_ptr + offs)                                         # each thread has four in a row
+    x = tl.permute(tl.reshape(x, (ROWS, D // 2, 2, 1)), (0, 1, 3, 2))
+    a, b = tl.split(x)                                                # no conversion
+    x = tl.permute(tl.join(a + b, a - b), (0, 1, 3, 2))
+
+So the first steps of a transform take no conversion, as in Triton. None of these layouts has a name.
+"""
+
+from __future__ import annotations
+
+from tt2gl.analysis.graph import Node, made_once
+from tt2gl.analysis.memory import Classes
+from tt2gl.analysis.readers import Readers
+from tt2gl.analysis.reshapes import RESHAPES
+from tt2gl.analysis.terms import Inferred, Pair, Reshaped, Root
+from tt2gl.analysis.transform_steps import rearranges
+from tt2gl.layouts import Blocked
+
+
+def as_they_come(node: Node, readers: Readers, classes: Classes) -> Inferred | None:
+    """The layout of a split of pairs that threads have, of what is permuted for it, or of halves that are joined."""
+    first = node.operands[0] if node.operands else None
+    natural = first.natural if first is not None else None
+    if first is None or natural is None:
+        return None
+    match node.kind:
+        case "split" if isinstance(natural, Inferred) and _holds(first, len(first.shape) - 1, classes):
+            return Inferred(natural.parent, f"{natural.how}, split")
+        case "join" if isinstance(natural, Inferred) and all(each.natural == natural for each in node.operands):
+            if readers.lead_to(node, lambda _, reader: rearranges(reader)):
+                return Inferred(natural.parent, f"{natural.how}, join")
+        case "opaque" if node.order and isinstance(natural, Root | Reshaped):
+            split = readers.lead_to(node, lambda _, reader: reader.kind == "split")
+            if split and node.shape[-1] == 2 and _holds(first, node.order[-1], classes):
+                return Inferred(natural, f"{node.function} {node.order}")
+    return None
+
+
+def _holds(value: Node, dim: int, classes: Classes) -> bool:
+    """Whether each thread has both elements along a dimension of two, by where these were loaded."""
+    node, bit = value, 0
+    while True:
+        term = node.natural
+        while isinstance(term, Pair):
+            if dim == len(node.shape) - 1 and isinstance(node.natural, Pair):
+                return True
+            term = term.parent
+        if isinstance(term, Root):
+            return _in_a_thread(classes, term.name, dim, bit)
+        if node.kind in ("read", "call", "argument"):
+            made = made_once(node) if node.kind == "read" else None
+            below = made.node if made is not None else node.value
+        else:
+            below = next(
+                (each for each in node.operands if each.elements >= node.elements or node.kind == "join"), None
+            )
+        if below is None:
+            return False
+        if node.kind == "join" and dim == len(node.shape) - 1:
+            return True
+        if node.kind == "opaque" and node.order:
+            dim = node.order[dim]
+        elif node.kind == "opaque" and node.function in RESHAPES:
+            dim, bit = _reshaped(dim, bit, node.shape, below.shape)
+        elif node.kind not in ("read", "call", "argument", "elementwise", "join", "split"):
+            return False
+        node = below
+
+
+def _reshaped(dim: int, bit: int, shape: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, int]:
+    """Where a bit of an index is before a reshape."""
+    bit += sum(extent.bit_length() - 1 for extent in shape[dim + 1 :])
+    for place in reversed(range(len(before))):
+        bits = before[place].bit_length() - 1
+        if bit < bits:
+            return place, bit
+        bit -= bits
+    return 0, bit
+
+
+def _in_a_thread(classes: Classes, name: str, dim: int, bit: int) -> bool:
+    """Whether neighbours by `1 << bit` along a dimension are a thread's own in the layout of that key, always."""
+    known = [layout for each in classes.classes if each.name == name for layout in each.layouts.values()]
+    one_of = 2 << bit
+    return bool(known) and all(
+        isinstance(one, Blocked) and dim < len(one.order) and one.size_per_thread[dim] % one_of == 0 for one in known
+    )
