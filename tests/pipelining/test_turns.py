@@ -253,8 +253,25 @@ def test_where_other_loads_go_by_it_the_variable_is_counted_on(span: str, counte
     made = written(body.replace("x, acc)", "gl.load(rows), acc)"), "tile", rings=[SLOTS])
     loop = made.index("for tile in")
     assert first in made[made.index("slot = 0\n") : loop]
-    assert f"    for _ in {counted}:\n        rows = table + k * 8\n" in made[loop:]
-    assert f"        {step}    gl.store(c_desc + tile, acc)\n" in made[loop:]
+    assert "rows = table + k * 8\n" in made[made.index(first) : loop]
+    assert f"    for _ in {counted}:\n        # at most the copies" in made[loop:]
+    assert f"        {step}        rows = table + k * 8\n    gl.store(c_desc + tile, acc)\n" in made[loop:]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["rows = table + k * tile", "rows = table + k * x", "rows = gl.load(table) + k", "rows, x = table + k, 0"],
+    ids=["of the loop around", "of its own turn", "loaded", "bound twice"],
+)
+def test_what_is_not_made_of_the_variable_alone_is_computed_where_it_is_read(line: str) -> None:
+    body = COPIED.replace("        acc = mma_v2", f"        {line}\n        acc = mma_v2")
+    body = body.replace("x, acc)", "gl.load(rows + k), acc)").replace(
+        "        a_ptrs +=", "        x = acc\n        a_ptrs +="
+    )
+    made = written(body, "tile", rings=[SLOTS])
+    assert "k = gl.where(" in made
+    assert made.count(f"        {line}\n") == 1
+    assert made.index("for _ in range(steps)") < made.index(line)
 
 
 def test_an_unrolled_loop_is_none_beside_them() -> None:

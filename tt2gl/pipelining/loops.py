@@ -30,7 +30,7 @@ from tt2gl.pipelining.surroundings import Surroundings, home_of
 from tt2gl.pipelining.texts import operand, whole
 from tt2gl.pipelining.tma import barriers, descriptors
 from tt2gl.pipelining.trees import code
-from tt2gl.pipelining.turns import Turns, entry_of, loads_by, needed_around
+from tt2gl.pipelining.turns import Turns, entry_of, loads_by, made_of, needed_around
 from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
 from tt2gl.plan import Ring
@@ -115,7 +115,7 @@ class FunctionWriter:
         home = home_of(writer.rings(), self.around) if self.spec.outside else None
         if home is None:
             return writer
-        plan = self._through_turns(loop, replace(writer.plan, outside=True), home)
+        plan = self._through_turns(loop, node, replace(writer.plan, outside=True), home)
         if plan.barriers or plan.turns is not None:
             writer = replace(writer, plan=plan)
             home.before += writer.rings() + (writer.begun(loop, node) if plan.turns is not None else [])
@@ -124,7 +124,7 @@ class FunctionWriter:
 
     # ---------------------------------------------------------------------------------------------------- decisions
 
-    def _through_turns(self, loop: ast.For, plan: LoopPlan, home: Surroundings) -> LoopPlan:
+    def _through_turns(self, loop: ast.For, own_node: cst.For, plan: LoopPlan, home: Surroundings) -> LoopPlan:
         """The plan with loads that run on from turn to turn of a flattened loop around, where they may."""
         outer, node = home.loop, home.node
         if len(self.around) > 1 or not isinstance(outer, ast.For) or not isinstance(node, cst.For):
@@ -148,6 +148,7 @@ class FunctionWriter:
         home.gone, home.count = found.gone, around
         own_loads = by_threads(plan.rings) and loads_by(variable, plan.parts.kept)
         counted_on = own_loads and variable not in self.liveness.after[loop]
+        with_it = made_of(variable, loop, own_node, plan.parts.kept, writes(outer)) if counted_on else []
         return replace(
             plan,
             ahead=ahead,
@@ -155,7 +156,7 @@ class FunctionWriter:
             stage=plan.stage if plan.stage != plan.first else self.fresh("s"),
             renamed=names,
             bindings=tuple(bindings),
-            turns=Turns(around, plan.count, names[around.variable], ahead, plan.more, entry, counted_on),
+            turns=Turns(around, plan.count, names[around.variable], ahead, plan.more, entry, counted_on, with_it),
             slots={depth: each.once() for depth, each in plan.slots.items()},
         )
 
