@@ -83,3 +83,25 @@ def test_a_name_that_is_something_else_elsewhere_keeps_its_line() -> None:
 def test_what_has_changed_behind_is_converted_there() -> None:
     behind = f"k = doubled(k)\n{loop(CONVERTED, PRODUCT, head='for s in gl.static_range(2):')}"
     assert moved(f"{loop(CONVERTED, PRODUCT)}\n{behind}") == f"{CONVERTED}\n{loop(PRODUCT)}\n{behind}"
+
+
+SCALED = "k = doubled(q)"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(loop("k = gl.load(k_ptr)", CONVERTED, PRODUCT), id="what the loop loads"),
+        pytest.param(loop("k = doubled(x)", CONVERTED, PRODUCT), id="of what the loop changes"),
+        pytest.param(loop(SCALED, CONVERTED, PRODUCT, "k = doubled(x)"), id="what is bound again"),
+        pytest.param(loop("x = x + k", SCALED, CONVERTED, PRODUCT), id="what another turn reads"),
+        pytest.param(f"{loop(SCALED, CONVERTED, PRODUCT)}\ny = k", id="what is read behind the loop"),
+        pytest.param(loop("if n > 3:", f"    {SCALED}", CONVERTED, PRODUCT), id="made under a condition"),
+    ],
+)
+def test_what_the_loop_computes_stays_with_its_conversion(body: str) -> None:
+    assert moved(body) == body
+
+
+def test_what_the_loop_computes_alike_moves_with_its_conversion() -> None:
+    assert moved(loop("y = q", SCALED, CONVERTED, PRODUCT)) == f"{SCALED}\n{CONVERTED}\n{loop('y = q', PRODUCT)}"

@@ -12,6 +12,7 @@ Triton's LICM pass moves conversions out of loops, and its HoistLayoutConversion
 neither, and LLVM moves nothing over the barriers of their way through shared memory. The gradients of keys and values
 of an attention, which reads both transposed, take 187 registers for 206 on gfx942, where Triton's kernel takes 176.
 
+What a conversion is of that the loop computes alike, too, moves with it.
 The last iterations, which stand apart, have the same words: what they say of such a tile is said already.
 
 Not here: conversions under conditions, of what is loaded there, and of what divides by a variable, which may be zero
@@ -21,13 +22,15 @@ where a loop has no turn.
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.names import claimed
 from tt2gl.pipelining.effects import Effects, own_names
-from tt2gl.pipelining.flow import reads, writes
+from tt2gl.pipelining.flow import Liveness, reads, writes
+from tt2gl.pipelining.invariant_tiles import Loop, turns_of
 from tt2gl.pipelining.naming import names_of
 from tt2gl.pipelining.static import called, is_unrolled
 from tt2gl.trees import blocks, nodes_in, python_tree
@@ -64,6 +67,8 @@ class _Conversion:
 class _Function:
     def __init__(self, places: Places, function: ast.FunctionDef, effects: Effects) -> None:
         self.places, self.function, self.effects = places, function, effects
+        self.live = Liveness()
+        self.live.before(function.body, frozenset())
 
     def edits(self) -> list[Edit]:
         """The edits of the first loop that has such conversions, from the outside in."""
@@ -78,15 +83,19 @@ class _Function:
                 yield from self._loops(inner)
 
     def _moved(self, loop: ast.For | ast.While, behind: Sequence[ast.stmt]) -> list[Edit]:
-        changed = writes(loop)
         always = [each for each in _conversions(loop.body, always=True) if self._may_move(each.call)]
-        found = {each.source: each for each in always if reads(each.call).isdisjoint(changed)}
+        question = Loop(self.function, loop, turns_of(self.function, loop), self.effects, self.live.after[loop])
+        needed = {each.source: _needed(question, each) for each in always}
+        found = {each.source: each for each in always if needed[each.source] is not None}
         if not found:
             return []
+        made = {part for source in found for part in needed[source] or ()}
+        moved = [each for each in loop.body if each in made]
         indent = self.places.line(loop.lineno)[: loop.col_offset].decode()
         start, _ = self.places.lines(loop, comments=True)
         taken = names_of(nodes_in(self.function))
-        said, edits = "", []
+        said = "".join(textwrap.indent(question.said(each, self.places), indent) for each in moved)
+        edits = [Edit(*question.lines(each, self.places), "") for each in moved]
         for source, conversion in found.items():
             name = self._own_name(source) or claimed(_label(self.function, conversion), taken)
             said += f"{indent}{name} = {source}\n"
@@ -130,6 +139,22 @@ class _Function:
         return not before.strip() and not after.strip()
 
 
+def _needed(loop: Loop, conversion: _Conversion) -> frozenset[ast.stmt] | None:
+    """The statements of a loop's body that a conversion of it needs before the loop; None where it must stay."""
+    needed: set[ast.stmt] = set()
+    for name in sorted(reads(conversion.call) & loop.changed):
+        made = next((each for each in loop.loop.body if name in writes(each)), None)
+        parts = loop.needed(made) if made is not None else None
+        if parts is None or any(loop.bindings.count(each) > 1 for part in parts for each in writes(part)):
+            return None
+        needed |= parts
+    # A load would have to ask whether there is a turn.
+    loads = any(
+        called(node).endswith("load") for part in needed for node in nodes_in(part) if isinstance(node, ast.expr)
+    )
+    return None if loads else frozenset(needed)
+
+
 def _conversions(block: Sequence[ast.stmt], *, always: bool = False) -> Iterator[_Conversion]:
     """The conversions of a block; `always`: those alone that each turn of a loop around it makes."""
     for statement in block:
@@ -152,7 +177,7 @@ def _label(function: ast.FunctionDef, conversion: _Conversion) -> str:
     variables = [node for node in named if id(node) not in functions and node.id not in ("gl", "tl")]
     first = min(variables, key=lambda node: (node.lineno, node.col_offset)).id if variables else "tile"
     for node in nodes_in(function):
-        if isinstance(node, ast.Call) and called(node) in _PRODUCTS:
+        if isinstance(node, ast.Call) and called(node).startswith(_PRODUCTS):
             for side, operand in zip(("lhs", "rhs"), node.args, strict=False):
                 if operand is conversion.call:
                     return f"{first}_{side}"

@@ -66,7 +66,7 @@ def _edits(function: ast.FunctionDef, effects: Effects, places: Places) -> list[
     live.before(function.body, frozenset())
     loops = [each for each in inside(function.body) if isinstance(each, ast.For | ast.While)]
     for loop in reversed(loops):
-        question = _Loop(function, loop, _turns(function, loop), effects, live.after[loop])
+        question = Loop(function, loop, turns_of(function, loop), effects, live.after[loop])
         if is_unrolled(loop) or not (moved := question.moved()):
             continue
         gone = [question.lines(each, places) for each in question.gone(moved)]
@@ -83,13 +83,13 @@ def _edits(function: ast.FunctionDef, effects: Effects, places: Places) -> list[
     return []
 
 
-def _turns(function: ast.FunctionDef, loop: ast.For | ast.While) -> str | None:
+def turns_of(function: ast.FunctionDef, loop: ast.For | ast.While) -> str | None:
     """Source that says whether a loop of a function has a turn."""
     return entered(loop, upwards(function), constants(function))
 
 
 @dataclass
-class _Loop:
+class Loop:
     """One loop. `turns`: source that says whether it has one; `after`: names that are read after it."""
 
     function: ast.FunctionDef
@@ -118,14 +118,14 @@ class _Loop:
     def moved(self) -> list[ast.stmt]:
         """The statements that are to stand before the loop, in order: the tiles, and what they are computed of."""
         tiles = [each for each in self.loop.body if self._is_tile(each)]
-        wanted = {part for each in tiles for part in self._needed(each) or ()}
+        wanted = {part for each in tiles for part in self.needed(each) or ()}
         return [each for each in self.loop.body if each in wanted]
 
     def _is_tile(self, statement: ast.stmt) -> bool:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)]):
                 tile = _is_load(statement) or _fills(statement) and self._is_kept(name)
-                return tile and self.bindings.count(name) == 1 and self._needed(statement) is not None
+                return tile and self.bindings.count(name) == 1 and self.needed(statement) is not None
         return False
 
     def _is_kept(self, name: str) -> bool:
@@ -133,7 +133,7 @@ class _Loop:
         uses = sum(_is_read(node, name) for node in nodes_in(self.function))
         return uses == sum(_reads_memory(node, name) for node in nodes_in(self.function))
 
-    def _needed(self, statement: ast.stmt) -> frozenset[ast.stmt] | None:
+    def needed(self, statement: ast.stmt) -> frozenset[ast.stmt] | None:
         """The statements of the body that one needs before the loop, and itself; None where it must stay."""
         if statement not in self.known:
             self.known[statement] = None
@@ -151,7 +151,7 @@ class _Loop:
         before = self.loop.body[: self.loop.body.index(statement)]
         for name in sorted(reads(statement) & self.changed):
             made = next((each for each in reversed(before) if name in writes(each)), None)
-            parts = self._needed(made) if made is not None else None
+            parts = self.needed(made) if made is not None else None
             if parts is None:
                 return None
             needed |= parts
@@ -189,7 +189,7 @@ class _Loop:
         def said(statement: ast.stmt, turns: str) -> str:
             return replace(self, turns=turns).said(statement, places)
 
-        return again(self.function, self.loop, moved, lambda loop: _turns(self.function, loop), said)
+        return again(self.function, self.loop, moved, lambda loop: turns_of(self.function, loop), said)
 
     def before(self, moved: Sequence[ast.stmt], read: Sequence[Read], places: Places) -> Edit:
         """The statements, and what is read of the tiles, above the loop and its own comments."""
