@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
@@ -27,6 +27,7 @@ from tt2gl.pipelining.naming import fresh_names
 from tt2gl.pipelining.partitions import partitioned
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.tcgen05 import with_tensor_memory
+from tt2gl.pipelining.uniform_parts import with_uniform_parts
 from tt2gl.pipelining.walking import Lines, walked, with_blocks
 from tt2gl.pipelining.wgmma import launched_asynchronously
 from tt2gl.plan import FilePlan, FunctionPlan, Ring
@@ -79,7 +80,8 @@ def _staged(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozens
     specs = _specs(text, source, plan, plan.functions)
     try:
         made = pipelined(text, [*specs], ASYNC_LOAD) if specs else text
-        return mark + with_lowered_reads(made, {spec.function for spec in specs}), frozenset(parted)
+        made = with_lowered_reads(made, {spec.function for spec in specs})
+        return mark + with_uniform_parts(made, _through_registers(specs)), frozenset(parted)
     except NotPipelinedError:
         for spec, function in specs.items():
             try:
@@ -87,6 +89,16 @@ def _staged(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozens
             except NotPipelinedError as error:
                 raise NotPipelinedError(str(error), (function.path, function.line)) from error
         raise
+
+
+def _through_registers(specs: Mapping[LoopRings, FunctionPlan]) -> set[str]:
+    """The kernels all of whose tiles come to shared memory through registers, of which AMD's compiler orders all."""
+    through = {spec.function: all(ring.registers for ring in spec.rings) for spec in specs if spec.rings}
+    return {
+        name
+        for name, registers in through.items()
+        if registers and all(function.is_kernel for spec, function in specs.items() if spec.function == name)
+    }
 
 
 def _specs(
