@@ -48,6 +48,34 @@ def kernel(a_ptr, b_ptr, c_ptr, n, M: tl.constexpr, N: tl.constexpr, K: tl.const
 """
 
 
+TWO_LOOPS = """
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TWICE: tl.constexpr):
+    rows, cols, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    acc = tl.zeros([M, N], dtype=tl.float32)
+    if TWICE:
+        for k in range(0, n, K):
+            a = tl.load(a_ptr + rows[:, None] * n + (k + ks)[None, :])
+            b = tl.load(b_ptr + (k + ks)[:, None] * N + cols[None, :])
+            acc = tl.dot(a, b, acc)
+        acc *= 2
+    else:
+        for k in range(0, n, K):
+            a = tl.load(a_ptr + rows[:, None] * n + (k + ks)[None, :])
+            b = tl.load(b_ptr + (k + ks)[:, None] * N + cols[None, :])
+            acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc)
+"""
+
+
+@pytest.mark.slow
+def test_rings_of_one_variable_in_two_loops_that_other_instructions_read(port: Port, launch: MakeLaunch) -> None:
+    launches = [launch(TYPES, M=rows, N=64, K=32, TWICE=rows == 64) for rows in (64, 32)]
+    made = port(TWO_LOOPS, *launches)
+    assert "a_2_shared: gl.constexpr = " in made
+    assert made.count("a_buf = ") == made.count("a_2_buf = ") == 1
+
+
 @pytest.mark.slow
 def test_a_ring_whose_tile_a_flag_turns(port: Port, launch: MakeLaunch) -> None:
     launches = [launch(TYPES, M=64, N=64, K=32, TURNED=turned) for turned in (False, True)]

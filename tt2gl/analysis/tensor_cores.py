@@ -79,6 +79,7 @@ class TensorCores:
             and (
                 use.node.site.statement == node.site.statement
                 or not _are_alike(use, node, index)
+                or (use.node.loop is not node.loop and use.kinds != {ring.layout.name})
                 or any(pointee(each, use.node.pointer) != pointee(each, node.pointer) for each in self.classes.launches)
                 or (
                     index in use.facts

@@ -59,6 +59,11 @@ class RingUse:
         return any(is_in_place(fact) for fact in self.facts.values())
 
     @property
+    def kinds(self) -> set[str]:
+        """Of what kind its layouts are: what reads it in a loop that some launches reach may not where others' does."""
+        return {str(fact.layout.name) for fact in self.facts.values()}
+
+    @property
     def registers(self) -> bool:
         """Whether the tiles come to registers, and are stored from there."""
         return all(fact.registers for fact in self.facts.values())
