@@ -44,6 +44,7 @@ def written(body: str) -> str:
         pytest.param(
             READ + "if FP8:\n    v = v.to(gl.float16)\n    x = f(v)\np = f(q)\n" + PRODUCT, id="read in the branch"
         ),
+        pytest.param(READ + "p = f(q)\n" + PRODUCT + PRODUCT.replace("acc", "other"), id="taken by two products"),
         pytest.param("v = f(q)\n" + CAST + "p = f(q)\n" + PRODUCT, id="no tile"),
         pytest.param(BRANCH + "acc = mma_v2(p_smem.load(p_layout), v, acc)\n", id="a branch's, nothing between"),
         pytest.param(BRANCH + "p = f(v)\n" + PRODUCT, id="a branch's, taken twice"),
