@@ -26,14 +26,14 @@ import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from tt2gl.edits import Edit, Places, in_functions
+from tt2gl.edits import Edit, Places
 from tt2gl.names import claimed
-from tt2gl.pipelining.effects import Effects, own_names
+from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import Liveness, reads, writes
-from tt2gl.pipelining.invariant_tiles import Loop, turns_of
+from tt2gl.pipelining.invariant_tiles import Loop, loop_by_loop, turns_of
 from tt2gl.pipelining.naming import names_of
 from tt2gl.pipelining.static import called, is_unrolled
-from tt2gl.trees import blocks, nodes_in, python_tree
+from tt2gl.trees import blocks, nodes_in
 
 _CONVERSION = "gl.convert_layout"
 _PRODUCTS = ("mfma", "wmma", "dot_fma")
@@ -42,16 +42,7 @@ _LINES = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
 
 def without_invariant_conversions(text: str, functions: Collection[str]) -> str:
     """The text with the invariant conversions of the loops of these functions before them."""
-    while (made := _with_one_loop_done(text, functions)) != text:
-        text = made
-    return text
-
-
-def _with_one_loop_done(text: str, functions: Collection[str]) -> str:
-    tree = python_tree(text)
-    helpers = {node.name: node for node in nodes_in(tree) if isinstance(node, ast.FunctionDef)}
-    effects = Effects(helpers, own_names(tree))
-    return in_functions(text, functions, lambda places, function: _Function(places, function, effects).edits())
+    return loop_by_loop(text, functions, lambda *function: _Function(*function).edits())
 
 
 @dataclass(frozen=True)
@@ -65,7 +56,7 @@ class _Conversion:
 
 
 class _Function:
-    def __init__(self, places: Places, function: ast.FunctionDef, effects: Effects) -> None:
+    def __init__(self, function: ast.FunctionDef, effects: Effects, places: Places) -> None:
         self.places, self.function, self.effects = places, function, effects
         self.live = Liveness()
         self.live.before(function.body, frozenset())

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tt2gl.edits import Edit, Places, in_functions
@@ -47,17 +47,25 @@ _WRITES = ("atomic", "to_global", "warp_specialize")
 
 def without_invariant_tiles(text: str, functions: Collection[str]) -> str:
     """The text with the invariant tiles of the loops of these functions before them."""
-    while (made := _with_one_loop_done(text, functions)) != text:
+    return loop_by_loop(text, functions, _edits)
+
+
+def loop_by_loop(
+    text: str, functions: Collection[str], edits: Callable[[ast.FunctionDef, Effects, Places], Sequence[Edit]]
+) -> str:
+    """The text of these functions edited anew as long as there are edits: those are of one loop at a time."""
+    while (made := _with_one_loop_done(text, functions, edits)) != text:
         text = made
     return text
 
 
-def _with_one_loop_done(text: str, functions: Collection[str]) -> str:
-    """The text with the tiles of one loop of each function before it."""
+def _with_one_loop_done(
+    text: str, functions: Collection[str], edits: Callable[[ast.FunctionDef, Effects, Places], Sequence[Edit]]
+) -> str:
     tree = python_tree(text)
     helpers = {node.name: node for node in nodes_in(tree) if isinstance(node, ast.FunctionDef)}
     effects = Effects(helpers, own_names(tree))
-    return in_functions(text, functions, lambda places, function: _edits(function, effects, places))
+    return in_functions(text, functions, lambda places, function: edits(function, effects, places))
 
 
 def _edits(function: ast.FunctionDef, effects: Effects, places: Places) -> list[Edit]:
