@@ -60,6 +60,7 @@ def test_tiles_of_rows_that_are_not_aligned(file: Path) -> None:
     assert "mfma(a_lhs, b_smem.load(rhs_layout), acc)" in made.text
 
 
+@pytest.mark.slow
 def test_as_good_as_tritons_and_equal(file: Path) -> None:
     report, triton, gluon = compared(file, launch(file), "gfx942")
     assert (gluon.shared_bytes, gluon.buffered, gluon.unbuffered) == (4096, triton.buffered, 0)

@@ -43,6 +43,7 @@ LAUNCH = Launch(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "stages"),
     [

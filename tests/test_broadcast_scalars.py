@@ -69,6 +69,7 @@ def kernel(x_ptr, y_ptr, B: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "best",
     [

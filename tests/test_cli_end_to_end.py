@@ -133,6 +133,7 @@ def test_bad_sources(folder: Path, content: bytes, code: str, place: str) -> Non
     assert names() == ["k.py"]
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_missing_file(folder: Path) -> None:
     exit_code, _, err = run("convert", "k.py")
@@ -167,6 +168,7 @@ def test_unwritable_output(folder: Path) -> None:
     assert names() == ["k.py"]
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_full_disk(folder: Path) -> None:
     Path("k.py").write_text(ADD)
@@ -175,6 +177,7 @@ def test_full_disk(folder: Path) -> None:
     assert "No space left on device" in err
 
 
+@pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("signature", "word"),
@@ -193,6 +196,7 @@ def test_launches_that_do_not_fit(folder: Path, signature: dict[str, str], word:
     assert names() == ["k.py", "launches.json"]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_aborts_the_compiler(folder: Path) -> None:
     Path("k.py").write_text(ABORTS + ADD[ADD.index("\n\n@") :])
     write_launches(
@@ -209,6 +213,7 @@ def test_a_kernel_that_aborts_the_compiler(folder: Path) -> None:
     assert add["compile"]["gluon"]["ok"]
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_kernel_that_hangs_the_compiler(folder: Path) -> None:
     Path("k.py").write_text(HANGS + ADD[ADD.index("\n\n@") :])
@@ -222,6 +227,7 @@ def test_a_kernel_that_hangs_the_compiler(folder: Path) -> None:
     assert summary == "k.py: sm90: 1 converted, 1 kept as Triton; wrote k_gluon.py"
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_ctrl_c_while_a_kernel_hangs_the_compiler(folder: Path) -> None:
     Path("k.py").write_text(HANGS)
@@ -313,6 +319,7 @@ def test_verify_simulates_on_every_target(folder: Path) -> None:
     assert out.count("bitwise") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_verify_says_what_a_wrong_port_does(folder: Path) -> None:
     Path("k.py").write_text(ADD)

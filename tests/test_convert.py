@@ -220,6 +220,7 @@ def k(p):
         made = convert(file(text), target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH])
         assert "offsets_gluon(offsets_gluon_2(BLOCK, layout=layout))" in made.text
 
+    @pytest.mark.slow
     def test_a_launch_that_does_not_compile_fails_alone(self, file: File) -> None:
         wrong = launch("add", ADD_TYPES, BLOCK=1000)
         made = convert(file(HEADER + ADD), target="sm90", launches=[ADD_LAUNCH, wrong])
@@ -443,11 +444,13 @@ class TestBranches:
         "    tl.store", "    if FLAG:\n        x += tl.full([BLOCK], 2, tl.float16)\n    tl.store"
     )
 
+    @pytest.mark.slow
     def test_a_flag_is_turned(self, file: File) -> None:
         made = converted(file(HEADER + self.FLAG), launch("add", ADD_TYPES, FLAG=False, BLOCK=1024))
         assert "x += gl.full([BLOCK], 2, gl.float16, layout=layout)" in made.text
         assert codes(made) == set()
 
+    @pytest.mark.slow
     def test_what_stays_out_of_reach_is_reported(self, file: File) -> None:
         text = self.FLAG.replace("if FLAG:", "if FLAG is not None:")
         made = converted(file(HEADER + text), launch("add", ADD_TYPES, FLAG=None, BLOCK=1024))
@@ -508,6 +511,7 @@ class TestShapesOfKernels:
         assert made.endswith("@gluon.jit\ndef count(x_ptr):\n    gl.atomic_add(x_ptr, 1)\n")
         assert "def coalesced" not in made
 
+    @pytest.mark.slow
     def test_unicode_before_a_call_on_its_line(self, file: File) -> None:
         text = ADD.replace("offs = ", 'tl.static_assert(BLOCK > 0, "größer"); offs = ')
         assert '"größer"); offs = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=layout)' in (

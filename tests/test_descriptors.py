@@ -350,6 +350,7 @@ ROWS_OF_TILES = f"""{HEADER}def kernel(a_ptr, c_ptr, N, K, B: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm80", "sm100"])
 def test_rows_are_gathered_and_scattered(tmp_path: Path, target: str) -> None:
     path = tmp_path / "kernel.py"

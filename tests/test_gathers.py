@@ -44,6 +44,7 @@ def launched(directory: Path, place: str, axis: int, **extents: int) -> tuple[Pa
     return path, launch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "extents",
     [

@@ -139,6 +139,7 @@ def test_one_that_counts_wrong_is_found(tmp_path: Path) -> None:
         equal(path, PERSISTENT, wrong, launch(), "sm100")
 
 
+@pytest.mark.slow
 def test_launches_that_do_not_ask_have_a_body_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(SINGLE)

@@ -130,6 +130,7 @@ def scores_kernel(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D:
 """
 
 
+@pytest.mark.slow
 def test_names_of_a_prologue_do_not_meet_those_of_another_branch(tmp_path: Path) -> None:
     """A loop's names end with it, those of its unrolled prologue do not: where another branch has them, they differ."""
     made = written(tmp_path / "kernels.py", EITHER_LOOP)
@@ -435,6 +436,7 @@ def scores_kernel(q_ptr, k_ptr, qs_ptr, ks_ptr, out_ptr, n, M: tl.constexpr, N: 
 """
 
 
+@pytest.mark.slow
 def test_scaled_operands_in_registers_are_multiplied_as_they_are(tmp_path: Path) -> None:
     """Gluon has no word for that, and takes Triton's product, whose scales are where the compiler has them."""
     path, kind = tmp_path / "kernels.py", "*fp8e4nv"

@@ -50,6 +50,7 @@ LAUNCH = Launch(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
 def test_shifts_are_made_where_they_are_read_and_a_row_is_converted_before_it_is_repeated(
     tmp_path: Path, target: str

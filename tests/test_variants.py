@@ -224,6 +224,7 @@ def test_how_many_products_are_added_in_fewer_bits_is_the_launch_s_to_say(port: 
     assert "if LIMIT is" in made.text
 
 
+@pytest.mark.slow
 def test_what_only_the_launch_knows_keeps_the_kernel(port: Convert) -> None:
     aligned = launch("product_kernel", BM=64, BN=64, BK=32)
     made = port(PRODUCT, aligned, replace(aligned, divisible_by_16=("y_ptr", "n")), compile=False)

@@ -237,6 +237,7 @@ CALLED = """
 """
 
 
+@pytest.mark.slow
 def test_an_argument_that_is_more_than_an_operand_stays_in_registers(
     port: Callable[..., str], launch: Callable[..., Launch]
 ) -> None:

@@ -468,6 +468,7 @@ tl.store(y_ptr + rows, tl.sum(x, 1))
         assert conversions(made) == 0
         assert made.count("gl.arange(0, BM") == 1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kept", ["tl.sum(x, 1)[:, None]", "tl.sum(x, 1, keep_dims=True)"])
     def test_a_column_is_stored_once_and_not_by_each_element_of_a_thread(self, tiles: Port, kept: str) -> None:
         made = tiles(f"""
@@ -628,6 +629,7 @@ tl.store(y_ptr + tl.arange(0, BLOCK * 2), tl.reshape(tl.join(a, b), (BLOCK * 2,)
 """)
         assert "gl.join(a, b)" in made
 
+    @pytest.mark.slow
     def test_interleave(self, vectors: Port) -> None:
         made = vectors("""
 a = tl.load(x_ptr + offs)
@@ -653,6 +655,7 @@ class TestIndices:
     def test_of_vectors(self, vectors: Port, statements: str) -> None:
         assert "_with_index(" in vectors(statements)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("axis", [0, 1, -1])
     def test_of_tiles(self, tiles: Port, axis: int) -> None:
         made = tiles(
@@ -685,6 +688,7 @@ class TestOther:
         )
         assert "tl.cdiv(gl.load(x_ptr + offs), 4)" in made.replace("gl.cdiv", "tl.cdiv")
 
+    @pytest.mark.slow
     def test_what_a_helper_is_given_and_does_not_use(self, port: Port, launch: MakeLaunch) -> None:
         text = """
 @triton.jit

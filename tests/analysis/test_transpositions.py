@@ -56,6 +56,7 @@ def ported(body: str, tmp_path: Path, stages: int, target: str = "sm90") -> str:
     return made.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [

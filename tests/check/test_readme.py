@@ -28,6 +28,7 @@ def of_any_triton(text: str) -> list[str]:
     return re.sub(r"triton-\S+|registers:? \d+", "", text).strip().splitlines()
 
 
+@pytest.mark.slow
 def test_what_check_prints_and_writes(tmp_path: Path) -> None:
     text = f"import torch\nimport triton\nimport triton.language as tl\n\n\n{BEFORE}"
     (tmp_path / "launches.json").write_text(LAUNCHES)

@@ -44,6 +44,7 @@ def test_what_is_read_otherwise_too_is_laid_out_anew(tmp_path: Path) -> None:
     assert "gl.convert_layout(tl.trans(w), tile_layout)" in made.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statements",
     [

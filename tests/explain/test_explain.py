@@ -42,6 +42,7 @@ def behind(explained: Explained, words: str) -> list[Explanation]:
     return at_port_line(explained.choices, conversion.path, conversion.original, conversion.text, place)
 
 
+@pytest.mark.slow
 def test_a_line_without_choices_has_none(matmul: Explained) -> None:
     assert here(matmul, "import triton.language as tl") == []
     assert behind(matmul, "import triton.language as tl") == []

@@ -80,6 +80,7 @@ def test_so_are_those_of_one_that_counts_down(tmp_path: Path) -> None:
 STATIC = TEXT.replace("range(0, D, B)", "tl.static_range(0, D, B)")
 
 
+@pytest.mark.slow
 def test_so_are_those_of_one_that_the_compiler_writes_out(tmp_path: Path) -> None:
     path, text = tmp_path / "kernel.py", STATIC.replace("offs = d +", "offs = (0 if d == 0 else n) +")
     made = port(path, text, LAUNCH)

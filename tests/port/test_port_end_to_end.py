@@ -88,6 +88,7 @@ def test_the_port_imports_and_shares_its_layout(folder: Path, document: dict[str
     assert done.stdout == "True True\n"
 
 
+@pytest.mark.slow
 def test_resumed_it_says_the_same(folder: Path, document: dict[str, object]) -> None:
     options = ["--launches", "L.json", "--run", "simulate", "--seeds", "1", "--resume"]
     done = tt2gl(folder, "port", "ops", "--out", "out/ops", "--target", "sm90", *options)

@@ -139,6 +139,7 @@ def test_a_crash_keeps_what_was_launched(tmp_path: Path) -> None:
     assert "L.json: 2 launches of 1 kernel in 1 file; there is no GPU" in told
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_the_commands_and_keeps_what_was_launched(tmp_path: Path) -> None:
     script = "import kernels, time\nkernels.gather()\nopen('ready', 'w').close()\ntime.sleep(60)\n"
     process = run(tmp_path, script)

@@ -19,6 +19,7 @@ def correct(request: pytest.FixtureRequest) -> dict[str, Ran]:
     return {case.name: outcome.value for case, outcome in zip(CASES, outcomes, strict=True) if outcome.value}
 
 
+@pytest.mark.slow
 def test_nothing_is_found_in_a_correct_kernel(correct: dict[str, Ran]) -> None:
     assert {name: ran.findings for name, ran in correct.items() if ran.findings} == {}
 

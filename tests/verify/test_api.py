@@ -119,6 +119,7 @@ def test_what_nobody_runs_is_compiled_without_its_original(
     assert given.triton is not None
 
 
+@pytest.mark.slow
 def test_the_original_is_asked_where_a_port_does_not_compile_under_a_guess(
     kernel: tuple[Path, tuple[Launch, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -213,6 +213,7 @@ def test_one_program_is_asked_where_several_write_one_place(tmp_path: Path) -> N
     assert "a grid of 1, " in run.made_up
 
 
+@pytest.mark.slow
 def test_arguments_with_which_the_original_is_at_fault_say_nothing(tmp_path: Path) -> None:
     run = on_made_up(
         tmp_path, original=TRITON.replace("tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr - offsets)")
