@@ -29,6 +29,7 @@ def order(body: str, *parts: str, depth: str = "STAGES", in_memory: bool = True)
         pytest.param(READ + "    if k >= m:\n        acc += s\n", id="no product"),
         pytest.param(READ + BRANCH + "    acc2 = warpgroup_mma(b_smem, v_smem, acc2)\n", id="a product below"),
         pytest.param(READ + BRANCH + "    t = acc * 2\n", id="its sum is read below"),
+        pytest.param(READ + BRANCH + "        helper(b_ptr, acc)\n", id="a helper may write to memory"),
         pytest.param(READ + BRANCH + "    x = f(x)\n", id="what it reads changes below"),
         pytest.param(
             READ + BRANCH + "        gl.store(b_ptr, acc)\n    y = gl.load(b_ptr + 1)\n", id="it writes to memory"

@@ -141,6 +141,9 @@ class _Block:
         name = called(call)
         if name == "load" and ast.unparse(call.func) == "gl.load":
             return bool(call.args) and self.unwritten(call.args[0])
+        if isinstance(call.func, ast.Name) and name not in (*_PRODUCTS, FENCE):
+            # A helper may write to memory.
+            return False
         return not (name in ("store", "scatter") or name.startswith(("atomic", "buffer", "async", "device", "inline")))
 
 
