@@ -95,10 +95,12 @@ def convert(
         if not hosts and (hosts := from_hosts(kernels, asked.target)):
             continue
         made, known = _converted(known, kernels, asked, rules, compile, calls)
-        # One kept for a helper whose callers differ is tried with that one written out, too, first; one kept for some
-        # of other files with those brought along.
+        # One kept for a helper whose callers differ is tried with that one written out, too, first, and one that fails
+        # with those whose turns have other shapes; one kept for some of other files with those brought along.
         converting = {name for kernel in kernels for name in kernel.converting}
-        differ = {kernel.torn for kernel in kernels if kernel.torn} - calls.torn
+        differ = {kernel.torn for kernel in kernels if kernel.torn}
+        failing = [seen for kernel in kernels if kernel.kept or kernel.failed for seen in kernel.facts.values()]
+        differ = (differ | reshaping_helpers(failing, known.work.path)) - calls.torn
         tried = (kernel for kernel in kernels if kernel.written_out_in_vain and kernel.torn not in differ)
         in_vain = {kernel.function.name for kernel in tried if kernel.kept is None or kernel.elsewhere <= helpers}
         accessed = {place for kernel in kernels for place in kernel.accessed_elsewhere} | worded_elsewhere(kernels)
@@ -124,9 +126,7 @@ def _converted(
     known: LoweredSource, kernels: list[Kernel], asked: Asked, rules: Collection[str], compiled: bool, calls: Calls
 ) -> tuple[Conversion, LoweredSource]:
     """The conversion of a file whose kernels have been observed, with its working file; they are told."""
-    facts = [seen for kernel in kernels for seen in kernel.facts.values()]
-    calls = replace(calls, torn=calls.torn | reshaping_helpers(facts, known.work.path))
-    known, kernels[:] = with_turns_apart(known, kernels, asked)
+    known, kernels[:] = with_turns_apart(known, kernels, asked, calls.torn)
     known, kernels[:] = without_casts_of_products(known, kernels, asked)
     if "pipeline" in rules:
         known, kernels[:] = without_loops_of_one_turn(known, kernels, asked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -125,9 +126,14 @@ def without_loops_of_one_turn(
     return _as_long_as(known, kernels, asked, single_turns, with_single_turns)
 
 
-def with_turns_apart(known: LoweredSource, kernels: list[Kernel], asked: Asked) -> tuple[LoweredSource, list[Kernel]]:
-    """The file with the loops written out whose turns the compiler writes out with other shapes, and its kernels."""
-    return _as_long_as(known, kernels, asked, turns_apart, with_loops_written_out)
+def with_turns_apart(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked, torn: Collection[str]
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file with the loops written out whose turns the compiler writes out with other shapes, and its kernels.
+
+    Of helpers that compute with other shapes in each turn those tell that are `torn`.
+    """
+    return _as_long_as(known, kernels, asked, partial(turns_apart, torn=torn), with_loops_written_out)
 
 
 def without_casts_of_products(

@@ -19,12 +19,17 @@ from tt2gl.trees import nodes_in
 _MOST = 64
 
 
-def turns_apart(facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module], path: Path) -> set[TurnsApart]:
-    """Those loops of a file, with what they count; not those around one that counts the same in each of their turns."""
+def turns_apart(
+    facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module], path: Path, torn: Collection[str] = ()
+) -> set[TurnsApart]:
+    """Those loops of a file, with what they count; not those around one that counts the same in each of their turns.
+
+    Of those whose turns have other shapes in a helper alone, those that call one of these.
+    """
     own = str(path.absolute())
     reached = [each for seen in facts for each in seen.functions.values() if each.path == own]
     places = {place for each in reached for place in each.reshaped}
-    places |= {place for seen in facts for place, _ in _reshaping_calls(seen, own)}
+    places |= {place for seen in facts for place, helper in _reshaping_calls(seen, own) if helper.name in torn}
     if not places:
         return set()
     found = set[TurnsApart]()
