@@ -17,6 +17,8 @@ from tt2gl.launches import DtypeValue
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
 
+pytestmark = pytest.mark.once
+
 HEADER = """\
 import triton
 import triton.language as tl

@@ -10,6 +10,8 @@ from tests.compared import compared
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
 
+pytestmark = pytest.mark.once
+
 KERNEL = """import triton
 import triton.language as tl
 

@@ -9,6 +9,8 @@ import pytest
 from tt2gl.launches import Launch
 from tt2gl.results import Conversion
 
+pytestmark = pytest.mark.once
+
 Convert = Callable[..., Conversion]
 MakeLaunch = Callable[..., Launch]
 

@@ -17,6 +17,8 @@ from tt2gl.plan import FunctionPlan
 from tt2gl.results import Conversion
 from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE
 
+pytestmark = pytest.mark.once
+
 Convert = Callable[..., Conversion]
 MakeLaunch = Callable[..., Launch]
 

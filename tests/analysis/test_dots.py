@@ -10,6 +10,8 @@ import pytest
 
 from tt2gl.launches import Launch
 
+pytestmark = pytest.mark.once
+
 TILES = """
     @triton.jit
     def kernel(a, b, c, d, M: tl.constexpr):

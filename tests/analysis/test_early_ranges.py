@@ -14,6 +14,8 @@ from tt2gl.analysis.statics import position_of
 from tt2gl.launches import Launch
 from tt2gl.plan import Edits, FunctionPlan
 
+pytestmark = pytest.mark.once
+
 LOOP = "for k in range(n):\n    work(k)\n"
 
 

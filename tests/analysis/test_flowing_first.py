@@ -8,6 +8,8 @@ import pytest
 
 from tt2gl.launches import Launch
 
+pytestmark = pytest.mark.once
+
 KERNEL = """
 @triton.jit
 def kernel(q_ptr, k_ptr, v_ptr, bias_ptr, out_ptr, n, step, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):

@@ -10,6 +10,8 @@ from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.memory import LayoutClass
 from tt2gl.launches import Launch
 
+pytestmark = pytest.mark.once
+
 Analysed = Callable[..., KernelAnalysis]
 MakeLaunch = Callable[..., Launch]
 

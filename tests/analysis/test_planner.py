@@ -10,6 +10,8 @@ import pytest
 from tt2gl.launches import Launch
 from tt2gl.results import Conversion
 
+pytestmark = pytest.mark.once
+
 Port = Callable[..., str]
 Convert = Callable[..., Conversion]
 MakeLaunch = Callable[..., Launch]

@@ -9,6 +9,8 @@ import pytest
 
 from tt2gl.launches import Launch
 
+pytestmark = pytest.mark.once
+
 Port = Callable[..., str]
 MakeLaunch = Callable[..., Launch]
 

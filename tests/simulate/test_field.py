@@ -18,6 +18,8 @@ from tt2gl.simulate.formats import integer_of
 from tt2gl.simulate.modular import HALF, P, hashed, inverse, power
 from tt2gl.simulate.values import Array, dtype_of
 
+pytestmark = pytest.mark.once
+
 FIELD = Field()
 RESIDUES = st.integers(-HALF, HALF)
 FLOATS32 = st.floats(width=32, allow_nan=False, allow_infinity=False)

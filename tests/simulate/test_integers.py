@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from tests.simulate.operations import I1, I8, I16, I32, I64, apply, of
 from tt2gl.ir.types import IntegerType
 
+pytestmark = pytest.mark.once
+
 WIDTHS = [I8, I16, I32, I64]
 
 

@@ -8,6 +8,8 @@ from tests.simulate.faults import FAULTS, Fault
 from tests.simulate.kernels import suite
 from tests.simulate.running import Job, Ran, run
 
+pytestmark = pytest.mark.once
+
 CASES = suite.cases()
 
 
