@@ -10,6 +10,7 @@ from pathlib import Path
 import libcst as cst
 
 from tt2gl.diagnostics import Diagnostic
+from tt2gl.lowering.absent_masks import absent_masks
 from tt2gl.lowering.asked_types import asked_types
 from tt2gl.lowering.block_pointers import lowered
 from tt2gl.lowering.combiners import combiners
@@ -171,6 +172,7 @@ def lowered_source(
         reorderings,
         asked_types,
         named_zeros,
+        absent_masks,
         known_flags,
         combiners,
         early_returns,
