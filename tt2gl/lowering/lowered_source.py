@@ -24,6 +24,7 @@ from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.joined_descriptors import joined_descriptors
 from tt2gl.lowering.known_flags import known_flags
+from tt2gl.lowering.known_tests import known_tests
 from tt2gl.lowering.later_sums import later_sums
 from tt2gl.lowering.loaded_parameters import loaded_parameters
 from tt2gl.lowering.making_helpers import written_out
@@ -174,6 +175,7 @@ def lowered_source(
         named_zeros,
         absent_masks,
         known_flags,
+        known_tests,
         combiners,
         early_returns,
     ]
