@@ -26,6 +26,7 @@ from tt2gl.pipelining.lowered_reads import with_lowered_reads
 from tt2gl.pipelining.naming import fresh_names
 from tt2gl.pipelining.partitions import partitioned
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
+from tt2gl.pipelining.stored_parts import with_stored_parts
 from tt2gl.pipelining.tcgen05 import with_tensor_memory
 from tt2gl.pipelining.uniform_parts import with_uniform_parts
 from tt2gl.pipelining.walking import Lines, walked, with_blocks
@@ -81,7 +82,8 @@ def _staged(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozens
     try:
         made = pipelined(text, [*specs], ASYNC_LOAD) if specs else text
         made = with_lowered_reads(made, {spec.function for spec in specs})
-        return mark + with_uniform_parts(made, _through_registers(specs)), frozenset(parted)
+        through = _through_registers(specs)
+        return mark + with_stored_parts(with_uniform_parts(made, through), through), frozenset(parted)
     except NotPipelinedError:
         for spec, function in specs.items():
             try:

@@ -35,7 +35,7 @@ _SCALAR_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 
 
 @dataclass(frozen=True)
-class _Parts:
+class Parts:
     """What an expression adds up from: a scalar and a tensor, as source; either may be missing."""
 
     scalar: str = ""
@@ -48,13 +48,15 @@ def with_uniform_parts(text: str, kernels: Collection[str]) -> str:
     edits: list[tuple[int, int, list[str]]] = []
     for node in nodes_in(python_tree(text)):
         if isinstance(node, ast.FunctionDef) and node.name in kernels:
-            edits += _Kernel(node, lines).edits()
+            edits += Kernel(node, lines).edits()
     for first, last, made in sorted(edits, reverse=True):
         lines[first - 1 : last] = made
     return "\n".join(lines)
 
 
-class _Kernel:
+class Kernel:
+    """A kernel, and what in it is known to be a scalar."""
+
     def __init__(self, tree: ast.FunctionDef, lines: list[str]) -> None:
         self.tree, self.lines = tree, lines
         self.parameters = {each.arg for each in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
@@ -107,7 +109,7 @@ class _Kernel:
     def _text(self, node: ast.stmt) -> list[str]:
         return self.lines[node.lineno - 1 : node.end_lineno]
 
-    def _apart(self, step: ast.AugAssign, place: int) -> tuple[ast.Assign, _Parts] | None:
+    def _apart(self, step: ast.AugAssign, place: int) -> tuple[ast.Assign, Parts] | None:
         """Where a variable that a prologue steps gets its first value, and that taken apart."""
         name, above = _name(step.target), self.tree.body[:place]
         named = [each for each in above if any(_is(node, name) for node in nodes_in(each))]
@@ -126,7 +128,7 @@ class _Kernel:
         early = [node for node in nodes_in(self.tree) if _is(node, name) and node.lineno < later]  # type: ignore[attr-defined]
         if len(early) != 1 or any("#" in line for each in (definition, step) for line in self._text(each)):
             return None
-        parts = self._parts(definition.value)
+        parts = self.parts(definition.value)
         return (definition, parts) if parts.scalar and parts.tensor else None
 
     def _is_scalar(self, node: ast.expr) -> bool:
@@ -144,32 +146,33 @@ class _Kernel:
                 return isinstance(node.func, ast.Attribute) and all(map(self._is_scalar, args))
         return False
 
-    def _parts(self, node: ast.expr) -> _Parts:
+    def parts(self, node: ast.expr) -> Parts:
+        """What adds up to a value; all of it is a tensor where that is not known."""
         if self._is_scalar(node):
-            return _Parts(scalar=ast.unparse(node))
+            return Parts(scalar=ast.unparse(node))
         match node:
             case ast.Name(id=name) if name in self.once and name in self.known:
-                parts = self._parts(self.known[name])
-                return parts if parts.scalar and parts.tensor else _Parts(tensor=name)
+                parts = self.parts(self.known[name])
+                return parts if parts.scalar and parts.tensor else Parts(tensor=name)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                one, other = self._parts(left), self._parts(right)
+                one, other = self.parts(left), self.parts(right)
                 scalars = [part for part in (one.scalar, other.scalar) if part]
                 tensors = [part for part in (one.tensor, other.tensor) if part]
-                return _Parts(" + ".join(scalars), " + ".join(tensors))
+                return Parts(" + ".join(scalars), " + ".join(tensors))
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 for tensor, scalar in ((left, right), (right, left)):
                     if self._is_scalar(scalar):
-                        parts, by = self._parts(tensor), _factor(scalar)
+                        parts, by = self.parts(tensor), _factor(scalar)
                         made = [
                             f"{_factor(ast.parse(part, mode='eval').body)} * {by}" if part else ""
                             for part in (parts.scalar, parts.tensor)
                         ]
-                        return _Parts(*made)
+                        return Parts(*made)
             case ast.Subscript(value=inner, slice=ast.Tuple(elts=places)) if all(map(_adds_dim, places)):
-                parts = self._parts(inner)
+                parts = self.parts(inner)
                 at = ast.unparse(node.slice).strip("()")
-                return _Parts(parts.scalar, f"{operand(parts.tensor)}[{at}]" if parts.tensor else "")
-        return _Parts(tensor=operand(ast.unparse(node)))
+                return Parts(parts.scalar, f"{operand(parts.tensor)}[{at}]" if parts.tensor else "")
+        return Parts(tensor=operand(ast.unparse(node)))
 
 
 def _number(loop: ast.For) -> str:
@@ -208,4 +211,4 @@ def _name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-__all__ = ["with_uniform_parts"]
+__all__ = ["Kernel", "Parts", "with_uniform_parts"]
