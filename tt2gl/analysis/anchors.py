@@ -20,6 +20,7 @@ from tt2gl.analysis.reshapes import (
     follows,
     inferred_reshape,
     is_computed,
+    is_computed_with,
     is_idle,
     is_large_enough,
     is_named_reshape,
@@ -30,20 +31,7 @@ from tt2gl.analysis.reshapes import (
     unnamed,
 )
 from tt2gl.analysis.tensor_cores import TensorCores
-from tt2gl.analysis.terms import (
-    Cut,
-    Inferred,
-    Pair,
-    Reshaped,
-    Root,
-    Term,
-    Turned,
-    Widened,
-    base_of,
-    doubled,
-    expanded,
-    root_of,
-)
+from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, expanded
 from tt2gl.analysis.transform_steps import passed_on
 from tt2gl.analysis.transpositions import transposed_for_products
 from tt2gl.analysis.wanted_layouts import WantedLayouts
@@ -220,10 +208,12 @@ class Anchors:
     def _reshaped(self, node: Node) -> Term | None:
         """The layout in which threads keep what they loaded or gathered when it is reshaped, as Triton leaves it.
 
-        In kernels of products that is known of rows alone. Pairs that no thread has whole lie as what parts them.
+        Beside products that is known of what is computed, and of rows. Pairs that no thread has whole lie as what parts
+        them; those that were joined, and are computed with next, stay where they are.
         """
         operand, own = node.operands[0], node.operands[0].natural
-        tile = last_tile(operand, self.scene, self.is_anchor) if own is None and not self.cores.dots else None
+        passes = not self.cores.dots or is_computed(operand)
+        tile = last_tile(operand, self.scene, self.is_anchor) if own is None and passes else None
         own = self.access_root(tile) if tile is not None else own
         if is_idle(node) and not isinstance(own, Inferred):
             return own
@@ -231,9 +221,12 @@ class Anchors:
             return own.parent
         if isinstance(own, Cut) and None in (*node.dims, *operand.dims):
             return inferred_reshape(node, own)
+        if isinstance(own, Pair) and is_named_reshape(node) and self._readers.lead_to(node, is_computed_with):
+            return reshaped(node, own)
         if not isinstance(own, Root | Reshaped):
             return None
-        if own != operand.operand_term and (self.cores.dots or not self.classes.serves(root_of(own).name)):
+        passes |= isinstance(own, Reshaped)
+        if own != operand.operand_term and not (passes and self.classes.serves(own)):
             return None
         if (pairs := in_pairs(node, own, self.classes)) is not None:
             return pairs

@@ -17,6 +17,7 @@ from tt2gl.analysis.copied_rows import MOST_WIDTH, copied_row
 from tt2gl.analysis.extents import named_dims, pointee_bits
 from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.analysis.graph import Graph, Node
+from tt2gl.analysis.terms import Term, root_of
 from tt2gl.formulas import Tile, Width
 from tt2gl.launches import Launch
 from tt2gl.layouts import ACCESS_BITS, Blocked
@@ -115,8 +116,9 @@ class Classes:
         known = len(candidate.dims) == 1 and candidate.dims[0] in self.scenes[0].launch.constexprs
         return candidate.loaded and mixed and known and any(seen.facts.lowered.dots for seen in self.scenes)
 
-    def serves(self, name: str) -> bool:
-        """Whether the layout of that key is an access's."""
+    def serves(self, term: Term) -> bool:
+        """Whether a layout is an access's, or made of one."""
+        name = root_of(term).name
         return any(known.name == name and known.pointers for known in self.classes)
 
     def default(self, node: Node, index: int) -> LayoutClass:

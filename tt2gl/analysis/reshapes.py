@@ -42,6 +42,11 @@ def is_computed(value: Node) -> bool:
     return value.kind == "elementwise"
 
 
+def is_computed_with(value: Node, reader: Node) -> bool:
+    """Whether a reader computes of a value, and of others, element by element: it keeps the layout."""
+    return reader.kind == "elementwise" and any(each is not value for each in reader.operands)
+
+
 def is_of_several(node: Node) -> bool:
     """Whether a reduction takes a value whose layout has no name, and others, which may not come in that."""
     return len(node.operands) > 1 and isinstance(node.operands[0].natural, Inferred)
@@ -52,7 +57,7 @@ def is_idle(node: Node) -> bool:
     return is_named_reshape(node) and node.shape == node.operands[0].shape
 
 
-def reshaped(node: Node, own: Root | Reshaped) -> Term:
+def reshaped(node: Node, own: Root | Reshaped | Pair) -> Term:
     """The layout of a value of known extents that is reshaped, and has the layout `own` before."""
     if isinstance(own, Reshaped) and own.dims == node.dims:
         return own.parent
