@@ -232,3 +232,29 @@ def test_where_an_extent_is_one_the_order_is_that_of_other_launches(analysed: An
     loaded = classes(analysed(DOWN, one, many))[0]
     assert loaded.exact
     assert loaded.source == "coalesced([ROWS, B], [0, 1], 64, gl.num_warps())"
+
+
+WALKS = """
+@triton.jit
+def kernel(x_ptr, y_ptr, n, R: tl.constexpr, B: tl.constexpr):
+    rows = tl.arange(0, R)
+    x = tl.load(x_ptr + rows)
+    tile = tl.broadcast_to(x[:, None], [R, B])
+    for step in range(n):
+        tile += tl.randn(step, tl.arange(0, B))[None, :] * x[:, None]
+    {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "width"),
+    [
+        # What is stored has an element for each thread, and a layout of its own.
+        ("tl.store(y_ptr + tl.arange(0, 256), tl.max(tl.max(tile, 1), 0))", 32),
+        ("tl.store(y_ptr + rows, tl.sum(tile, 1))", 128),
+    ],
+)
+def test_a_tile_that_nothing_decides(analysed: Analysed, launch: MakeLaunch, end: str, width: int) -> None:
+    analysis = analysed(WALKS.replace("{end}", end), launch(pointers("fp32"), R=8, B=128))
+    (only,) = [known for known in analysis.classes.classes if known.rank == 2]
+    assert only.source == f"coalesced([R, B], [1, 0], {width}, gl.num_warps())"

@@ -122,12 +122,17 @@ class Classes:
         return any(known.name == name and known.pointers for known in self.classes)
 
     def default(self, node: Node, index: int) -> LayoutClass:
-        """The class of a tile that no access decides: one of the same extents, else a row-major one for 4 bytes."""
+        """The class of a tile that no access decides: one of the same extents, else a row-major one for 4 bytes.
+
+        Where nothing in a kernel has a layout of its own, all stays as Triton's compiler makes tensors: a thread has
+        one element of what lies side by side.
+        """
         dims = named_dims(node, self.launches, {index: node.shape})
         for known in self.classes:
             if known.dims == dims and known.pointers:
                 return known
-        return self._row_major(dims, 32)
+        alone = not self.anchored and not any(seen.facts.lowered.dots for seen in self.scenes)
+        return self._row_major(dims, ACCESS_BITS if alone else 32)
 
     def of_product(self, tile: Node, axis: int | None, index: int) -> LayoutClass:
         """The class that a product's result is scanned in: down its columns, that before it had an instruction."""
@@ -141,7 +146,7 @@ class Classes:
 
     def spread(self, node: Node, index: int) -> LayoutClass:
         """The class of a row-major tile whose threads have one element each of what lies side by side."""
-        return self._row_major(named_dims(node, self.launches, {index: node.shape}), 128)
+        return self._row_major(named_dims(node, self.launches, {index: node.shape}), ACCESS_BITS)
 
     def has_lines(self, name: str, axis: int, index: int) -> bool:
         """Whether the layout of that key has whole lines along `axis` in each warp."""
