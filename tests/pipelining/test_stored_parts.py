@@ -19,6 +19,9 @@ def kernel(a_ptr, M, stride, at: gl.constexpr, BLOCK: gl.constexpr):
     gl.amd.cdna3.buffer_store({stored}, mask=offs_m[:, None] < M)
 """
 
+# A loop of two products more.
+LOOP = "range(0, M):\n" + "        acc = gl.amd.rdna4.wmma(acc, acc, acc)\n" * 2 + "    for k in "
+
 
 def written(
     rows: str = "pid * BLOCK + gl.arange(0, BLOCK, layout=at)",
@@ -43,6 +46,7 @@ def written(
         pytest.param({"made": "offs_m[:, None] * stride\n    a_offsets += offs_n[None, :]"}, id="made in steps"),
         pytest.param({"stored": "acc, a_ptr + offs_m[:, None]"}, id="pointers"),
         pytest.param({"product": "mfma"}, id="more registers"),
+        pytest.param({"span": LOOP + "range(0, M)"}, id="three products"),
         pytest.param({"kernels": ()}, id="another kernel"),
     ],
 )
