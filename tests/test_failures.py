@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,20 @@ def test_messages_have_no_absolute_paths(tmp_path: Path, monkeypatch: pytest.Mon
     kernel = Slice("k", (SlicedModule("_private", Path("/elsewhere/ops/k.py"), "def k():\n    pass\n"),), ())
     error = RuntimeError("PassManager::run failed")
     assert explain(error, kernel, 'loc("/tmp/x/_private.py":2:4): error: bad.\n') == "k.py:2: bad"
+
+
+class Unsaid(Exception):
+    """As Triton's, of an assertion in its own library that has no words."""
+
+    error_message = ""
+    src = ""
+
+    def __init__(self, node: ast.AST) -> None:
+        super().__init__()
+        self.node = node
+
+
+def test_an_assertion_without_words_says_what_it_asks() -> None:
+    error = RuntimeError()
+    error.__cause__ = Unsaid(ast.parse("tl.static_assert(seed.dtype.is_int())").body[0])
+    assert explain(error, Slice("k", (), ())) == "Unsaid: tl.static_assert(seed.dtype.is_int())"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ def explain(error: BaseException, kernel: Slice, printed: str = "") -> str:
     """
     chain = _chain(error)
     places = _places(chain, kernel)
-    said = next((line for line in map(_message, reversed(chain)) if line), type(error).__name__)
+    said = next((line for line in map(_message, reversed(chain)) if line), type(chain[-1]).__name__)
     fault = printed_fault(printed) if said in _SAYS_NOTHING else None
     if fault is None:
         return f"{places[-1]}: {said}" if places else said
@@ -98,6 +99,9 @@ def _message(error: BaseException) -> str:
     if hasattr(error, "error_message") and hasattr(error, "node"):
         lines = [line.strip() for line in (error.error_message or "").splitlines() if line.strip()]
         # Triton keeps the `repr` of what it caught.
+        if not lines and isinstance(error.node, ast.AST) and error.__cause__ is None:
+            # An assertion of the compiler's without words, say, which is Triton's own: it says what it asks for.
+            return f"{type(error).__name__}: {ast.unparse(error.node)}"
         return re.sub(r"""^(\w+)\((['"])(.*)\2\)$""", r"\1: \3", lines[0]) if lines else ""
     if type(error).__name__ == "PTXASError":
         faults = [line.strip() for line in str(error).splitlines() if re.search(r"\b(error|fatal)\s*:", line)]

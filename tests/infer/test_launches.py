@@ -44,6 +44,25 @@ def test_a_guess_is_named() -> None:
     assert types == {"x": "*fp32", "n": "i32"}
 
 
+def test_seeds_of_random_numbers_are_integers() -> None:
+    body = (
+        "o = tl.arange(0, 64); s = tl.load(p); tl.store(x + o, tl.randn(SEED, o) + tl.rand(seed, o) + tl.randint(s, o))"
+    )
+    launch = guess("x, seed, p, SEED: tl.constexpr", body)
+    assert (launch.signature["seed"], launch.signature["p"], launch.constexprs) == ("i32", "*i32", {"SEED": 16})
+
+
+def test_a_guessed_size_is_no_smaller_than_the_tiles_of_the_config() -> None:
+    launches = inferred("""\
+@triton.autotune(configs=[triton.Config({"B": b}) for b in (32, 128)], key=[])
+@triton.jit
+def kernel(x, K: tl.constexpr, B: tl.constexpr):
+    for k in range(0, K // B):
+        tl.store(x + k * B + tl.arange(0, B), 1.0)
+""")
+    assert [(launch.constexprs["K"], launch.constexprs["B"]) for launch in launches] == [(64, 32), (128, 128)]
+
+
 AUTOTUNED = """\
 @triton.autotune(
     configs=[triton.Config({"B": b}, num_warps=w, num_stages=2) for b in (32, 64) for w in (4, 8)], key=["n"]

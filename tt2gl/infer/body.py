@@ -270,3 +270,19 @@ def _promoted(left: Value, right: Value) -> str:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_number(node: ast.expr) -> bool:
+    """Whether an expression is a constant, with a sign or not."""
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and is_number(node.operand))
+
+
+def is_whole(node: ast.expr) -> bool:
+    """Whether a number is whole as it is written: an atomic that adds or stores it counts, or locks."""
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(value, ast.Constant) and type(value.value) is int
+
+
+def is_true(node: ast.expr) -> bool:
+    """Whether an expression is True as it is written."""
+    return isinstance(node, ast.Constant) and node.value is True

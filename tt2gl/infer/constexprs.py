@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from tt2gl.host.values import Function
@@ -15,8 +16,8 @@ from tt2gl.launches import DtypeValue
 _OUTER_STRIDE = 1024
 
 
-def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool) -> tuple[Any, bool]:
-    """A value for a constexpr, and whether it is a flag that was set as `flags` asks."""
+def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool, known: Mapping[str, Any]) -> tuple[Any, bool]:
+    """A value for a constexpr, and whether it is a flag that was set as `flags` asks; `known`: what others are."""
     facts = usage.evidence(name)
     if facts.asserted is not None:
         return facts.asserted, False
@@ -46,8 +47,8 @@ def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool) -> tup
         return facts.integers[0], False
     if STRIDE_NAME.search(name):
         return 1 if facts.unit else _OUTER_STRIDE, False
-    if facts.offset or facts.size or facts.stride or facts.number:
-        return 64 if SIZE_NAME.search(name) else 16, False
+    if facts.offset or facts.size or facts.stride or facts.number or facts.whole:
+        return max(64, *_tiles(usage, known)) if SIZE_NAME.search(name) else 16, False
     return (flags, flags) if facts.none or not facts.integers else (facts.integers[0], False)
 
 
@@ -72,6 +73,11 @@ def _tile(kernel: Kernel, usage: Usage, name: str) -> int:
         return 16  # heads that share their keys are few
     # With fewer rows of a product, no warp group could take it.
     return 64 if usage.products or len(tiles) <= 2 else 32
+
+
+def _tiles(usage: Usage, known: Mapping[str, Any]) -> list[int]:
+    """The extents of tiles that are known, and one: sizes are not smaller, or no loop over tiles would run."""
+    return [1, *(value for name, value in known.items() if usage.evidence(name).tile and type(value) is int)]
 
 
 def _some_helper(kernel: Kernel) -> Any:

@@ -167,7 +167,7 @@ def _constexprs(
             continue
         name, facts, value = parameter.name, usage.evidence(parameter.name), _value(kernel, known, parameter)
         if value is MISSING:
-            value, flag = guess_constexpr(kernel, usage, name, flags)
+            value, flag = guess_constexpr(kernel, usage, name, flags, known.values)
             if name in choices or name in known.tiles:
                 value, flag = choices.get(name, known.tiles.get(name)), False
             if facts.items and isinstance(value, int):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tt2gl.host.scopes import all_arguments
-from tt2gl.infer.body import Body
+from tt2gl.infer.body import Body, is_number, is_true, is_whole
 from tt2gl.infer.evidence import SOME_DTYPE, Value, be_alike
 from tt2gl.infer.kernel import Helpers
 from tt2gl.infer.names import STRIDE_NAME
@@ -25,9 +25,10 @@ _ACCESSES = {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_
 _OF_INTEGERS = {"atomic_and", "atomic_or", "atomic_xor"}
 _COUNTING = {"atomic_add", "atomic_cas", "atomic_xchg"}
 _FLOAT_CALLS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sigmoid", "tanh", "sin", "cos", "erf",
-                "div_rn", "fdiv", "softmax", "dot", "rand", "randn", "log1p", "expm1", "pow", "floor",
-                "ceil"}  # fmt: skip
-_INT_CALLS = {"program_id", "num_programs", "arange", "cdiv", "argmax", "argmin", "randint", "len"}
+                "div_rn", "fdiv", "softmax", "dot", "log1p", "expm1", "pow", "floor", "ceil"}  # fmt: skip
+_INT_CALLS = {"program_id", "num_programs", "arange", "cdiv", "argmax", "argmin", "len"}
+_RANDOM_CALLS = {"rand": "float", "randn": "float", "rand4x": "float", "randn4x": "float", "randint": "int",
+                 "randint4x": "int", "philox": "int"}  # fmt: skip
 _SHAPED = {"zeros": 0, "full": 0, "ones": 0, "reshape": 1, "view": 1, "broadcast_to": 1}
 _RESHAPING = {"reshape", "view", "broadcast_to", "expand_dims", "trans", "permute"}
 _WORDS = {"eviction_policy": "", "cache_modifier": "", "sem": "relaxed", "scope": "gpu", "input_precision": "ieee"}
@@ -124,8 +125,11 @@ class Usage(Body):
             for loaded in values[0].loaded:
                 self.facts[loaded].mask = True
             self._alternatives(values[1], values[2])
-            given = [value for value, arm in zip(values[1:], node.args[1:], strict=True) if not _is_number(arm)]
+            given = [value for value, arm in zip(values[1:], node.args[1:], strict=True) if not is_number(arm)]
             return functools.reduce(operator.or_, given, Value())
+        if name in _RANDOM_CALLS:  # of a seed and offsets, integers all of them
+            self._mark((*total.bases, *total.loaded), "whole")
+            return Value((), total.origins, total.loaded, _RANDOM_CALLS[name])
         if name in _INT_CALLS:
             if name == "len" and node.args:
                 self._taken(node.args[0], 1)
@@ -167,7 +171,7 @@ class Usage(Body):
                 for loaded in value.loaded:
                     self.facts[loaded].mask = True
         through = frozenset(self._base(address))
-        if name in _OF_INTEGERS or name in _COUNTING and len(node.args) > 1 and _is_whole(node.args[1]):
+        if name in _OF_INTEGERS or name in _COUNTING and len(node.args) > 1 and is_whole(node.args[1]):
             self._mark(through, "whole")
         ranged = address.ranged or bool(address.scales)
         return Value((), frozenset(), through, "", through, ranged=ranged)
@@ -249,7 +253,7 @@ class Usage(Body):
         if isinstance(target, ast.Attribute):
             self.casts.add(target.attr)
             size = re.search(r"\d+", target.attr)
-            if size and any(word.arg == "bitcast" and _is_true(word.value) for word in node.keywords):
+            if size and any(word.arg == "bitcast" and is_true(word.value) for word in node.keywords):
                 for name in value.loaded if not value.kind else ():
                     if "float" in target.attr:
                         self.facts[name].element = self.facts[name].element or _OF_BITS.get(int(size.group()), "")
@@ -384,17 +388,3 @@ class Usage(Body):
 
     def _addressed(self, names: Iterable[str]) -> bool:
         return any(self.facts[name].address for name in names)
-
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and _is_number(node.operand))
-
-
-def _is_whole(node: ast.expr) -> bool:
-    """Whether a number is whole as it is written: an atomic that adds or stores it counts, or locks."""
-    value = node.operand if isinstance(node, ast.UnaryOp) else node
-    return isinstance(value, ast.Constant) and type(value.value) is int
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
