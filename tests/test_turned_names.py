@@ -54,6 +54,7 @@ def launch() -> Launch:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "sm100", "sm80", "gfx942", "gfx1100"])
 def test_a_transposition_that_a_product_reads_takes_no_conversion(tmp_path: Path, target: str) -> None:
     path = tmp_path / "kernel.py"

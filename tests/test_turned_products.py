@@ -96,6 +96,7 @@ def kernel(k_ptr, v_ptr, g_ptr, o_ptr, T, D: tl.constexpr, B: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "sm80"])
 @pytest.mark.parametrize(
     "said",

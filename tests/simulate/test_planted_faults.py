@@ -8,12 +8,12 @@ from tests.simulate.faults import FAULTS, Fault
 from tests.simulate.kernels import suite
 from tests.simulate.running import Job, Ran, run
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 CASES = suite.cases()
 
 
-@pytest.fixture(scope="module", params=[0, pytest.param(1, marks=pytest.mark.slow)], ids=["normal", "positive"])
+@pytest.fixture(scope="module", params=[0, 1], ids=["normal", "positive"])
 def correct(request: pytest.FixtureRequest) -> dict[str, Ran]:
     """Every correct kernel, simulated on the inputs of one seed."""
     outcomes = run([Job(case, seed=request.param) for case in CASES])
@@ -21,7 +21,6 @@ def correct(request: pytest.FixtureRequest) -> dict[str, Ran]:
     return {case.name: outcome.value for case, outcome in zip(CASES, outcomes, strict=True) if outcome.value}
 
 
-@pytest.mark.slow
 def test_nothing_is_found_in_a_correct_kernel(correct: dict[str, Ran]) -> None:
     assert {name: ran.findings for name, ran in correct.items() if ran.findings} == {}
 
@@ -40,7 +39,6 @@ def test_schedules_make_no_difference_to_a_correct_kernel(correct: dict[str, Ran
     assert different == []
 
 
-@pytest.mark.slow
 def test_every_planted_fault_is_found() -> None:
     texts = {fault.name: fault.text(fault.case.path.read_text()) for fault in FAULTS}
     outcomes = run([Job(fault.case, texts[fault.name]) for fault in FAULTS])
@@ -52,7 +50,6 @@ def test_every_planted_fault_is_found() -> None:
     assert missed == []
 
 
-@pytest.mark.slow
 def test_findings_are_at_lines_of_the_kernel() -> None:
     chosen = [fault for fault in FAULTS if fault.category in ("missing wait", "missing fence", "store out of bounds")]
     outcomes = run([Job(fault.case, fault.text(fault.case.path.read_text())) for fault in chosen])
