@@ -2,7 +2,7 @@
 # make slow                  what that leaves out, as each of it takes seconds: under half an hour
 # make test SLOW=1           both at once
 # make test TRITON=3.6.0     the suite on another Triton, in .venv-3.6.0 (no torch there: every torch pins one Triton)
-# make test SUBSET=1         leaves out what is slow, and what every Triton shows alike: under five minutes
+# make test SUBSET=1         leaves out what is slow, and what every Triton shows alike: under eight minutes
 # make demo                  a kernel converted, compiled and simulated for two GPUs, and compared; needs no GPU
 # make docs                  the documentation as a site, in build/site; needs no network to be read
 # make bench                 the corpus on the GPU of this machine: Gluon against Triton
