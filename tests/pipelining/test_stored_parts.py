@@ -48,6 +48,10 @@ def written(
         pytest.param({"product": "mfma"}, id="more registers"),
         pytest.param({"span": LOOP + "range(0, M)"}, id="three products"),
         pytest.param({"kernels": ()}, id="another kernel"),
+        pytest.param(
+            {"rows": "pid * BLOCK + M * gl.arange(0, BLOCK, layout=at)\n    M += 1"}, id="rows of what changes"
+        ),
+        pytest.param({"rows": "pid * BLOCK + gl.load(a_ptr + offs)"}, id="rows that are loaded"),
     ],
 )
 def test_offsets_that_stay_as_they_are(given: dict[str, str]) -> None:

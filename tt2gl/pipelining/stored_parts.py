@@ -64,7 +64,7 @@ def _edits(kernel: Kernel, lines: list[str]) -> Iterator[tuple[_Span, str]]:
         if isinstance(node, ast.Name):
             continue
         span = (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
-        parts = kernel.parts(node)
+        parts = kernel.parts(node, node.lineno)
         if parts.scalar and parts.tensor and not any("#" in line for line in lines[span[0] - 1 : span[2]]):
             yield span, f"{parts.scalar} + ({parts.tensor})"
 

@@ -31,6 +31,8 @@ from tt2gl.pipelining.texts import operand
 from tt2gl.trees import nodes_in, python_tree
 
 _SCALAR_CALLS = ("program_id", "num_programs", "cdiv", "minimum", "maximum")
+# Of these and layouts an expression may be made that is evaluated anew.
+_LASTING_CALLS = (*_SCALAR_CALLS, "arange", "to", "expand_dims", "multiple_of", "max_contiguous", "full", "zeros")
 _SCALAR_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 
 
@@ -64,6 +66,10 @@ class Kernel:
         written = [name for node in nodes_in(tree) if isinstance(node, ast.stmt) for name in _own_writes(node)]
         self.once = {name for name in written if written.count(name) == 1} - self.parameters
         self.changed = {*written} - self.once
+        self.lines_written: dict[str, list[int]] = {}
+        for statement in (node for node in nodes_in(tree) if isinstance(node, ast.stmt)):
+            for name in _own_writes(statement):
+                self.lines_written.setdefault(name, []).append(statement.lineno)
         calls = [node for node in nodes_in(tree) if isinstance(node, ast.Call) and called(node) == "buffer_load"]
         self.offsets = {_name(call.args[1]) for call in calls if len(call.args) > 1}
         self.known = {
@@ -128,7 +134,7 @@ class Kernel:
         early = [node for node in nodes_in(self.tree) if _is(node, name) and node.lineno < later]  # type: ignore[attr-defined]
         if len(early) != 1 or any("#" in line for each in (definition, step) for line in self._text(each)):
             return None
-        parts = self.parts(definition.value)
+        parts = self.parts(definition.value, definition.lineno)
         return (definition, parts) if parts.scalar and parts.tensor else None
 
     def _is_scalar(self, node: ast.expr) -> bool:
@@ -146,30 +152,39 @@ class Kernel:
                 return isinstance(node.func, ast.Attribute) and all(map(self._is_scalar, args))
         return False
 
-    def parts(self, node: ast.expr) -> Parts:
-        """What adds up to a value; all of it is a tensor where that is not known."""
+    def _lasts(self, node: ast.expr, place: int) -> bool:
+        """Whether an expression is the same at a later line: nothing is written in between, or read from memory."""
+        inside = nodes_in(node)
+        calls = [called(each) for each in inside if isinstance(each, ast.Call)]
+        names = {each.id for each in inside if isinstance(each, ast.Name)}
+        return all(name in _LASTING_CALLS or name.endswith("Layout") for name in calls) and not any(
+            node.lineno < line <= place for name in names for line in self.lines_written.get(name, ())
+        )
+
+    def parts(self, node: ast.expr, place: int) -> Parts:
+        """What adds up to a value, as it can be written at a line; all of it is a tensor where that is not known."""
         if self._is_scalar(node):
             return Parts(scalar=ast.unparse(node))
         match node:
-            case ast.Name(id=name) if name in self.once and name in self.known:
-                parts = self.parts(self.known[name])
+            case ast.Name(id=name) if name in self.once and name in self.known and self._lasts(self.known[name], place):
+                parts = self.parts(self.known[name], place)
                 return parts if parts.scalar and parts.tensor else Parts(tensor=name)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                one, other = self.parts(left), self.parts(right)
+                one, other = self.parts(left, place), self.parts(right, place)
                 scalars = [part for part in (one.scalar, other.scalar) if part]
                 tensors = [part for part in (one.tensor, other.tensor) if part]
                 return Parts(" + ".join(scalars), " + ".join(tensors))
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 for tensor, scalar in ((left, right), (right, left)):
                     if self._is_scalar(scalar):
-                        parts, by = self.parts(tensor), _factor(scalar)
+                        parts, by = self.parts(tensor, place), _factor(scalar)
                         made = [
                             f"{_factor(ast.parse(part, mode='eval').body)} * {by}" if part else ""
                             for part in (parts.scalar, parts.tensor)
                         ]
                         return Parts(*made)
             case ast.Subscript(value=inner, slice=ast.Tuple(elts=places)) if all(map(_adds_dim, places)):
-                parts = self.parts(inner)
+                parts = self.parts(inner, place)
                 at = ast.unparse(node.slice).strip("()")
                 return Parts(parts.scalar, f"{operand(parts.tensor)}[{at}]" if parts.tensor else "")
         return Parts(tensor=operand(ast.unparse(node)))
