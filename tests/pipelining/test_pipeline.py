@@ -1031,6 +1031,14 @@ def test_loads_without_masks_leave_the_last_iterations_of_two_products_a_loop() 
     assert "exists" not in made
 
 
+def test_several_products_stand_one_after_the_other_where_the_compiler_knows_how_many_iterations_there_are() -> None:
+    made = written(TWO_PRODUCTS.format(mask="", more="x = gl.exp(p)").replace("(n)", "(4)"), through_registers())
+    last = made[made.index("# the last iterations") :]
+    assert "\nfor s_2 in gl.static_range(STAGES - 1):\n" in last
+    assert "    a_last = a_slots[0].load(at)\n    if s_2 < steps:\n" in last
+    assert "exists" not in made
+
+
 def test_a_product_of_a_product_is_asked_for_after_that() -> None:
     body = "for k in range(n):\n    acc = wmma(wmma(_tt2gl_ring_a(a_ptr + k, mask=k < m).load(at), b, c), b, acc)\n"
     made = written(body, through_registers())

@@ -214,7 +214,8 @@ class FunctionWriter:
         drain = ""
         # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
         # a copy by offsets a mask is nothing. Of a short loop whose length the compiler knows, no iteration loads then.
-        apart = any(map(self._is_plain, wanted)) or self._is_counted(header)
+        counted = self._is_counted(header)
+        apart = any(map(self._is_plain, wanted)) or counted
         # Where flags leave no ring, nothing runs ahead, and no iteration is a last one.
         unrolled = all(ring.registers for ring in rings) and not all(tests.get(ring.name) for ring in rings)
         # What branches alone bind, under flags, lasts from no turn to the next.
@@ -227,8 +228,10 @@ class FunctionWriter:
         kept = [each for each in loop.body if each in parts.kept]
         asking = unrolled and only_computes(kept, Effects(self.helpers), self._known)
         if unrolled and products > 1:
-            # A loop of them beside one without masks takes fewer registers than they do one after the other.
-            unrolled = asking = not apart and asking
+            # A loop of them beside one without masks takes fewer registers than they do one after the other, but where
+            # the compiler knows how many there are: those it has one after the other, and asks for nothing.
+            asking = not apart and asking
+            unrolled = counted or asking
         last = None
         if comes_early(rings) and (apart or unrolled):
             drain = self.fresh("drain")
