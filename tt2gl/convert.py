@@ -23,6 +23,7 @@ from tt2gl.observation import (
     look_at_alignment,
     observed,
     running_ahead_elsewhere,
+    with_equal_values_once,
     with_turns_apart,
     without_casts_of_products,
     without_loops_of_one_turn,
@@ -128,6 +129,7 @@ def _converted(
     """The conversion of a file whose kernels have been observed, with its working file; they are told."""
     known, kernels[:] = with_turns_apart(known, kernels, asked, calls.torn)
     known, kernels[:] = without_casts_of_products(known, kernels, asked)
+    known, kernels[:] = with_equal_values_once(known, kernels, asked)
     if "pipeline" in rules:
         known, kernels[:] = without_loops_of_one_turn(known, kernels, asked)
         known, kernels[:] = inlined(known, kernels, asked, calls)

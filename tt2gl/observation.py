@@ -12,6 +12,7 @@ from typing import TypeVar
 from tt2gl.analysis.alternatives import LessAligned, less_aligned, with_aligning
 from tt2gl.analysis.cast_products import cast_products
 from tt2gl.analysis.coverage import unreached, variants
+from tt2gl.analysis.equal_values import equal_values
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.groups import alike, grouped, misaligned, traits
 from tt2gl.analysis.helper_loads import (
@@ -35,6 +36,7 @@ from tt2gl.lowering.asked_types import made_for_types
 from tt2gl.lowering.lowered_source import (
     LoweredSource,
     with_bare_products,
+    with_equal_values,
     with_inlined,
     with_loops_written_out,
     with_single_turns,
@@ -141,6 +143,17 @@ def without_casts_of_products(
 ) -> tuple[LoweredSource, list[Kernel]]:
     """The file without casts of products that are added to something, which change nothing, and its kernels."""
     return _as_long_as(known, kernels, asked, cast_products, with_bare_products)
+
+
+def with_equal_values_once(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file without loads and products that make what a name has already, and its kernels.
+
+    What holds under conditions is taken from launches that are known alone: sizes are often guessed to be equal.
+    """
+    guessed = {each.function.name for each in kernels if any(one.origin == "guessed" for one in each.launches)}
+    return _as_long_as(known, kernels, asked, partial(equal_values, guessed=guessed), with_equal_values)
 
 
 def _as_long_as(

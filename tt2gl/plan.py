@@ -43,6 +43,15 @@ class TurnsApart:
 
 
 @dataclass(frozen=True)
+class EqualValue:
+    """An assignment, by line and column, of what `name` stands for there where a `test` holds, or always if empty."""
+
+    place: tuple[int, int]
+    name: str
+    test: str
+
+
+@dataclass(frozen=True)
 class Upcast:
     """An operand of a scaled product that becomes one of 16 bits: its elements times their scales.
 

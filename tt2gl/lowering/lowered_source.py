@@ -18,6 +18,7 @@ from tt2gl.lowering.concatenations import concatenations
 from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.early_masks import early_masks
 from tt2gl.lowering.early_returns import early_returns
+from tt2gl.lowering.equal_values import made_once
 from tt2gl.lowering.host_descriptors import parted_descriptors
 from tt2gl.lowering.idle_casts import without_idle_casts
 from tt2gl.lowering.imported_helpers import Place, with_helpers
@@ -37,7 +38,7 @@ from tt2gl.lowering.single_turns import without_single_turns
 from tt2gl.lowering.steps import Lowered
 from tt2gl.lowering.sums_in_arms import sums_in_arms
 from tt2gl.lowering.turns_apart import with_turns_apart
-from tt2gl.plan import TurnsApart
+from tt2gl.plan import EqualValue, TurnsApart
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target, mover
 
@@ -127,6 +128,11 @@ def with_loops_written_out(known: LoweredSource, loops: Collection[TurnsApart]) 
 def with_bare_products(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
     """The file without the casts of the products at these places of the working file; None where there are none."""
     return _with(known, without_idle_casts(known.work, places))
+
+
+def with_equal_values(known: LoweredSource, equal: Collection[EqualValue]) -> LoweredSource | None:
+    """The file without loads and products that make what a name has; None where there are none."""
+    return _with(known, made_once(known.work, equal))
 
 
 def _with(known: LoweredSource, step: Lowered) -> LoweredSource | None:
