@@ -24,6 +24,7 @@ from tt2gl.observation import (
     observed,
     running_ahead_elsewhere,
     with_equal_values_once,
+    with_first_turns_alone,
     with_turns_apart,
     without_casts_of_products,
     without_loops_of_one_turn,
@@ -132,6 +133,7 @@ def _converted(
     known, kernels[:] = with_equal_values_once(known, kernels, asked)
     if "pipeline" in rules:
         known, kernels[:] = without_loops_of_one_turn(known, kernels, asked)
+        known, kernels[:] = with_first_turns_alone(known, kernels, asked)
         known, kernels[:] = inlined(known, kernels, asked, calls)
     else:
         for kernel in kernels:

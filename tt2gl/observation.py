@@ -14,6 +14,7 @@ from tt2gl.analysis.cast_products import cast_products
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.equal_values import equal_values
 from tt2gl.analysis.facts import LaunchFacts
+from tt2gl.analysis.first_turns import first_turns
 from tt2gl.analysis.groups import alike, grouped, misaligned, traits
 from tt2gl.analysis.helper_loads import (
     calls_in_between,
@@ -37,6 +38,7 @@ from tt2gl.lowering.lowered_source import (
     LoweredSource,
     with_bare_products,
     with_equal_values,
+    with_first_turns,
     with_inlined,
     with_loops_written_out,
     with_single_turns,
@@ -143,6 +145,13 @@ def without_casts_of_products(
 ) -> tuple[LoweredSource, list[Kernel]]:
     """The file without casts of products that are added to something, which change nothing, and its kernels."""
     return _as_long_as(known, kernels, asked, cast_products, with_bare_products)
+
+
+def with_first_turns_alone(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file with first turns apart whose loads alone are copied ahead, or whose alone are not, and its kernels."""
+    return _as_long_as(known, kernels, asked, first_turns, with_first_turns)
 
 
 def with_equal_values_once(

@@ -237,7 +237,8 @@ class Lowered:
     of it. `turned`: that of a tile loaded to be turned within threads, on its way to shared memory (AMD). `operands`:
     the loads that are in the layout of a product's operand as they come (AMD). `copied`: the loads through descriptors,
     outside of loops that run ahead, whose tiles products do not take where they lie. `spread`: the stores in
-    a layout for memory. `places`: the order of what loops load by themselves and read from tensor memory.
+    a layout for memory. `places`: the order of what loops load by themselves and read from tensor memory. `uneven`: the
+    loads that are copied ahead in the first of so many loops alone, or in all others.
     """
 
     dots: dict[CallChain, DotFact] = field(default_factory=dict)
@@ -253,6 +254,7 @@ class Lowered:
     copied: frozenset[CallChain] = frozenset()
     spread: frozenset[CallChain] = frozenset()
     places: dict[CallChain, int] = field(default_factory=dict)
+    uneven: dict[CallChain, int] = field(default_factory=dict)
 
     @property
     def may_be_parted(self) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from tt2gl.amd_shared_layouts import is_turned
 from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
+from tt2gl.analysis.first_turns import uneven_loads
 from tt2gl.analysis.lasting_operands import is_at_hand
 from tt2gl.analysis.late_loads import LOADS, ON_THE_WAY, late_loads, loaded
 from tt2gl.analysis.located_loads import located_loads
@@ -159,6 +160,7 @@ class _Reader:
             spread=frozenset(self.spread),
             places=self.places,
             operands=frozenset(map(self._chain, direct)),
+            uneven=uneven_loads(self.kernel, self._chain),
         )
 
     def _early(self, rings: Container[CallChain]) -> dict[CallChain, list[tuple[Operation, int | None]]]:

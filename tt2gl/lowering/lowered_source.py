@@ -19,6 +19,7 @@ from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.early_masks import early_masks
 from tt2gl.lowering.early_returns import early_returns
 from tt2gl.lowering.equal_values import made_once
+from tt2gl.lowering.first_turns import with_first_turns_apart
 from tt2gl.lowering.host_descriptors import parted_descriptors
 from tt2gl.lowering.idle_casts import without_idle_casts
 from tt2gl.lowering.imported_helpers import Place, with_helpers
@@ -128,6 +129,11 @@ def with_loops_written_out(known: LoweredSource, loops: Collection[TurnsApart]) 
 def with_bare_products(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
     """The file without the casts of the products at these places of the working file; None where there are none."""
     return _with(known, without_idle_casts(known.work, places))
+
+
+def with_first_turns(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
+    """The file with the first turns of these loops of the working file apart; None where none can be."""
+    return _with(known, with_first_turns_apart(known.work, places))
 
 
 def with_equal_values(known: LoweredSource, equal: Collection[EqualValue]) -> LoweredSource | None:
