@@ -80,7 +80,7 @@ from tt2gl.rewrite.tiles import (
 from tt2gl.scale_layouts import OPERAND_SCALES_SOURCE
 from tt2gl.shared_layouts import SWIZZLED_SOURCE
 from tt2gl.source import SourceFile
-from tt2gl.targets import Target, mover
+from tt2gl.targets import Target, fences_copies, mover
 from tt2gl.tensor_memory_layouts import (
     LOADED_FOR_ROWS_SOURCE,
     LOADED_IN_PARTS_SOURCE,
@@ -143,6 +143,7 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         frozenset(originals),
         tuple(_with_flags(dispatch, functions) for dispatch in dispatches if dispatch is not None),
         target.slots_apart,
+        fences_copies(),
     )
 
 

@@ -120,11 +120,11 @@ def _specs(
         line = sorted(places[name])[alike.index(function.line)]
         products = [*function.edits.dots.values()]
         if function.rings or any(dot.instruction in ("wgmma", "tcgen05", "tcgen05_scaled") for dot in products):
-            specs[_spec(function, name, line, plan.slots_apart)] = function
+            specs[_spec(function, name, line, plan)] = function
     return specs
 
 
-def _spec(function: FunctionPlan, name: str, line: int, slots_apart: bool) -> LoopRings:
+def _spec(function: FunctionPlan, name: str, line: int, plan: FilePlan) -> LoopRings:
     rings = function.rings
     stages = function.stages.used if function.stages is not None else "2"
     dots = function.edits.dots.values()
@@ -149,7 +149,8 @@ def _spec(function: FunctionPlan, name: str, line: int, slots_apart: bool) -> Lo
         released,
         function.flattened,
         looks_ahead,
-        slots_apart,
+        plan.slots_apart,
+        plan.fenced,
     )
 
 

@@ -386,7 +386,8 @@ class FilePlan:
     `helpers`: source of the functions that the file is to carry. `originals`: lines of the `def`s of jit helpers that
     kept kernels need as they were: they stand beside the converted ones, which have other names. `dispatches`: the
     kernels with several bodies. `slots_apart`: loops that multiply in registers count apart the slots that they
-    read and those that they fill, also beside loads of their own.
+    read and those that they fill, also beside loads of their own. `fenced`: the source has the fences between threads'
+    asynchronous copies and products that read where they copied to.
     """
 
     functions: tuple[FunctionPlan, ...]
@@ -395,3 +396,4 @@ class FilePlan:
     originals: frozenset[int] = frozenset()
     dispatches: tuple[Dispatch, ...] = ()
     slots_apart: bool = False
+    fenced: bool = True

@@ -56,6 +56,14 @@ def test_functions_that_are_not_named_are_left_alone() -> None:
     assert pipelined(text, [LoopRings("kernel", 3, rings().rings, "2")]) == text
 
 
+def test_no_fence_stands_behind_copies_where_the_compilers_own_kernels_have_none() -> None:
+    body = "for k in range(0, n):\n    a = _tt2gl_ring_a(a_ptr + k)\n    b = _tt2gl_ring_b(b_ptr + k)\n    acc += use(a, b)\n"
+    fenced = written(body)
+    assert fenced.count("fence_async_shared()\n") == 1
+    unfenced = written(body, replace(rings(), fenced=False))
+    assert unfenced == fenced.replace("    fence_async_shared()\n", "")
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

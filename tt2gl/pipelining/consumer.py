@@ -84,7 +84,7 @@ class Consumer:
         if plan.moved:
             many = f"{plan.moved} * {younger.factor}" if plan.moved > 1 and younger.known != 0 else younger.source
             made.append(statement(f"tdm.async_wait({many})", *([] if made else [note])))
-        if any(ring.in_memory and not ring.tile for ring in plan.rings):
+        if plan.spec.fenced and any(ring.in_memory and not ring.tile for ring in plan.rings):
             made.append(guarded(statement("fence_async_shared()"), plan.flags))
         return joined(made)
 

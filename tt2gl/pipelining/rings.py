@@ -29,6 +29,7 @@ class LoopRings:
     `flattened`: variables of loops that are one with those inside, so that loads run on from turn to turn.
     `looks_ahead`: what says where loads read is loaded an iteration earlier, where it can be. `slots_apart`: loops that
     multiply in registers count the slots that they read and those that they fill apart, also beside loads of their own.
+    `fenced`: the source has the fences between threads' asynchronous copies and products that read what they copied.
     """
 
     function: str
@@ -42,6 +43,7 @@ class LoopRings:
     flattened: frozenset[str] = field(default=frozenset())
     looks_ahead: bool = True
     slots_apart: bool = False
+    fenced: bool = True
 
     def ring(self, name: str) -> Ring:
         """The ring of that name. Raises NotPipelinedError where there is none."""

@@ -98,6 +98,18 @@ def buffers_spread() -> bool:
 
 
 @functools.cache
+def fences_copies() -> bool:
+    """Whether the installed Triton's compiler puts a fence between cp.async and wgmma, in its own kernels too.
+
+    Since 3.7, where one in the source costs nothing more. Before, kernels have none (as CUTLASS's with such copies have
+    none); one costs 3 to 7% of a matrix product on an H100.
+    """
+    import triton
+
+    return tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 7)
+
+
+@functools.cache
 def softmax_keeps_dims() -> bool:
     """Whether the installed Triton's softmax keeps the dimension of what it subtracts unasked: since 3.9."""
     from triton.language import softmax

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from tt2gl.ir.operations import Operation
+from tt2gl.simulate.accesses import Proxy
 from tt2gl.simulate.engine import View
 from tt2gl.simulate.interpreter import Run
 from tt2gl.simulate.ops.global_memory import together
 from tt2gl.simulate.ops.operands import grouped, only
 from tt2gl.simulate.registry import handles
+from tt2gl.targets import fences_copies
 
 CP_ASYNC = "cp.async"
 
@@ -33,7 +35,9 @@ def _copy(run: Run, operation: Operation, *operands: Any) -> None:
         view.store(values, mask if left else None)
 
     memory = run.memory
-    run.engine.start(operation, land, group=CP_ASYNC, writes=[view], proxy="generic")
+    # Where Triton's own kernels have no fence behind them, none is missed.
+    proxy: Proxy = "generic" if fences_copies() else "async"
+    run.engine.start(operation, land, group=CP_ASYNC, writes=[view], proxy=proxy)
 
 
 def _is_amd(run: Run) -> bool:
