@@ -158,3 +158,35 @@ def test_what_is_a_tensor_in_one_turn_and_a_number_in_the_last_is_a_tensor(targe
     given = {**args, "sx": 64, "so": 64}
     launch = Launch(path.name, "kernel", types, {"B": 64}, (*given,), Options(4, 3), (2,), given)
     compared(path, launch, target)
+
+
+NO_TURN = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, MORE: tl.constexpr, M: tl.constexpr, K: tl.constexpr):
+    rows, cols = tl.arange(0, M), tl.arange(0, K)
+    x_ptrs = x_ptr + rows[:, None] * K + cols[None, :]
+    best = tl.load(x_ptrs)
+    for turn in tl.static_range(MORE):
+        x_ptrs += M * K
+        best = tl.maximum(best, tl.load(x_ptrs))
+    which = tl.arange(0, 1)
+    found = tl.where(best[:, :, None] == which[None, None, :], 1, 0)
+    tl.store(out_ptr + rows[:, None] + which[None, :], tl.sum(found, axis=1))
+"""
+
+
+@pytest.mark.subset
+def test_a_loop_that_is_written_out_no_time_binds_no_name(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(NO_TURN)
+    tensors = {
+        "x_ptr": TensorArg("int32", (32, 8), (8, 1), (0, 3)),
+        "out_ptr": TensorArg("int32", (32, 1), (1, 1), None),
+    }
+    constants = {"MORE": 0, "M": 32, "K": 8}
+    signature = {**dict.fromkeys(tensors, "*i32"), **dict.fromkeys(constants, "constexpr")}
+    launch = Launch("kernel.py", "kernel", signature, constants, tuple(tensors), Options(4, 3), (1,), dict(tensors))
+    compared(path, launch, "sm90")

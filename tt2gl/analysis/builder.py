@@ -20,7 +20,7 @@ from tt2gl.analysis.graph import Definition, FunctionKey, Graph, Kind, Node, Sit
 from tt2gl.analysis.helpers import HelperReader
 from tt2gl.analysis.operations import gluon_dtype
 from tt2gl.analysis.statics import Static, independent, position_of, static_text
-from tt2gl.analysis.unrolled import are_of_one_rank, becomes_tensor, counted_by, first_answer, in_turn, is_unrolled
+from tt2gl.analysis.unrolled import becomes_tensor, counted_by, first_answer, in_turn, is_entered, is_unrolled
 from tt2gl.trees import functions_in, nodes_in, variables_in
 
 
@@ -110,7 +110,7 @@ class Builder:
                 return True
             case ast.If():
                 return self.branch(node, frame)
-            case ast.For():
+            case ast.For() if is_entered(node, frame):
                 self.effect(*[self.evaluate(argument, frame) for argument in getattr(node.iter, "args", [])])
                 if isinstance(node.target, ast.Name):
                     frame.env[node.target.id] = Static()
@@ -329,7 +329,7 @@ class Builder:
         value = self.evaluate(node.value, frame)
         if isinstance(value, tuple):
             index = frame.facts.expressions.get(position_of(node.slice))
-            if in_turn(node.slice, frame) and are_of_one_rank(value):
+            if in_turn(node.slice, value, frame):
                 # One text reads them all, so they share a layout.
                 return self.elementwise(node, [self.passed(node, item, frame) for item in value], frame)
             if isinstance(index, ConstFact) and isinstance(index.value, int):
@@ -342,7 +342,7 @@ class Builder:
                     raise unsupported("TTG301", "a list that an unrolled loop makes longer", node, frame)
                 return self.passed(node, value[-1], frame)
             return value
-        if isinstance(value, Static) and isinstance(fact, TensorFact) and fact.shape:
+        if isinstance(value, Static) and isinstance(fact, TensorFact) and set(fact.shape) == {1}:
             return self.tile_of_one(node, fact, frame)
         if not isinstance(value, Node) or not isinstance(fact, TensorFact):
             return Static(None, fact)

@@ -27,6 +27,12 @@ def is_unrolled(node: ast.For | ast.While, frame: Frame) -> bool:
     return isinstance(called, FunctionFact) and called.name.endswith("static_range")
 
 
+def is_entered(node: ast.For, frame: Frame) -> bool:
+    """Whether the frontend saw the body of a loop: one that is written out no time is no code, nor binds any name."""
+    parts = (part for statement in node.body for part in nodes_in(statement) if isinstance(part, ast.expr))
+    return any(position_of(part) in frame.facts.expressions for part in parts)
+
+
 def becomes_tensor(name: str, node: ast.stmt, frame: Frame) -> bool:
     """Whether an unrolled loop turns a scalar into a tensor, so that its reads see one."""
     for part in nodes_in(node):
@@ -37,14 +43,10 @@ def becomes_tensor(name: str, node: ast.stmt, frame: Frame) -> bool:
     return False
 
 
-def in_turn(index: ast.expr, frame: Frame) -> bool:
-    """Whether an index is another one in each copy of an unrolled loop."""
-    return any(isinstance(part, ast.Name) and part.id in frame.turns for part in nodes_in(index))
-
-
-def are_of_one_rank(values: Sequence[Value]) -> bool:
-    """Whether there are tensors among these, all of as many dimensions."""
-    return len({len(value.shape) for value in values if isinstance(value, Node)}) == 1
+def in_turn(index: ast.expr, values: Sequence[Value], frame: Frame) -> bool:
+    """Whether an index is another one in each copy of an unrolled loop, into tensors all of as many dimensions."""
+    counts = any(isinstance(part, ast.Name) and part.id in frame.turns for part in nodes_in(index))
+    return counts and len({len(value.shape) for value in values if isinstance(value, Node)}) == 1
 
 
 def counted_by(node: ast.For | ast.While, frame: Frame) -> frozenset[str]:
