@@ -27,18 +27,18 @@ def kernel(x_ptr, w_ptr, scale_ptr, out_ptr, steps, M: tl.constexpr, N: tl.const
 """
 
 
-def launched(directory: Path, at: str, n: int) -> tuple[Path, Launch]:
-    """The file of a kernel that scales the rows of a product's second operand, and a launch of it."""
+def launched(directory: Path, at: str, n: int, bits: int = 8) -> tuple[Path, Launch]:
+    """The file of a kernel that scales the rows of a product's second operand (numbers of `bits`), and a launch."""
     path = directory / "kernel.py"
     path.write_text(KERNEL.format(at=at))
     m, k, steps = 32, 32, 5
     tensors = {
         "x_ptr": TensorArg("float16", (m, k * steps), (k * steps, 1), None),
-        "w_ptr": TensorArg("int8", (k * steps, n), (n, 1), (-8, 7)),
+        "w_ptr": TensorArg(f"int{bits}", (k * steps, n), (n, 1), (-8, 7)),
         "scale_ptr": TensorArg("float16", (steps, n), (n, 1), None),
         "out_ptr": TensorArg("float32", (m, n), (n, 1), None),
     }
-    types = {"x_ptr": "*fp16", "w_ptr": "*i8", "scale_ptr": "*fp16", "out_ptr": "*fp32", "steps": "i32"}
+    types = {"x_ptr": "*fp16", "w_ptr": f"*i{bits}", "scale_ptr": "*fp16", "out_ptr": "*fp32", "steps": "i32"}
     extents = {"M": m, "N": n, "K": k}
     signature = types | dict.fromkeys(extents, "constexpr")
     values = {**tensors, "steps": steps, **extents}
@@ -65,5 +65,13 @@ def test_a_short_row_is_copied_in_wide_pieces(tmp_path: Path, target: str) -> No
 def test_a_row_that_becomes_one_of_a_tile_later_is_too(tmp_path: Path, target: str) -> None:
     path, launch = launched(tmp_path, "cols", 32)
     path.write_text(path.read_text().replace("* scale)", "* scale[None, :])"))
+    _, triton, gluon = compared(path, launch, target)
+    assert gluon.step_copies == triton.step_copies
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["sm80", "sm90"])
+def test_a_short_row_is_copied_in_the_layout_of_the_tile_beside_it(tmp_path: Path, target: str) -> None:
+    path, launch = launched(tmp_path, "cols[None, :]", 64, bits=32)
     _, triton, gluon = compared(path, launch, target)
     assert gluon.step_copies == triton.step_copies

@@ -49,9 +49,11 @@ class AccessLayouts:
 
     def _copied(self, node: Node) -> Term:
         """The layout that a load into a ring is copied in: its own, or for a small row that of a tile beside it."""
-        tile, dim = tile_around(self.flow.scene, node) or (None, 0)
+        tile, dim = tile_around(self.flow.scene, node) or (None, None)
         beside = self.flow.classes.by_chain.get(tile) if tile is not None else None
-        return Cut(dim, Root(beside.name)) if beside is not None else self.flow.access_root(node)
+        if beside is None:
+            return self.flow.access_root(node)
+        return Root(beside.name) if dim is None else Cut(dim, Root(beside.name))
 
     def write(self, node: Node, term: Term, spot: Spot) -> None:
         """A store or an atomic, whose result is wanted in `term`."""

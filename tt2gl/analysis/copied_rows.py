@@ -41,27 +41,34 @@ def copied_row(scene: Scene, chain: CallChain, shape: Sequence[int], bits: int) 
     return row if row == copied else None
 
 
-def tile_around(scene: Scene, node: Node) -> tuple[CallChain, int] | None:
-    """The tile that a small row is copied along, and which dimension of it the row lacks.
+def tile_around(scene: Scene, node: Node) -> tuple[CallChain, int | None] | None:
+    """The tile that a small row is copied along, and which dimension of it the row lacks; None for one of extent 1.
 
-    It has fewer elements than there are threads, and is read in a slice of the layout of a tile that is copied ahead,
-    too: there a thread has enough of it for a copy (Triton's pass RemoveLayoutConversions).
+    It has fewer elements than there are threads, and is read in the layout, or in a slice of it, of a tile that is
+    copied ahead, too: there a thread has enough of it for a copy (Triton's pass RemoveLayoutConversions).
     """
     ring = scene.facts.lowered.rings.get(node.chain)
-    if ring is None or ring.registers or ring.direct or len(node.shape) != 1 or node.elements >= scene.threads:
+    if ring is None or ring.registers or ring.direct or node.elements >= scene.threads:
         return None
-    if not isinstance(ring.copied, DialectAttr) or ring.copied.name != "ttg.slice":
-        return None
-    parent, dim = read_blocked(ring.copied.get("parent")), ring.copied.get("dim")
-    if parent is None or len(parent.order) != 2 or parent.order[0] == dim:
+    parent, dim = read_blocked(ring.copied), None
+    if isinstance(ring.copied, DialectAttr) and ring.copied.name == "ttg.slice":
+        parent, dim = read_blocked(ring.copied.get("parent")), ring.copied.get("dim")
+    if parent is None or len(parent.order) != 2 or not _is_row(node, parent, dim):
         return None
     if parent.size_per_thread[parent.order[0]] * node.bits < COPY_BITS:
         return None
     for chain, other in scene.facts.lowered.rings.items():
-        is_copied = not other.direct and not other.registers and read_blocked(other.copied) == parent
-        if is_copied and _loaded(scene, chain) == parent:
+        is_copied = chain != node.chain and not other.direct and not other.registers
+        if is_copied and read_blocked(other.copied) == parent and _loaded(scene, chain) == parent:
             return chain, dim
     return None
+
+
+def _is_row(node: Node, parent: Blocked, dim: int | None) -> bool:
+    """Whether what is loaded is a row along which a layout has threads' elements side by side."""
+    if dim is not None:
+        return len(node.shape) == 1 and parent.order[0] != dim
+    return len(node.shape) == 2 and node.shape[parent.order[1]] == 1
 
 
 def _loaded(scene: Scene, chain: CallChain) -> Blocked | None:
