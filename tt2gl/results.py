@@ -104,7 +104,8 @@ class SimulateResult:
 
     `max_error` is in units in the last place of the tensor's type. `field` says whether field arithmetic agrees
     exactly, None where it was not asked or could not say. `undefined`: some results hang on elements that the author's
-    masks leave undefined; they were compared with zeros there.
+    masks leave undefined; they were compared with zeros there. `ordered`: some hang on which of the original's programs
+    comes first; they were compared with one after the other.
     """
 
     equal: bool
@@ -113,6 +114,7 @@ class SimulateResult:
     findings: tuple[SimulateFinding, ...] = ()
     field: bool | None = None
     undefined: bool = False
+    ordered: bool = False
 
     @property
     def own_faults(self) -> tuple[SimulateFinding, ...]:

@@ -382,3 +382,24 @@ def test_an_other_that_the_port_leaves_out_is_not_undefined(tmp_path: Path) -> N
     run = simulated(job(tmp_path, FILLED.replace(", other=0.0", ""), original))
     assert run.result is not None
     assert (run.result.equal, run.result.undefined) == (False, False)
+
+
+# What a program finds in x_ptr[0] is what those before it left there.
+QUEUED = """
+    found = tl.load(x_ptr) * 2 + tl.program_id(0)
+    tl.store(x_ptr, found)
+    tl.store(y_ptr + BLOCK + tl.program_id(0), tl.load(x_ptr))
+"""
+TOLD = QUEUED.replace("tl.load(x_ptr))", "found)").replace("tl.", "gl.")
+
+
+def test_what_hangs_on_the_order_of_programs_is_compared_in_turn(tmp_path: Path) -> None:
+    launch = replace(LAUNCH, grid=(3,), args={**(LAUNCH.args or {}), "n": 128})
+    run = simulated(job(tmp_path, GLUON + TOLD, TRITON + QUEUED, launch))
+    assert run.result is not None
+    assert (run.result.equal, run.result.ordered) == (True, True)
+    (told,) = simulation_diagnostics(run, "scale.py", "scale_kernel")
+    assert (told.code, told.severity) == ("TTG439", Severity.WARNING)
+    run = simulated(job(tmp_path, GLUON + TOLD.replace("* 2", "* 3"), TRITON + QUEUED, launch))
+    assert run.result is not None
+    assert (run.result.equal, run.result.ordered) == (False, True)

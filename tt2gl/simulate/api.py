@@ -103,17 +103,20 @@ def simulate(
     masked_off: Filling = "poison",
     limit: int = DEFAULT_LIMIT,
     programs: Rows | None = None,
+    in_turn: bool = False,
 ) -> Simulation:
     """Run the kernel of a module on a grid, or those of its `programs` that are asked for by number, x fastest.
 
     `arguments` are those of the IR's function, in its order. `schedule` says when asynchronous work lands: as late or
     as early as it may. `masked_off`: what masked loads without `other` give, which Triton leaves undefined. `limit`
-    bounds the memory used, in bytes: a large grid is run in parts. Raises TooLarge where one program is too much,
-    Unsupported for an operation that is unknown, SimulationError where the run cannot go on.
+    bounds the memory used, in bytes: a large grid is run in parts. `in_turn`: each program ends before the next begins.
+    Raises TooLarge where one program is too much, Unsupported for an operation that is unknown, SimulationError where
+    the run cannot go on.
     """
     # Tiles are too small to share among threads, and simulations already run side by side.
     with np.errstate(all="ignore"), ThreadpoolController().limit(limits=1, user_api="blas"):
-        return _Simulator(module, arguments, grid, arithmetic, schedule, masked_off, limit).run(programs)
+        run = _Simulator(module, arguments, grid, arithmetic, schedule, masked_off, limit)
+        return run.run(programs, 1 if in_turn else run.at_once)
 
 
 class _Simulator:
@@ -138,18 +141,18 @@ class _Simulator:
         self._in_step = any(_holds_shared(module))
         self._may_restart = self._in_step or any(each.name in _WAITING for each in module.operation.walk())
         tensors = sum(self._bytes_held(argument) for argument in arguments)
-        self._at_once = programs_at_once(module, self._arithmetic, tensors, limit)
+        self.at_once = programs_at_once(module, self._arithmetic, tensors, limit)
         parameters = module.kernel.regions[0].entry.arguments
         self._arguments: list[Any] = []
         for value, argument in zip(parameters, arguments, strict=True):
             self._arguments.append(self._bound(argument, value.type))
 
-    def run(self, programs: Rows | None) -> Simulation:
-        """All programs, or some, in groups that fit."""
+    def run(self, programs: Rows | None, at_once: int) -> Simulation:
+        """All programs, or some, in groups of so many: `self.at_once` fit."""
         x, y, z = self._grid
         count = x * y * z if programs is None else len(programs)
-        for first in range(0, count, self._at_once):
-            group = slice(first, min(first + self._at_once, count))
+        for first in range(0, count, at_once):
+            group = slice(first, min(first + at_once, count))
             self._group(
                 np.arange(group.start, group.stop) if programs is None else programs[group], _ITERATIONS_TOGETHER
             )

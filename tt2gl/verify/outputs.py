@@ -23,6 +23,7 @@ class Agreement:
 
     The distance of a number from NaN, and of two tensors of which not the same was written, is infinite. `undefined`:
     some of what the original wrote hangs on elements that its masks leave undefined, and was compared with zeros there.
+    `ordered`: some of it hangs on which program comes first, and was compared with one after the other.
     """
 
     equal: bool
@@ -30,6 +31,7 @@ class Agreement:
     max_ulps: float
     reason: str = ""
     undefined: bool = False
+    ordered: bool = False
 
 
 AGREED = Agreement(True, True, 0.0)
@@ -44,6 +46,7 @@ def combine(parts: Iterable[Agreement]) -> Agreement:
         max_ulps=max((part.max_ulps for part in found), default=0.0),
         reason=next((part.reason for part in found if part.reason), ""),
         undefined=any(part.undefined for part in found),
+        ordered=any(part.ordered for part in found),
     )
 
 

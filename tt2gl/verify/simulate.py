@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ from tt2gl.verify.simulated_kernel import Arithmetic, SimulatedKernel, Stopped, 
 
 # Of all tensors, at most: inputs, their copy in the simulator, the first kernel's results, and a byte an element.
 _COPIES = 4
+# Programs that are run one by one where results differ.
+_MOST_IN_TURN = 256
 # Bytes of tensors, with those copies, that leave a child as it was.
 _SMALL = 64 << 20
 
@@ -221,7 +224,8 @@ class _Comparison:
 
     def _told(self, found: Agreement, exact: bool | None) -> SimulationRun:
         findings = tuple(self.findings)
-        result = SimulateResult(found.equal, found.bitwise, found.max_ulps, findings, exact, found.undefined)
+        told = (findings, exact, found.undefined, found.ordered)
+        result = SimulateResult(found.equal, found.bitwise, found.max_ulps, *told)
         return SimulationRun(result, found.reason)
 
     def _trials(self, arithmetic: Arithmetic, seeds: int) -> Iterator[Agreement]:
@@ -238,9 +242,11 @@ class _Comparison:
                 start = poisoned(inputs, unread)
                 found = self._simulated(self.port, start, arithmetic, schedule, held=_bytes_held(expected))
                 agreed = _agreement(inputs, expected, found, arithmetic)
+                runs = _Runs(inputs, start, expected, found)
                 if not agreed.equal:
-                    runs = _Runs(inputs, start, expected, found)
                     agreed = self._agreement_where_defined(runs, arithmetic, schedule) or agreed
+                if not agreed.equal:
+                    agreed = self._agreement_in_turn(runs, arithmetic, schedule) or agreed
                 yield agreed
 
     def _agreement_where_defined(self, runs: _Runs, arithmetic: Arithmetic, schedule: Schedule) -> Agreement | None:
@@ -261,6 +267,24 @@ class _Comparison:
         )
         return replace(combine(parts), undefined=True)
 
+    def _agreement_in_turn(self, runs: _Runs, arithmetic: Arithmetic, schedule: Schedule) -> Agreement | None:
+        """How both agree when each program ends before the next begins.
+
+        None where nothing that the original wrote hangs on which comes first: the first to the last and back make the
+        same of it. A few programs alone are asked, as they run one by one.
+        """
+        order = range(prod(self.launch.grid or (1,)))
+        if not 1 < len(order) <= _MOST_IN_TURN:
+            return None
+        held = _bytes_held(runs.expected) + _bytes_held(runs.found)
+        first = self._simulated(self.original, runs.inputs, arithmetic, schedule, held=held, in_turn=order)
+        held += _bytes_held(first)
+        last = self._simulated(self.original, runs.inputs, arithmetic, schedule, held=held, in_turn=order[::-1])
+        if _agreement(runs.inputs, first, last, arithmetic).equal:
+            return None
+        found = self._simulated(self.port, runs.start, arithmetic, schedule, held=held, in_turn=order)
+        return replace(_agreement(runs.inputs, first, found, arithmetic), ordered=True)
+
     def _simulated(
         self,
         kernel: SimulatedKernel,
@@ -269,10 +293,11 @@ class _Comparison:
         schedule: Schedule,
         masked_off: Filling = "poison",
         held: int = 0,
+        in_turn: Sequence[int] | None = None,
     ) -> Simulation:
         """One run; `held` bytes of the memory are taken."""
-        grid = self.launch.grid or (1,)
-        simulation = kernel(inputs, grid, arithmetic, schedule, masked_off, self.options.memory_limit - held)
+        grid, limit = self.launch.grid or (1,), self.options.memory_limit - held
+        simulation = kernel(inputs, grid, arithmetic, schedule, masked_off, limit, in_turn)
         self.findings.update(dict.fromkeys(map(kernel.finding, simulation.findings)))
         return simulation
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import numpy as np
 
 from tt2gl import compiler
 from tt2gl.failures import explain
@@ -98,8 +101,11 @@ class SimulatedKernel:
         schedule: Schedule = "late",
         masked_off: Filling = "poison",
         limit: int = DEFAULT_LIMIT,
+        in_turn: Sequence[int] | None = None,
     ) -> Simulation:
         """Simulate once, within `limit` bytes, the inputs' included. `masked_off`: see `simulate`.
+
+        `in_turn`: the numbers of all programs, in the order in which they run one after the other.
 
         Raises Stopped where that cannot be done, UnknownInputsError for inputs that do not fit the kernel.
         """
@@ -114,6 +120,8 @@ class SimulatedKernel:
                 schedule=schedule,
                 masked_off=masked_off,
                 limit=limit,
+                programs=None if in_turn is None else np.array(in_turn),
+                in_turn=in_turn is not None,
             )
         except TooLarge as error:
             raise Stopped(Trouble("too large", f"{self.what}: {error}")) from error

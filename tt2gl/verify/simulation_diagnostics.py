@@ -69,6 +69,10 @@ def _told(run: SimulationRun, file: str, kernel: str, line: int) -> Iterator[Dia
         message = f"Results of {kernel} hang on elements that a mask leaves out and no `other` says"
         hint = "Give these loads an `other`, or the block pointers a `padding_option`."
         yield Diagnostic("TTG437", Severity.WARNING, file, line, 0, f"{message}; zeros were compared.", hint)
+    if run.result.ordered:
+        message = f"Results of {kernel} hang on which of its programs comes first: both were run one after the other."
+        hint = "Check that no two programs write to one place under this launch: give indices that differ."
+        yield Diagnostic("TTG439", Severity.WARNING, file, line, 0, message, hint)
 
 
 def _troubled(trouble: Trouble, file: str, kernel: str, line: int) -> Diagnostic:
