@@ -57,7 +57,8 @@ def test_functions_that_are_not_named_are_left_alone() -> None:
 
 
 def test_no_fence_stands_behind_copies_where_the_compilers_own_kernels_have_none() -> None:
-    body = "for k in range(0, n):\n    a = _tt2gl_ring_a(a_ptr + k)\n    b = _tt2gl_ring_b(b_ptr + k)\n    acc += use(a, b)\n"
+    loads = "    a = _tt2gl_ring_a(a_ptr + k)\n    b = _tt2gl_ring_b(b_ptr + k)\n"
+    body = f"for k in range(0, n):\n{loads}    acc += use(a, b)\n"
     fenced = written(body)
     assert fenced.count("fence_async_shared()\n") == 1
     unfenced = written(body, replace(rings(), fenced=False))

@@ -62,7 +62,7 @@ def test_an_optimised_matmul(target: str, num_warps: int, blocks: dict[str, int]
     out = TensorInput("c", F16, np.zeros(M * N, np.float16))
     grid = (M // blocks["BLOCK_M"], N // blocks["BLOCK_N"], 1)
     done = simulate(module, [*tensors, out, M, N, K], grid, schedule=schedule)
-    # Up to 3.7 Triton's passes put no fence between cp.async and the product that reads what it brought; 3.7's later do.
+    # Triton's passes put no fence between cp.async and the product that reads what it brought; later ones of 3.7 do.
     unfenced = "ttng.tc_gen5_mma" in names and "ttng.fence_async_shared" not in names and fences_copies()
     assert {finding.kind for finding in done.findings} == ({"missing-fence"} if unfenced else set())
     wanted = a.astype(np.float64) @ b.astype(np.float64)

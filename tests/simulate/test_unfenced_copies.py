@@ -1,4 +1,4 @@
-"""What cp.async brought, read through the async proxy with no fence in between: a fault where Triton fences it itself."""
+"""What cp.async brought, read through the async proxy with no fence: a fault where Triton fences it itself."""
 
 from __future__ import annotations
 
