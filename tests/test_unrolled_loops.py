@@ -47,7 +47,7 @@ LAUNCH = Launch(
 @pytest.mark.parametrize(
     ("parts", "copies"),
     [
-        pytest.param(2, 0, id="the second starts at a column that nothing is known of"),
+        pytest.param(2, 4, id="the second starts at a column that nothing is known of: the first is apart"),
         pytest.param(1, 4, id="all start at zero"),
     ],
 )
