@@ -27,9 +27,10 @@ class Rearranged:
 
         What can be made anew is made in the layout that becomes the one wanted when it is reshaped.
         """
-        if merges(node) and id(node) in self.flow.products.unpacked:
+        halves = half(term, node) if merges(node) and id(node) in self.flow.products.unpacked else None
+        if halves is not None:
             for operand in node.operands[0].operands:
-                self.flow.resolve(operand, half(term, node), spot.clone)
+                self.flow.resolve(operand, halves, spot.clone)
             self.decisions.converts[spot] = term
             return
         for operand in node.operands:

@@ -110,11 +110,12 @@ def merges(node: Node) -> bool:
     return pairs.kind == "join" and node.shape == (pairs.shape[0], 2 * pairs.shape[1])
 
 
-def half(term: Term, node: Node) -> Term:
-    """The layout of the two values that are side by side in `node`, which is wanted in this one."""
+def half(term: Term, node: Node) -> Term | None:
+    """The layout of the two values that are side by side in `node`, wanted in this one; None if not an operand's."""
     rows, columns = node.operands[0].operands[0].dims_known
-    if isinstance(term, Turned):
-        assert isinstance(term.parent, Operand)
-        return replace(term, parent=packed(term.parent), dims=(columns, rows))
-    assert isinstance(term, Operand)
-    return packed(term)
+    match term:
+        case Turned(parent=Operand() as parent):
+            return replace(term, parent=packed(parent), dims=(columns, rows))
+        case Operand():
+            return packed(term)
+    return None
