@@ -52,6 +52,10 @@ def written(
         pytest.param({"span": "1, STAGES"}, id="not counted from zero"),
         pytest.param({"load": "gl.load(a_offsets)"}, id="pointers"),
         pytest.param({"more": "pid += 1"}, id="what a scalar is made of changes"),
+        pytest.param(
+            {"rows": "some\n    some, offs_m = 1, pid * BLOCK + f(some)"}, id="a tuple that changes what it reads"
+        ),
+        pytest.param({"made": "f(stride)[:, None] + (BLOCK + g(M)[None, :])"}, id="sums that may have few bits"),
         pytest.param({"kernels": ()}, id="another kernel"),
     ],
 )

@@ -33,6 +33,7 @@ from tt2gl.trees import nodes_in, python_tree
 _SCALAR_CALLS = ("program_id", "num_programs", "cdiv", "minimum", "maximum")
 # Of these and layouts an expression may be made that is evaluated anew.
 _LASTING_CALLS = (*_SCALAR_CALLS, "arange", "to", "expand_dims", "multiple_of", "max_contiguous", "full", "zeros")
+_WIDE = ("int32", "int64")
 _SCALAR_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 
 
@@ -61,22 +62,28 @@ class Kernel:
 
     def __init__(self, tree: ast.FunctionDef, lines: list[str]) -> None:
         self.tree, self.lines = tree, lines
-        self.parameters = {each.arg for each in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
+        arguments = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
+        self.parameters = {each.arg for each in arguments}
         self.taken = {node.id for node in nodes_in(tree) if isinstance(node, ast.Name)} | self.parameters
         written = [name for node in nodes_in(tree) if isinstance(node, ast.stmt) for name in _own_writes(node)]
         self.once = {name for name in written if written.count(name) == 1} - self.parameters
         self.changed = {*written} - self.once
+        # Numbers that launches give have 32 bits or 64.
+        wide = {each.arg for each in arguments if each.annotation is None or _type(each.annotation) in _WIDE}
+        self.numbers = wide - self.changed
+        self.constants = {each.arg for each in arguments if _type(each.annotation) == "constexpr"} - self.changed
         self.lines_written: dict[str, list[int]] = {}
         for statement in (node for node in nodes_in(tree) if isinstance(node, ast.stmt)):
             for name in _own_writes(statement):
                 self.lines_written.setdefault(name, []).append(statement.lineno)
+        self.values: dict[str, list[ast.expr]] = {}
+        for each in (node for node in nodes_in(tree) if isinstance(node, ast.Assign)):
+            for name, value in assigned(each):
+                self.values.setdefault(name, []).append(value)
+        self.added = [_name(node.target) for node in nodes_in(tree) if isinstance(node, ast.AugAssign)]
         calls = [node for node in nodes_in(tree) if isinstance(node, ast.Call) and called(node) == "buffer_load"]
         self.offsets = {_name(call.args[1]) for call in calls if len(call.args) > 1}
-        self.known = {
-            each.targets[0].id: each.value
-            for each in tree.body
-            if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)
-        }
+        self.known = dict(pair for each in tree.body if isinstance(each, ast.Assign) for pair in assigned(each))
 
     def edits(self) -> Iterator[tuple[int, int, list[str]]]:
         """What becomes of which lines."""
@@ -121,7 +128,7 @@ class Kernel:
         named = [each for each in above if any(_is(node, name) for node in nodes_in(each))]
         if name not in self.offsets or not isinstance(step.op, ast.Add) or len(named) != 1:
             return None
-        if not self._is_scalar(step.value):
+        if not self.is_scalar(step.value):
             return None
         definition = named[0]
         if (
@@ -137,7 +144,7 @@ class Kernel:
         parts = self.parts(definition.value, definition.lineno)
         return (definition, parts) if parts.scalar and parts.tensor else None
 
-    def _is_scalar(self, node: ast.expr) -> bool:
+    def is_scalar(self, node: ast.expr) -> bool:
         """Whether a value is known to be one for all lanes, and the same wherever it is read."""
         match node:
             case ast.Constant(value=value):
@@ -145,14 +152,52 @@ class Kernel:
             case ast.Name(id=name):
                 if name in self.parameters:
                     return name not in self.changed
-                return name in self.once and name in self.known and self._is_scalar(self.known[name])
+                return name in self.once and name in self.known and self.is_scalar(self.known[name])
             case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _SCALAR_OPERATORS):
-                return self._is_scalar(left) and self._is_scalar(right)
+                return self.is_scalar(left) and self.is_scalar(right)
             case ast.Call(args=args, keywords=[]) if called(node) in _SCALAR_CALLS:
-                return isinstance(node.func, ast.Attribute) and all(map(self._is_scalar, args))
+                return isinstance(node.func, ast.Attribute) and all(map(self.is_scalar, args))
+            case ast.Call(func=ast.Attribute(value=inner, attr="to"), args=[dtype], keywords=[]):
+                return _type(dtype) in _WIDE and self.is_scalar(inner)
         return False
 
-    def _lasts(self, node: ast.expr, place: int) -> bool:
+    def _may_move(self, node: ast.expr) -> bool:
+        """Whether a term may be added in another order: sums of fewer than 32 bits would overflow elsewhere."""
+        return self._is_constant(node) or self._is_wide(node)
+
+    def _is_constant(self, node: ast.expr) -> bool:
+        """Whether a number is a constant of the compilation, which has as many bits as what it meets."""
+        names = [each.id for each in nodes_in(node) if isinstance(each, ast.Name)]
+        return self.is_scalar(node) and all(
+            name in self.constants or name in self.known and self._is_constant(self.known[name]) for name in names
+        )
+
+    def _is_wide(self, node: ast.expr, asked: frozenset[str] = frozenset()) -> bool:
+        """Whether integers are known to have 32 bits or more; of names that are `asked` already it is supposed."""
+        match node:
+            case ast.Name(id=name):
+                return name in self.numbers or name in asked or self._is_given_wide(name, asked | {name})
+            case ast.BinOp(left=left, right=right):
+                return self._is_wide(left, asked) or self._is_wide(right, asked)
+            case ast.Subscript(value=inner):
+                return self._is_wide(inner, asked)
+            case ast.Call(func=ast.Attribute(attr="to"), args=[dtype], keywords=[]):
+                return _type(dtype) in _WIDE
+            case ast.Call(args=[_, dtype], keywords=[]) if called(node) == "cast":
+                return _type(dtype) in _WIDE
+            case ast.Call():
+                return called(node) in ("arange", "program_id", "num_programs")
+        return False
+
+    def _is_given_wide(self, name: str, asked: frozenset[str]) -> bool:
+        """Whether all that a variable is given has 32 bits or more, what is added to it aside."""
+        values = self.values.get(name, [])
+        told = len(values) + self.added.count(name) == len(self.lines_written.get(name, ()))
+        return (
+            bool(values) and told and name not in self.parameters and all(self._is_wide(each, asked) for each in values)
+        )
+
+    def lasts(self, node: ast.expr, place: int) -> bool:
         """Whether an expression is the same at a later line: nothing is written in between, or read from memory."""
         inside = nodes_in(node)
         calls = [called(each) for each in inside if isinstance(each, ast.Call)]
@@ -163,10 +208,12 @@ class Kernel:
 
     def parts(self, node: ast.expr, place: int) -> Parts:
         """What adds up to a value, as it can be written at a line; all of it is a tensor where that is not known."""
-        if self._is_scalar(node):
+        if self.is_scalar(node):
             return Parts(scalar=ast.unparse(node))
+        if isinstance(node, ast.BinOp) and not (self._may_move(node.left) and self._may_move(node.right)):
+            return Parts(tensor=operand(ast.unparse(node)))
         match node:
-            case ast.Name(id=name) if name in self.once and name in self.known and self._lasts(self.known[name], place):
+            case ast.Name(id=name) if name in self.once and name in self.known and self.lasts(self.known[name], place):
                 parts = self.parts(self.known[name], place)
                 return parts if parts.scalar and parts.tensor else Parts(tensor=name)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
@@ -176,7 +223,7 @@ class Kernel:
                 return Parts(" + ".join(scalars), " + ".join(tensors))
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 for tensor, scalar in ((left, right), (right, left)):
-                    if self._is_scalar(scalar):
+                    if self.is_scalar(scalar):
                         parts, by = self.parts(tensor, place), _factor(scalar)
                         made = [
                             f"{_factor(ast.parse(part, mode='eval').body)} * {by}" if part else ""
@@ -188,6 +235,19 @@ class Kernel:
                 at = ast.unparse(node.slice).strip("()")
                 return Parts(parts.scalar, f"{operand(parts.tensor)}[{at}]" if parts.tensor else "")
         return Parts(tensor=operand(ast.unparse(node)))
+
+
+def assigned(statement: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+    """The name that an assignment gives a value to, and that."""
+    if len(statement.targets) != 1:
+        return
+    if isinstance(statement.targets[0], ast.Name):
+        yield statement.targets[0].id, statement.value
+
+
+def _type(node: ast.expr | None) -> str:
+    """The last part of a dotted name, such as `int32`; empty for anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _number(loop: ast.For) -> str:
@@ -226,4 +286,4 @@ def _name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-__all__ = ["Kernel", "Parts", "with_uniform_parts"]
+__all__ = ["Kernel", "Parts", "assigned", "with_uniform_parts"]
