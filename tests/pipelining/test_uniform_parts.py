@@ -98,6 +98,15 @@ def test_a_prologue_adds_its_steps_to_a_scalar(given: dict[str, str], base: str,
     assert after.count("a_offsets += ") == 1
 
 
+def test_what_a_tuple_gives_is_followed_but_for_what_it_reads_itself() -> None:
+    before, _ = written()
+    rows = "pid * BLOCK + gl.arange(0, BLOCK, layout=at)"
+    text = before.replace(f"offs_m = {rows}", f"start, offs_m = pid.to(gl.int64), {rows}")
+    assert "    a_offsets_base = pid * BLOCK * stride\n" in with_uniform_parts(text, ("kernel",))
+    swapped = text.replace("start, offs_m = pid.to(gl.int64)", "pid, offs_m = pid + 1")
+    assert with_uniform_parts(swapped, ("kernel",)) == swapped
+
+
 def test_other_steps_of_a_prologue_stay() -> None:
     more = "b = a_ptr"
     before, _ = written(more=more)

@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from tt2gl.names import unused
-from tt2gl.pipelining.flow import writes
+from tt2gl.pipelining.flow import reads, writes
 from tt2gl.pipelining.static import called
 from tt2gl.pipelining.texts import operand
 from tt2gl.trees import nodes_in, python_tree
@@ -238,11 +238,18 @@ class Kernel:
 
 
 def assigned(statement: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
-    """The name that an assignment gives a value to, and that."""
+    """The names that an assignment gives values to, alone or one of a tuple each, and those."""
     if len(statement.targets) != 1:
         return
-    if isinstance(statement.targets[0], ast.Name):
-        yield statement.targets[0].id, statement.value
+    match statement.targets[0], statement.value:
+        case ast.Name(id=name), value:
+            yield name, value
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            # What reads another of them reads what that was before.
+            if not reads(statement.value) & writes(statement.targets[0]):
+                for target, value in zip(targets, values, strict=True):
+                    if isinstance(target, ast.Name):
+                        yield target.id, value
 
 
 def _type(node: ast.expr | None) -> str:
