@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt2gl.analysis.alternatives import Way, alternative
 from tt2gl.analysis.conditions import Case
-from tt2gl.analysis.extents import pointee_bits
+from tt2gl.analysis.extents import is_truth, pointee_bits
 from tt2gl.analysis.facts import Access, CallChain
 from tt2gl.launches import Launch
 from tt2gl.layouts import Blocked, are_alike, coalesced, coalesced_blocks
@@ -104,7 +104,9 @@ class AccessFormulas:
         names = [candidate.pointer] if candidate.pointer else []
         signature = self.scenes[0].launch.signature
         names += [name for name, kind in signature.items() if kind.startswith("*") and name not in names]
-        ways: list[tuple[str, Any]] = [
+        bytewise = any(is_truth(launch, candidate.pointer) for launch in self.launches)
+        ways: list[tuple[str, Any]] = [("8", lambda _: 8)] if bytewise else []
+        ways += [
             (f"{name}.dtype.element_ty.primitive_bitwidth", lambda launch, name=name: pointee_bits(launch, name))
             for name in names
             if all(pointee_bits(launch, name) for launch in self.launches)

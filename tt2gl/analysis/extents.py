@@ -12,16 +12,27 @@ from tt2gl.analysis.choices import conditional
 from tt2gl.analysis.graph import Node
 from tt2gl.launches import Launch
 
+# Types of one bit, as launches spell them.
+_TRUTH_VALUES = ("i1", "u1")
+
 
 def pointee_bits(launch: Launch, name: str) -> int:
-    """Bits of what a pointer parameter points to, 0 where it is no pointer."""
+    """Bits of what a pointer parameter points to, as its dtype says them; 0 where it is no pointer.
+
+    0 for truth values, too: their dtype says one bit, and they lie in bytes.
+    """
     kind = pointee(launch, name)
-    if not launch.signature.get(name, "").startswith("*"):
+    if not launch.signature.get(name, "").startswith("*") or is_truth(launch, name):
         return 0
     if kind.startswith("fp8"):
         return 8
     digits = "".join(character for character in kind if character.isdigit())
-    return max(int(digits or 0), 8)
+    return int(digits or 0)
+
+
+def is_truth(launch: Launch, name: str | None) -> bool:
+    """Whether a pointer parameter points to truth values."""
+    return pointee(launch, name) in _TRUTH_VALUES
 
 
 def pointee(launch: Launch, name: str | None) -> str:
