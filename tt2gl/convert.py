@@ -23,6 +23,7 @@ from tt2gl.observation import (
     look_at_alignment,
     observed,
     running_ahead_elsewhere,
+    with_copied_truths_as_bytes,
     with_equal_values_once,
     with_first_turns_alone,
     with_turns_apart,
@@ -135,6 +136,7 @@ def _converted(
         known, kernels[:] = without_loops_of_one_turn(known, kernels, asked)
         known, kernels[:] = with_first_turns_alone(known, kernels, asked)
         known, kernels[:] = inlined(known, kernels, asked, calls)
+        known, kernels[:] = with_copied_truths_as_bytes(known, kernels, asked)
     else:
         for kernel in kernels:
             kernel.facts = {index: without_rings(seen) for index, seen in kernel.facts.items()}

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from tt2gl.analysis.alternatives import LessAligned, less_aligned, with_aligning
 from tt2gl.analysis.cast_products import cast_products
+from tt2gl.analysis.copied_truths import copied_truths
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.equal_values import equal_values
 from tt2gl.analysis.facts import LaunchFacts
@@ -37,6 +38,7 @@ from tt2gl.lowering.asked_types import made_for_types
 from tt2gl.lowering.lowered_source import (
     LoweredSource,
     with_bare_products,
+    with_bytes_loaded,
     with_equal_values,
     with_first_turns,
     with_inlined,
@@ -163,6 +165,13 @@ def with_equal_values_once(
     """
     guessed = {each.function.name for each in kernels if any(one.origin == "guessed" for one in each.launches)}
     return _as_long_as(known, kernels, asked, partial(equal_values, guessed=guessed), with_equal_values)
+
+
+def with_copied_truths_as_bytes(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file with truth values that Triton copies ahead loaded as the bytes that it copies, and its kernels."""
+    return _as_long_as(known, kernels, asked, copied_truths, with_bytes_loaded)
 
 
 def _as_long_as(

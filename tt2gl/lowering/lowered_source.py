@@ -38,6 +38,7 @@ from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.lowering.single_turns import without_single_turns
 from tt2gl.lowering.steps import Lowered
 from tt2gl.lowering.sums_in_arms import sums_in_arms
+from tt2gl.lowering.truths_as_bytes import with_truths_as_bytes
 from tt2gl.lowering.turns_apart import with_turns_apart
 from tt2gl.plan import EqualValue, TurnsApart
 from tt2gl.source import SourceFile, read_source
@@ -139,6 +140,11 @@ def with_first_turns(known: LoweredSource, places: Collection[tuple[int, int]]) 
 def with_equal_values(known: LoweredSource, equal: Collection[EqualValue]) -> LoweredSource | None:
     """The file without loads and products that make what a name has; None where there are none."""
     return _with(known, made_once(known.work, equal))
+
+
+def with_bytes_loaded(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
+    """The file with truth values loaded as bytes at these places of the working file; None where there are none."""
+    return _with(known, with_truths_as_bytes(known.work, places))
 
 
 def _with(known: LoweredSource, step: Lowered) -> LoweredSource | None:
