@@ -49,6 +49,7 @@ from tt2gl.pipelining.steps_behind import with_steps_behind
 from tt2gl.pipelining.tiles_read_again import with_tiles_read_again
 from tt2gl.pipelining.turned_loads import with_turned_loads
 from tt2gl.pipelining.turned_reads import with_turned_reads
+from tt2gl.pipelining.uniform_offsets import with_uniform_offsets
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_instructions
@@ -207,6 +208,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             made = with_tiles_read_again(made, functions)
             if asked.target.backend == "hip":
                 made = with_equal_reads(with_early_reads(with_turned_reads(made, functions), functions), functions)
+                entries = {each.name or names[each.line] for each in plan.functions if each.is_kernel}
+                made = with_uniform_offsets(made, entries)
             text = fitted(with_names_apart(with_instructions(made), apart), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)

@@ -1,0 +1,103 @@
+"""Offsets of buffer operations in loops, a scalar and the rest: those that stay as they are first."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt2gl.pipelining.uniform_offsets import with_uniform_offsets
+
+KERNEL = """\
+@gluon.jit
+def kernel(a_ptr, n, stride, short: gl.int16, at: gl.constexpr, BLOCK: gl.constexpr):
+    {begin}
+    pid = gl.program_id(0)
+    rows = pid * BLOCK + gl.arange(0, BLOCK, layout=at)
+    cols_range = gl.arange(0, BLOCK, layout=at)
+    for k in {span}:
+        cols = {cols}
+        {more}
+        a = gl.amd.cdna3.buffer_load({load})
+        {after}
+"""
+
+
+def written(
+    begin: str = "pass",
+    span: str = "range(0, n, BLOCK)",
+    cols: str = "k + cols_range",
+    more: str = "pass",
+    load: str = "a_ptr, rows[:, None] * stride + cols[None, :], mask=cols[None, :] < n",
+    after: str = "pass",
+    kernels: tuple[str, ...] = ("kernel",),
+) -> tuple[str, str]:
+    """The kernel as it is, and as it is written."""
+    text = KERNEL.format(begin=begin, span=span, cols=cols, more=more, load=load, after=after)
+    return text, with_uniform_offsets(text, kernels)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"span": "gl.associative(4)"}, id="no loop"),
+        pytest.param({"kernels": ()}, id="another kernel"),
+        pytest.param({"load": "a_ptr, k + cols_range"}, id="apart already"),
+        pytest.param({"load": "a_ptr, cols_range[:, None] * stride + cols_range[None, :]"}, id="no scalar"),
+        pytest.param(
+            {"load": "a_ptr, at_all", "begin": "at_all = 0", "more": "at_all += cols + (k + rows)"}, id="made in steps"
+        ),
+        pytest.param({"load": "a_ptr, (\n            rows + cols  # rows\n            + k\n        )"}, id="a comment"),
+        pytest.param({"load": "a_ptr + cols + (k + rows)"}, id="pointers"),
+        pytest.param(
+            {"load": "a_ptr, loaded[None, :] + 3 + gl.load(a_ptr + cols).to(gl.int32)", "more": "loaded = f(k)"},
+            id="a sum that may have few bits",
+        ),
+        pytest.param({"load": "a_ptr, loaded + (short + cols_range)", "more": "loaded = f(k)"}, id="a short number"),
+    ],
+)
+def test_offsets_that_stay_as_they_are(given: dict[str, str]) -> None:
+    before, after = written(**given)  # type: ignore[arg-type]
+    assert after == before
+
+
+ROWS = "gl.arange(0, BLOCK, layout=at)[:, None] * stride"
+HALF = f"pid * BLOCK * stride + ({ROWS} + cols[None, :])"
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ({}, f"pid * BLOCK * stride + k + ({ROWS} + cols_range[None, :])"),
+        ({"cols": "k + f(k)"}, HALF),
+        ({"begin": "m = n", "cols": "k * m + cols_range", "after": "m += 1"}, HALF),
+        ({"begin": "m = n", "cols": "m * k + cols_range", "more": "m = n + 1"}, HALF),
+        ({"cols": "k + cols_range", "more": "k += 1"}, HALF),
+        ({"begin": "m = n // 2", "cols": "k + m + cols_range", "more": "m = m + 1"}, HALF),
+        (
+            {"begin": "m = n // 2\n    m = m + 1", "cols": "k + m + cols_range"},
+            f"pid * BLOCK * stride + k + ({ROWS} + (m + cols_range)[None, :])",
+        ),
+        ({"begin": "if n > 3:\n        m = n // 2\n    else:\n        m = 0", "cols": "k + m + cols_range"}, HALF),
+        (
+            {"begin": "m, b = n // 2, n", "cols": "k * m + cols_range"},
+            f"pid * BLOCK * stride + k * m + ({ROWS} + cols_range[None, :])",
+        ),
+        ({"begin": "m = n // 2\n    m, b = n, m * 3", "cols": "b + cols_range"}, HALF),
+    ],
+)
+def test_what_an_offset_adds_up_from_is_apart(given: dict[str, str], made: str) -> None:
+    before, after = written(**given)  # type: ignore[arg-type]
+    assert after == before.replace("rows[:, None] * stride + cols[None, :], mask", f"{made}, mask"), after
+
+
+def test_offsets_with_a_name_that_nothing_else_reads() -> None:
+    before, after = written(
+        more="at_all = (\n            rows + k\n            + 3 * n\n        )", load="a_ptr, at_all"
+    )
+    made = "pid * BLOCK + k + 3 * n + (gl.arange(0, BLOCK, layout=at))"
+    assert after == before.replace("rows + k\n            + 3 * n", made), after
+
+
+def test_a_name_of_one_branch_is_read_in_it_alone() -> None:
+    more = "if n > 3:\n            m = n // 2\n            b = gl.amd.cdna3.buffer_load(a_ptr, rows + (cols + m))"
+    _, after = written(more=more)
+    assert "buffer_load(a_ptr, pid * BLOCK + k + m + (" in after, after
