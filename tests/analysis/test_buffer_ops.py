@@ -359,7 +359,7 @@ for k in range(n):
 """,
             [
                 "x_offsets = gl.load(i_ptr).to(gl.int32)",
-                "x += gl.amd.cdna3.buffer_load(x_ptr, x_offsets + k * stride + cols * n)",
+                "x += gl.amd.cdna3.buffer_load(x_ptr, k * stride + (x_offsets + cols * n))",
             ],
             id="a pointer that a flag moves, read under it",
         ),
