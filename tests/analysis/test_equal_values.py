@@ -43,6 +43,8 @@ def drawn(n):
 def kernel(x_ptr, y_ptr, n, K: tl.constexpr, V: tl.constexpr, M: tl.constexpr, FLAG: tl.constexpr):
     rows = tl.arange(0, 32)
 BODY
+    if K == 0:
+        USE
 """
 TYPES = "x_ptr=*fp16 y_ptr=*fp32 n=i32"
 
@@ -51,8 +53,10 @@ TYPES = "x_ptr=*fp16 y_ptr=*fp32 n=i32"
 def found(observed: Observed, launch: Callable[..., Launch]) -> Callable[..., list[tuple[str, str]]]:
     """What a body makes again, by name and test, under launches of these flags."""
 
-    def apply(body: str, *flags: bool, guessed: bool = False) -> list[tuple[str, str]]:
-        text = TEXT.replace("BODY", textwrap.indent(body, "    "))
+    def apply(
+        body: str, *flags: bool, guessed: bool = False, use: str = "tl.store(y_ptr + rows, a)"
+    ) -> list[tuple[str, str]]:
+        text = TEXT.replace("BODY", textwrap.indent(body, "    ")).replace("USE", use)
         launches = [launch(TYPES, K=64, V=64, M=1, FLAG=flag) for flag in flags or (False,)]
         kernel, facts = observed(text, *launches, target="sm80")
         path = Path(facts[0].functions[facts[0].entry].path)
@@ -89,6 +93,14 @@ def found(observed: Observed, launch: Callable[..., Launch]) -> Callable[..., li
 )
 def test_what_may_be_another_value_is_made_again(found: Callable[..., list[tuple[str, str]]], body: str) -> None:
     assert found(body) == []
+
+
+def test_what_is_loaded_for_nothing_is_gone_before_another_is_looked_for(
+    found: Callable[..., list[tuple[str, str]]],
+) -> None:
+    body = "a = tl.load(x_ptr + rows)\nb = tl.load(x_ptr + rows)"
+    assert found(body) == [("a", "")]
+    assert found(body, use="tl.store(y_ptr + rows, b)") == []
 
 
 @pytest.mark.parametrize(

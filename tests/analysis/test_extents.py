@@ -27,7 +27,7 @@ def kernel(x_ptr, y_ptr, PER_ROW: tl.constexpr, BLOCK: tl.constexpr):
 
 @pytest.mark.parametrize(
     ("kind", "width"),
-    [("*fp16", 16), ("*bf16", 16), ("*i1", 8), ("*fp8e4nv", 8), ("*fp64", 64), ("*u8", 8), ("i32", 0), ("fp32", 0)],
+    [("*fp16", 16), ("*bf16", 16), ("*i1", 0), ("*fp8e4nv", 8), ("*fp64", 64), ("*u8", 8), ("i32", 0), ("fp32", 0)],
 )
 def test_the_width_of_what_a_pointer_points_to(launch: MakeLaunch, kind: str, width: int) -> None:
     assert pointee_bits(launch(f"x={kind}"), "x") == width

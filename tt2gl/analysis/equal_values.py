@@ -78,6 +78,8 @@ class _Walk:
         self.reader = Reader(facts, functions)
         self.known: dict[tuple[Value, Value], Conditions | None] = {}
         self.found: dict[tuple[_Place, str], _Tests] = {}
+        # A load that nobody asks for is gone before Triton looks for another like it.
+        self.asked_for = _read(function)
         entry, stored = facts.functions[facts.entry], _stored(function.body)
         said = {
             node.id: fact
@@ -157,7 +159,8 @@ class _Walk:
         if not made.heavy or not any(_is_merged(node, scope) for node in nodes_in(statement.value)):
             return
         for other, value in scope.values.items():
-            asked = same(value, made, self.known) if value.heavy and other != name else None
+            known = value.heavy and other != name and other in self.asked_for
+            asked = same(value, made, self.known) if known else None
             if asked is not None and all(scope.values.get(n) is v for each in asked for n, v in each.names):
                 self.found[(statement.lineno, statement.col_offset), other] = frozenset(each.text for each in asked)
                 return
@@ -177,6 +180,11 @@ def _is_pure(statement: ast.stmt) -> bool:
 
 def _is_constexpr(annotation: ast.expr | None) -> bool:
     return annotation is not None and ast.unparse(annotation).endswith("constexpr")
+
+
+def _read(function: ast.FunctionDef) -> set[str]:
+    names = (node for node in nodes_in(function) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, ast.Load)}
 
 
 def _stored(statements: Sequence[ast.stmt]) -> set[str]:
