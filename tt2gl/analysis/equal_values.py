@@ -25,6 +25,7 @@ from tt2gl.analysis.symbolic_values import (
     bind,
     same,
 )
+from tt2gl.pipelining.flow import reads, writes
 from tt2gl.plan import EqualValue
 from tt2gl.trees import functions_in, nodes_in
 
@@ -79,7 +80,7 @@ class _Walk:
         self.known: dict[tuple[Value, Value], Conditions | None] = {}
         self.found: dict[tuple[_Place, str], _Tests] = {}
         # A load that nobody asks for is gone before Triton looks for another like it.
-        self.asked_for = _read(function)
+        self.asked_for = reads(function)
         entry, stored = facts.functions[facts.entry], _stored(function.body)
         said = {
             node.id: fact
@@ -182,11 +183,5 @@ def _is_constexpr(annotation: ast.expr | None) -> bool:
     return annotation is not None and ast.unparse(annotation).endswith("constexpr")
 
 
-def _read(function: ast.FunctionDef) -> set[str]:
-    names = (node for node in nodes_in(function) if isinstance(node, ast.Name))
-    return {node.id for node in names if isinstance(node.ctx, ast.Load)}
-
-
-def _stored(statements: Sequence[ast.stmt]) -> set[str]:
-    names = (node for each in statements for node in nodes_in(each) if isinstance(node, ast.Name))
-    return {node.id for node in names if isinstance(node.ctx, ast.Store)}
+def _stored(statements: Sequence[ast.stmt]) -> frozenset[str]:
+    return frozenset().union(*map(writes, statements))
