@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.memory import LayoutClass
 from tt2gl.launches import Launch
+from tt2gl.layouts import coalesced
 
 pytestmark = pytest.mark.once
 
@@ -55,6 +58,27 @@ def test_accesses_of_one_layout_share_a_class(analysed: Analysed, launch: MakeLa
     assert only.source == f"coalesced([BLOCK], [0], {bits('x_ptr')}, gl.num_warps())"
     assert only.pointers == ["x_ptr", "y_ptr"]
     assert only.exact
+
+
+@pytest.mark.parametrize(("aligned", "most"), [(True, 2), (False, 12)])
+def test_no_formula_is_tried_twice(
+    analysed: Analysed, launch: MakeLaunch, monkeypatch: pytest.MonkeyPatch, aligned: bool, most: int
+) -> None:
+    tried: list[Any] = []
+
+    @functools.wraps(coalesced)
+    def counted(*given: Any) -> Any:
+        tried.append(given)
+        return coalesced(*given)
+
+    monkeypatch.setattr("tt2gl.analysis.access_formulas.coalesced", counted)
+    unused = " ".join(f"p{number}=*fp16" for number in range(20))
+    names = "".join(f"p{number}, " for number in range(20))
+    text = COPY.replace("x_ptr, y_ptr, n", f"x_ptr, y_ptr, {names}n")
+    launches = [launch(f"x_ptr=*fp16 y_ptr=*fp16 {unused} n=i32", aligned=aligned, BLOCK=1024)]
+    (only,) = classes(analysed(text, *launches))
+    assert only.exact
+    assert 0 < len(tried) <= most
 
 
 def test_accesses_of_two_orders_have_two_classes(analysed: Analysed, launch: MakeLaunch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -17,6 +17,10 @@ from tt2gl.layouts import Blocked, are_alike, coalesced, coalesced_blocks
 
 if TYPE_CHECKING:
     from tt2gl.analysis.memory import Scene
+
+# How a layout is made of a shape, an order, bits of elements, warps, lanes and further bits; how a launch says bits.
+_Make = Callable[..., Blocked]
+_Width = Callable[[Launch], int]
 
 
 @dataclass
@@ -56,12 +60,14 @@ class AccessFormulas:
         aligned = {index: len(self.scenes[index].launch.divisible_by_16) for index in layouts}
         first = [index for index in layouts if aligned[index] == max(aligned.values())]
         order = layouts[first[0]].order if first else tuple(reversed(range(len(candidate.dims))))
-        ways = {order: list(self._ways(candidate, layouts, order))}
-        for other in (layout.order for layout in layouts.values()):
-            ways.setdefault(other, list(self._ways(candidate, layouts, other)))
+        ways: dict[tuple[int, ...], list[Way]] = {}
+        for other in dict.fromkeys([order, *(layout.order for layout in layouts.values())]):
+            ways[other] = []
+            for way in self._ways(candidate, layouts, other):
+                if len(way.exact) == len(layouts):
+                    return way.source, True
+                ways[other].append(way)
         tried = [way for found in ways.values() for way in found]
-        if made := next((way for way in tried if len(way.exact) == len(layouts)), None):
-            return made.source, True
         literal = set(layouts.values())
         if len(literal) == 1 and all(dim.isdigit() for dim in candidate.dims):
             return next(iter(literal)).source(), True
@@ -76,28 +82,38 @@ class AccessFormulas:
 
     def _ways(self, candidate: Candidate, layouts: Mapping[int, Blocked], order: tuple[int, ...]) -> Iterator[Way]:
         """Formulas of an access with its dimensions in an order, each with the launches that it gives `layouts`."""
-        for name, build, width, said in self._builders(candidate):
-            exact: set[int] = set()
-            for index, layout in layouts.items():
-                scene = self.scenes[index]
-                shape, warps = candidate.shapes[index], scene.launch.options.num_warps
-                made = build(scene.launch, shape, order, warps, scene.lanes)
-                exact |= {index} if made == layout or 1 in shape and are_alike(made, layout, shape) else set()
-            yield Way(f"{name}([{', '.join(candidate.dims)}], {list(order)}, ", width, said, frozenset(exact))
+        # Most pointers are as wide as others, and say what those have said.
+        known: dict[Hashable, frozenset[int]] = {}
+        for make, widths, width, said in self._builders(candidate):
+            bits = tuple(tuple(each(self.scenes[index].launch) for each in widths) for index in layouts)
+            exact = known.get((make, bits))
+            if exact is None:
+                given = ((i, self._made(candidate, i, order, make, own)) for i, own in zip(layouts, bits, strict=True))
+                exact = frozenset(i for i, made in given if _are_one(made, layouts[i], candidate.shapes[i]))
+                known[make, bits] = exact
+            yield Way(f"{make.__name__}([{', '.join(candidate.dims)}], {list(order)}, ", width, said, exact)
 
-    def _builders(self, candidate: Candidate) -> Iterator[tuple[str, Callable[..., Blocked], str, str]]:
-        """Ways to make a blocked layout: a helper, what it gives, and its last arguments as source, the width apart."""
+    def _made(
+        self, candidate: Candidate, index: int, order: tuple[int, ...], make: _Make, bits: Sequence[int]
+    ) -> Blocked:
+        """What a formula with elements of so many bits gives an access under a launch."""
+        scene = self.scenes[index]
+        warps = scene.launch.options.num_warps
+        return make(candidate.shapes[index], order, bits[0], warps, scene.lanes, *bits[1:])
+
+    def _builders(self, candidate: Candidate) -> Iterator[tuple[_Make, tuple[_Width, ...], str, str]]:
+        """Ways to make a blocked layout: a helper, the widths that it takes, and these as source, the first apart."""
         widths = self.widths(candidate)
         for text, bits in widths:
-            yield "coalesced", _built(coalesced, bits), text, ", gl.num_warps())"
+            yield coalesced, (bits,), text, ", gl.num_warps())"
         if len(candidate.dims) != 2:
             return
         for text, bits in widths:
-            yield "coalesced_blocks", _built(coalesced_blocks, bits), text, ", gl.num_warps())"
+            yield coalesced_blocks, (bits,), text, ", gl.num_warps())"
         if any(candidate.chain in scene.facts.lowered.turned for scene in self.scenes):
             for (text, bits), (column_text, column) in product(widths, widths):
                 said = f", gl.num_warps(), column_bits={column_text})"
-                yield "coalesced_blocks", _built(coalesced_blocks, bits, column), text, said
+                yield coalesced_blocks, (bits, column), text, said
 
     def widths(self, candidate: Candidate) -> list[tuple[str, Any]]:
         """Ways to say how wide an element is: by the access's own pointer, another's, or as a number."""
@@ -114,11 +130,6 @@ class AccessFormulas:
         return ways + [(str(bits), lambda _, bits=bits: bits) for bits in (32, 16, 64, 8, 128)]
 
 
-def _built(make: Callable[..., Blocked], *widths: Callable[[Launch], int]) -> Callable[..., Blocked]:
-    """A formula of blocked layouts, of a launch, a shape, an order, warps and lanes; `widths` say bits of elements."""
-
-    def built(launch: Launch, shape: Sequence[int], order: Sequence[int], warps: int, lanes: int) -> Blocked:
-        bits, *columns = (width(launch) for width in widths)
-        return make(shape, order, bits, warps, lanes, *columns)
-
-    return built
+def _are_one(made: Blocked, layout: Blocked, shape: Sequence[int]) -> bool:
+    """Whether a formula gives a tile its layout, or one that puts all elements where that does."""
+    return made == layout or 1 in shape and are_alike(made, layout, shape)

@@ -21,8 +21,14 @@ def pointee_bits(launch: Launch, name: str) -> int:
 
     0 for truth values, too: their dtype says one bit, and they lie in bytes.
     """
-    kind = pointee(launch, name)
-    if not launch.signature.get(name, "").startswith("*") or is_truth(launch, name):
+    return _pointee_bits(launch.signature.get(name, ""))
+
+
+# Asked of each parameter for each access under each launch.
+@functools.cache
+def _pointee_bits(pointer: str) -> int:
+    kind = _pointee(pointer)
+    if not pointer.startswith("*") or kind in _TRUTH_VALUES:
         return 0
     if kind.startswith("fp8"):
         return 8
@@ -37,7 +43,11 @@ def is_truth(launch: Launch, name: str | None) -> bool:
 
 def pointee(launch: Launch, name: str | None) -> str:
     """The type of what a pointer parameter points to; empty where there is none, as where a helper has the pointer."""
-    return launch.signature.get(name or "", "").removeprefix("*").removeprefix("k")
+    return _pointee(launch.signature.get(name or "", ""))
+
+
+def _pointee(pointer: str) -> str:
+    return pointer.removeprefix("*").removeprefix("k")
 
 
 def element_bits(launch: Launch, name: str) -> int:
