@@ -169,6 +169,22 @@ def test_a_size_is_changed(tmp_path: Path) -> None:
     assert f"ROWS={launch.constexprs['ROWS']}" in notes[0].message
 
 
+def test_nothing_is_tried_behind_the_first_that_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[tuple[int, int]] = []
+
+    def counted(function: Any, jobs: Any, **options: Any) -> Any:
+        outcomes = map_isolated(function, jobs, **options)
+        ended.append((len(outcomes), len(jobs)))
+        return outcomes
+
+    monkeypatch.setattr(guesses, "map_isolated", counted)
+    body = "g = tl.load(b_ptr + at)\ntl.store(o_ptr + at, tl.dot(tl.load(a_ptr + at).to(g.dtype), g) * tl.exp(g))"
+    assert types(body, tmp_path)[1] == "*fp32"
+    (first, (tried, known)) = ended[:2]
+    assert first == (1, 1)
+    assert tried < known
+
+
 def test_a_descriptor_that_nothing_else_fits_stays(tmp_path: Path) -> None:
     text = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef kernel(x):\n    x.load([0, 0]).wrong()\n"
     source = read_source(tmp_path / "kernel.py", text)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tt2gl.children import Outcome, one_line
-from tt2gl.isolate import map_isolated, printed_so_far, run_isolated
+from tt2gl.isolate import map_isolated, printed_so_far, remembering, run_isolated
 from tt2gl.spawned import run_spawned
 
 
@@ -158,6 +158,34 @@ def test_what_crashes_after_others_is_tried_alone() -> None:
     outcomes = map_isolated(spoiled, jobs, workers=1, family=lambda _: 0, on_done=lambda index, _: told.append(index))
     assert [outcome.value for outcome in outcomes] == [0, 1, 2]
     assert sorted(told) == [0, 1, 2]
+
+
+def test_ends_with_the_first_outcome_that_is_enough(tmp_path: Path) -> None:
+    def slow_or_done(number: int) -> int:
+        (tmp_path / str(number)).touch()
+        if number == 1:
+            time.sleep(0.3)
+        if number == 3:
+            time.sleep(60)
+        return number
+
+    enough = [(number,) for number in range(9)]
+    outcomes = map_isolated(slow_or_done, enough, workers=2, until=lambda outcome: outcome.value in (1, 2, 4))
+    assert [outcome.value for outcome in outcomes] == [0, 1]
+    assert {int(path.name) for path in tmp_path.iterdir()} <= {0, 1, 2, 3}
+
+
+def test_ends_with_the_first_outcome_that_is_known_and_enough() -> None:
+    class Known:
+        def recall(self, _: object, args: tuple[int, ...]) -> Outcome[int] | None:
+            return Outcome("ok", value=args[0]) if args[0] in (1, 2) else None
+
+        def note(self, *_: object) -> None:
+            pass
+
+    with remembering(Known()):
+        outcomes = map_isolated(abs, [(0,), (1,), (2,), (3,)], until=lambda outcome: outcome.value in (1, 2))
+    assert [outcome.value for outcome in outcomes] == [0, 1]
 
 
 def test_what_a_job_printed_is_not_told_to_the_next() -> None:

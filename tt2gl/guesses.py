@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,8 @@ def guessed_launches(
         for changes in (_other_types, _rarer_ones):
             tried = [{**choices, **changed} for changed in changes(choices)]
             launches = [infer_launches(source, function, limit=1, choices=one).launches[0] for one in tried]
-            reached = [outcome.value if outcome.ok else () for outcome in _tried(kernel, launches, target)]
+            outcomes = _tried(kernel, launches, target, until=_all_the_way)
+            reached = [outcome.value if outcome.ok else () for outcome in outcomes]
             best = _furthest(reached, furthest)
             if best is not None:
                 choices, furthest = tried[best], reached[best]
@@ -116,7 +117,7 @@ def _that_compile(kernel: Slice, inferred: Inferred, target: str) -> tuple[tuple
     """
     first, *others = inferred.launches
     outcomes = _tried(kernel, others, target, assembled=True) if others else []
-    fitting = [launch for launch, outcome in zip(others, outcomes, strict=True) if outcome.ok and outcome.value is None]
+    fitting = [launch for launch, outcome in zip(others, outcomes, strict=True) if _all_the_way(outcome)]
     refused = len(others) - len(fitting)
     if not refused:
         return inferred.launches, inferred.notes
@@ -158,10 +159,24 @@ def _rarer_ones(choices: Mapping[str, Choice]) -> Iterator[Mapping[str, Choice]]
             yield from ({name: other} for other in _RARER if other not in (choice, *_OTHERS.get(choice, ())))
 
 
-def _tried(kernel: Slice, launches: list[Launch], target: str, *, assembled: bool = False) -> list[Outcome[_Reached]]:
-    """How far Triton's frontend comes in the kernel under each launch; see `frontend_job`."""
+def _tried(
+    kernel: Slice,
+    launches: list[Launch],
+    target: str,
+    *,
+    assembled: bool = False,
+    until: Callable[[Outcome[_Reached]], bool] | None = None,
+) -> list[Outcome[_Reached]]:
+    """How far Triton's frontend comes in the kernel under each launch, or each to the first that `until` holds for.
+
+    See `frontend_job`.
+    """
     jobs = [(kernel, launch, target, assembled) for launch in launches]
-    return map_isolated(frontend_job, jobs, timeout=_SECONDS, family=lambda *job: job[2])
+    return map_isolated(frontend_job, jobs, timeout=_SECONDS, family=lambda *job: job[2], until=until)
+
+
+def _all_the_way(outcome: Outcome[_Reached]) -> bool:
+    return outcome.ok and outcome.value is None
 
 
 def frontend_job(kernel: Slice, launch: Launch, target: str, assembled: bool = False) -> _Reached:

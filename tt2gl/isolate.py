@@ -100,6 +100,10 @@ class _Waiting:
     families: Sequence[Hashable]
     alone: set[int] = field(default_factory=set)
 
+    def only_up_to(self, job: int) -> None:
+        """Leave out the jobs behind one."""
+        self.jobs = [each for each in self.jobs if each <= job]
+
     def following(self, child: Child) -> int | None:
         """Take the job that a child does after the one that it has told of, if it can do more and there is one."""
         if not child.whole or child.before + 1 >= _MOST_JOBS:
@@ -125,21 +129,27 @@ def map_isolated(
     timeout: float = 60.0,
     on_done: Callable[[int, Outcome[T]], None] | None = None,
     family: Callable[..., Hashable] | None = None,
+    until: Callable[[Outcome[T]], bool] | None = None,
 ) -> list[Outcome[T]]:
     """Call `function` once for every argument tuple, each call in a child process of its own.
 
     Runs `workers` children at a time (default: the cores this process may use), each for at most `timeout`
     seconds. `on_done(index, outcome)` is called in this process as jobs end, in any order; the list is in the order
     of the arguments. Calls for whose arguments `family` says the same may follow each other in one child, which spares
-    them what compilers do when they start; one that crashes after others is tried again in a child of its own. A
-    KeyboardInterrupt, or an exception of `on_done`, kills all children and is raised again.
+    them what compilers do when they start; one that crashes after others is tried again in a child of its own. The
+    list ends with the first outcome that `until` holds for: calls behind it need not be made. A KeyboardInterrupt, or
+    an exception of `on_done`, kills all children and is raised again.
     """
     limit = workers or available_cores()
     memory = _memory.get()
     outcomes: dict[int, Outcome[T]] = {}
+    last = len(argument_tuples) - 1
 
     def done(index: int, outcome: Outcome[T]) -> None:
+        nonlocal last
         outcomes[index] = outcome
+        if until is not None and index < last and until(outcome):
+            last = index
         if on_done is not None:
             on_done(index, outcome)
 
@@ -148,11 +158,11 @@ def map_isolated(
             if (known := memory.recall(function, arguments)) is not None:
                 done(index, known)
     families = [index if family is None else family(*arguments) for index, arguments in enumerate(argument_tuples)]
-    waiting = _Waiting([index for index in range(len(argument_tuples)) if index not in outcomes], families)
+    waiting = _Waiting([index for index in range(last + 1) if index not in outcomes], families)
     running: set[Child] = set()
     with selectors.DefaultSelector() as selector:
         try:
-            while waiting.jobs or running:
+            while waiting.jobs or any(child.index <= last for child in running):
                 while waiting.jobs and len(running) < limit:
                     with _interrupts_held():
                         child = Child(function, argument_tuples, waiting.jobs.pop(0), timeout)
@@ -174,10 +184,11 @@ def map_isolated(
                     if memory is not None:
                         memory.note(function, argument_tuples[index], outcome)
                     done(index, outcome)
+                waiting.only_up_to(last)
         finally:
             for child in running:
                 child.end()
-    return [outcomes[index] for index in range(len(argument_tuples))]
+    return [outcomes[index] for index in range(last + 1)]
 
 
 @contextlib.contextmanager
