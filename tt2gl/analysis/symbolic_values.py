@@ -27,6 +27,8 @@ PURE = frozenset((*_ELEMENTWISE, *_MORE_ELEMENTWISE, *_SHAPES, *_REDUCTIONS, *_M
 _STATIC_CALLS = ("cdiv", "next_power_of_2")
 _WITH_VOLATILE = 8
 """How many arguments a load has whose last one may say that memory changes by itself."""
+_OPERANDS = 2
+"""How many arguments a division has."""
 _CONSTANTS = (bool, int, float, str)
 _DEEPEST, _DEEP = 6, 200
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Constant, ast.Subscript)
@@ -159,6 +161,8 @@ class Reader:
         """What an expression stands for."""
         made = self._made(node, scope)
         fact = scope.fact(node)
+        if isinstance(node, ast.Call) and isinstance(fact, TensorFact) and (divided := self._divided(node, scope)):
+            return replace(made, text=divided[0], constant=divided[1])
         if isinstance(node, ast.Name | ast.Constant) or not isinstance(fact, ConstFact):
             return made
         return replace(made, text=scope.condition(node), constant=fact)
@@ -231,6 +235,19 @@ class Reader:
         kind = f"{callee.name}({len(arguments)}, {', '.join(key for key, _ in named)})"
         made = _made_of(kind, [*arguments, *(value for _, value in named)])
         return replace(made, heavy=made.heavy or name in MERGED)
+
+    def _divided(self, call: ast.Call, scope: Scope) -> tuple[Condition, ConstFact] | None:
+        """How often one constant goes into another, rounded up, where Triton (3.6) has that as a scalar; else None."""
+        callee = scope.fact(call.func)
+        is_division = isinstance(callee, FunctionFact) and callee.name.rpartition(".")[2] == "cdiv"
+        if not is_division or len(call.args) != _OPERANDS or call.keywords:
+            return None
+        (whole, part), asked = (self.value(each, scope) for each in call.args), [*map(scope.condition, call.args)]
+        if whole.number is None or not part.number or None in asked:
+            return None
+        said, by = (each for each in asked if each is not None)
+        text = f"({said.text} + {by.text} - 1) // {by.text}"
+        return Condition(text, said.names + by.names), ConstFact((whole.number + part.number - 1) // part.number)
 
     def _helped(self, node: ast.Call, scope: Scope, given: Sequence[Value], named: Mapping[str, Value]) -> Value:
         """What a helper returns; nothing is known of that, and it may write, where its body is not plain."""
