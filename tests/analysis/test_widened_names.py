@@ -147,3 +147,34 @@ def test_a_row_of_halves_is_converted_before_it_becomes_floats_that_meet_a_tile(
     _, triton, gluon = compared(path, row_launch("fp16", "float16"), target)
     assert gluon.convert_layouts <= triton.convert_layouts
     assert gluon.shared_bytes <= triton.shared_bytes
+
+
+SCATTER = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, N: tl.constexpr):
+    cols = tl.arange(0, N)
+    flags = tl.load(x_ptr + cols)
+    places = tl.cumsum(flags.to(tl.int32), 0) - 1
+    tl.store(y_ptr + places, cols, mask=flags == 1)
+"""
+
+
+@pytest.mark.parametrize("element", ["int32", "int64"])
+def test_an_address_is_wider_than_what_it_is_made_of_whatever_lies_there(tmp_path: Path, element: str) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(SCATTER)
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={"x_ptr": "*i8", "y_ptr": f"*{element.replace('int', 'i')}", "N": "constexpr"},
+        constexprs={"N": 512},
+        divisible_by_16=("x_ptr", "y_ptr"),
+        options=Options(1, 3),
+        grid=(1,),
+        args={"x_ptr": TensorArg("int8", (512,), (1,), (0, 1)), "y_ptr": TensorArg(element, (512,), (1,), None)},
+    )
+    assert "y_ptr + gl.convert_layout(places, y_layout)" in port_of(path, launch, "sm90")
+    compared(path, launch, "sm90")

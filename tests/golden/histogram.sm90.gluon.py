@@ -35,7 +35,7 @@ def histogram_kernel(x_ptr, counts_ptr, n, BLOCK: gl.constexpr):
     offsets_counts = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=counts_layout)
     bins = gl.load(x_ptr + offsets, mask=offsets < n, other=0)
     gl.atomic_add(
-        gl.convert_layout(counts_ptr + bins, counts_layout),
+        counts_ptr + gl.convert_layout(bins, counts_layout),
         gl.full([BLOCK], 1, counts_ptr.dtype.element_ty, counts_layout),
         mask=offsets_counts < n,
     )

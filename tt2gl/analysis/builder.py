@@ -321,7 +321,7 @@ class Builder:
         made = self.node("elementwise", node, fact, tensors, frame)
         if fact.is_pointer:
             base = node.target if isinstance(node, ast.AugAssign) else node
-            made.pointer = self.accesses.pointer(base, frame)
+            made.pointer, made.address = self.accesses.pointer(base, frame), True
         return made
 
     def subscript(self, node: ast.Subscript, frame: Frame, fact: Fact | None) -> Value:

@@ -39,6 +39,9 @@ Kind = Literal[
     "argument",  # a value passed to a helper
 ]
 
+_ADDRESS = 64
+"""The bits of an address."""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -87,7 +90,8 @@ class Node:
     dimensions, which a transposition changes and a cast to the type that its operand has does not; `squeezed`: a
     reshape that leaves out leading dimensions of one element. `tile`: the descriptor that a load or store goes through.
     `weighed`: elements and layouts of the operands that its own layout was chosen among.
-    `dtype`: a load's, as source. `scales`: those that a product takes from tensor memory. `counts`: a range from zero.
+    `address`: it points to memory, and its `bits` are of what is there. `dtype`: a load's, as source. `scales`: those
+    that a product takes from tensor memory. `counts`: a range from zero.
     """
 
     kind: Kind
@@ -102,6 +106,7 @@ class Node:
     depth: int = 0
     chain: CallChain = ()
     pointer: str | None = None
+    address: bool = False
     web: Web | None = None
     value: Node | None = None
     scalars: tuple[tuple[Position, str], ...] = ()
@@ -126,6 +131,11 @@ class Node:
     def dims_known(self) -> tuple[str, ...]:
         """Extents as source, by number where they have no name."""
         return tuple(name or str(extent) for name, extent in zip(self.dims, self.shape, strict=False))
+
+    @property
+    def width(self) -> int:
+        """How many bits each of its elements takes in registers."""
+        return _ADDRESS if self.address else self.bits
 
     @property
     def elements(self) -> int:

@@ -12,7 +12,8 @@ in its own layout besides:
     active = tl.max(b)                          b = b_narrow.to(gl.float32)
     s = tl.where(b >= 0, b, 0.0) + tl.dot(..)   b_s = gl.convert_layout(b_narrow, s_layout).to(gl.float32)
 
-The first passes half of the shared memory so, and has what is computed of it for free in the other layout.
+The first passes half of the shared memory so, and has what is computed of it for free in the other layout. An address
+has 64 bits, and is made there of offsets that have fewer.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _is_better(node: Node, leaves: _Leaves) -> bool:
 
     Triton's pass moves the conversion above that as well, and computes the value where a thread has less of it.
     """
-    bits, whole = sum(leaves.values()), node.elements * node.bits
+    bits, whole = sum(leaves.values()), node.elements * node.width
     expanded = [*leaves] if bits == whole and node.kind != "expand" else []
     return bits < whole or _is_mask_of_casts(node, leaves) or any(is_row for _, _, is_row in expanded)
 
@@ -108,7 +109,7 @@ def _converted(node: Node, through: Container[int], recast: Recast, known: dict[
     if id(node) in recast and node.web is not None:
         return {(id(node.web.find()), True, False): node.elements * recast[id(node)]}
     if id(node) not in known:
-        known[id(node)] = {(id(node), False, node.kind == "expand"): node.elements * node.bits}
+        known[id(node)] = {(id(node), False, node.kind == "expand"): node.elements * node.width}
         if parts := _parts(node, through):
             made = {of: bits for part in parts for of, bits in _converted(part, through, recast, known).items()}
             if _is_better(node, made):
