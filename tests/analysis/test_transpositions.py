@@ -100,3 +100,14 @@ def test_what_is_computed_is_read_turned_from_shared_memory(body: str, read: str
     text = ported(body.replace("PACKED", packed), tmp_path, 3, "sm80")
     assert f"mma_v2(x, {read}, y)" in text
     assert "convert_layout(tl.trans" not in text
+
+
+def test_what_two_products_take_turned_and_one_casts_is_in_memory_once(tmp_path: Path) -> None:
+    body = """s = (tl.load(s_ptr + i) - tl.load(s_ptr + tl.arange(0, B)))[:, None]
+        d = (x * s).to(x.dtype)
+        y = tl.dot(tl.trans(d), x, y)
+        y = tl.dot(tl.trans(d).to(tl.bfloat16), x.to(tl.bfloat16), y)"""
+    text = ported(body, tmp_path, 3)
+    assert "d_lhs = d_smem.load(" in text
+    assert "warpgroup_mma(d_lhs.to(gl.bfloat16), " in text
+    assert text.count("tl.trans(d)") == 1

@@ -39,7 +39,6 @@ def shared(body: str) -> str:
         pytest.param(f"{FIRST}for i in range(n):\n{indented(SECOND)}", id="into a loop"),
         pytest.param(FIRST + SECOND.replace("b_smem_2, x", "b_smem_2.load(layout), x"), id="read into registers"),
         pytest.param(f"{LOADED}b = b + 1\n{LOADED_AGAIN}", id="another value in registers"),
-        pytest.param(LOADED + LOADED_AGAIN.replace("load(layout)", "load(other)"), id="other registers"),
         pytest.param(LOADED + LOADED_AGAIN.replace("c, ", "c_smem.load(other), "), id="read after the other operand"),
         pytest.param(f"if n:\n{indented(LOADED)}{LOADED_AGAIN}", id="registers of a branch"),
         pytest.param(f"{LOADED}for i in range(n):\n{indented(LOADED_AGAIN)}", id="registers into a loop"),
@@ -82,6 +81,18 @@ def test_a_turned_view_is_the_same_tile() -> None:
 def test_registers_of_one_product_are_those_of_the_next() -> None:
     read = "b_rhs = b_smem.load(layout)\nx = mma_v2(a, b_rhs, x)\n"
     assert shared(LOADED + LOADED_AGAIN) == LOADED.splitlines(True)[0] + read + "x = mma_v2(c, b_rhs, x)\n"
+
+
+def test_what_is_read_into_other_registers_is_in_memory_once() -> None:
+    other = LOADED_AGAIN.replace("load(layout)", "load(other)")
+    assert shared(LOADED + other) == LOADED + "x = mma_v2(c, b_smem.load(other), x)\n"
+
+
+def test_what_is_cast_on_its_way_is_read_once() -> None:
+    first = LOADED.replace("mma_v2(a, b_smem.load(layout), x)", "warpgroup_mma(b_smem.load(layout), a, x)")
+    second = first.replace("b_smem", "b_smem_2").replace("(layout), a", "(layout).to(c.dtype), c")
+    read = f"{first.splitlines(True)[0]}b_lhs = b_smem.load(layout)\nx = warpgroup_mma(b_lhs, a, x)\n"
+    assert shared(first + second) == read + "x = warpgroup_mma(b_lhs.to(c.dtype), c, x)\n"
 
 
 def test_registers_have_a_name_that_nothing_has() -> None:

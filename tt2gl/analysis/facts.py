@@ -144,7 +144,8 @@ class DotOperandFact:
     in registers that is read anew for each product, from shared memory in this layout, where it was put once; `turned`:
     there by threads that turn what they have first (AMD).
     `widened`: the same layout of memory, of a loaded tile with fewer bits that is read from there and cast.
-    `transposed`: that of the tile that it is the transposition of, which is read turned from there.
+    `transposed`: that of the tile that it is the transposition of, which is read turned from there. `recast`: that of
+    a transposition that is put there once, read from there and cast.
     """
 
     in_memory: bool
@@ -156,6 +157,7 @@ class DotOperandFact:
     turned: bool = False
     widened: DialectAttr | None = None
     transposed: DialectAttr | None = None
+    recast: DialectAttr | None = None
 
 
 @dataclass(frozen=True)

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import replace
 
-from tt2gl.amd_shared_layouts import is_turned
 from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.first_turns import uneven_loads
 from tt2gl.analysis.lasting_operands import is_at_hand
-from tt2gl.analysis.late_loads import LOADS, ON_THE_WAY, late_loads, loaded
+from tt2gl.analysis.late_loads import LOADS, late_loads, loaded
 from tt2gl.analysis.located_loads import located_loads
 from tt2gl.analysis.operand_loads import operand_loads
+from tt2gl.analysis.operand_memory import from_memory, layout_of
 from tt2gl.analysis.spread_stores import LOOPS, chain_of, is_spread
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
 from tt2gl.analysis.tma_facts import GATHERS, TILE_LOADS, descriptor_fact, is_taken, taken_in_place, tile_ring
 from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.ir.operations import Module, Operation, Value
-from tt2gl.ir.types import MemDescType, TensorType, Type
+from tt2gl.ir.types import MemDescType, TensorType
 
 _INSTRUCTIONS: dict[str, Instruction] = {
     "ttng.warp_group_dot": "wgmma",
@@ -125,7 +125,7 @@ class _Reader:
             self.dots[chain] = replace(known, from_zero=known.from_zero and fact.from_zero)
 
     def _reshape(self, operation: Operation) -> None:
-        encoding = _layout(operation.results[0].type)
+        encoding = layout_of(operation.results[0].type)
         # Where a loop has no turn, what it starts from is taken apart, which no layout serves better.
         if encoding is not None and not _is_constant(operation.operands[0], self.made):
             chain, in_loop = self._chain(operation), id(operation) in self.loops
@@ -185,7 +185,7 @@ def _without_spare(ring: RingFact, places: Sequence[int | None]) -> RingFact:
 
 def _is_coalesced(load: Operation) -> bool:
     """Whether a load has a layout for memory; one that is done again, as others read it elsewhere, has a reader's."""
-    layout = _layout(load.results[0].type)
+    layout = layout_of(load.results[0].type)
     return layout is None or bool(layout.name == "ttg.blocked")
 
 
@@ -202,7 +202,7 @@ def _held(
 
     `around`: the loop around each loop.
     """
-    kind, layout = done[0][0].results[0].type, _layout(done[0][0].results[0].type)
+    kind, layout = done[0][0].results[0].type, layout_of(done[0][0].results[0].type)
     places = [loop for _, loop in done]
     inner = next((loop for loop in places if loop is not None and {loop, around[loop]} == {*places}), None)
     if inner is None or places.count(inner) != 1:
@@ -244,7 +244,7 @@ def _dot(
     while (part := made.get(id(b))) is not None and part.name == "ttg.memdesc_subslice":
         b = part.operands[0]
     kind = _INSTRUCTIONS.get(operation.name)
-    layout = _layout(accumulator.type)
+    layout = layout_of(accumulator.type)
     if kind in ("tcgen05", "tcgen05_scaled"):
         registers = uses.registers(accumulator)
         if registers is None:
@@ -268,9 +268,7 @@ def _dot(
         load = made.get(id(side))
         # What is loaded before the loop is held in registers throughout it: a conversion, made once.
         if load is not None and loops.get(id(load)) == loops.get(id(operation)):
-            reloaded = _reloaded(load, made)
-            sides[place] = replace(sides[place], reloaded=reloaded, turned=_turned(load, made))
-            sides[place] = replace(sides[place], widened=_widened(load, made), transposed=_transposed(load, made))
+            sides[place] = from_memory(sides[place], load, made)
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
     scales = tuple(map(_operand, operation.operands[3:])) if operation.name == "tt.dot_scaled" else ()
     at_hand = any(is_at_hand(side, operation, made, loops) for side in (a, b))
@@ -282,51 +280,8 @@ def _is_constant(value: Value, made: dict[int, Operation]) -> bool:
 
 
 def _is_scale(value: Value) -> bool:
-    layout = _layout(value.type)
+    layout = layout_of(value.type)
     return layout is not None and bool(layout.name == "ttng.tensor_memory_scales_encoding")
-
-
-def _reloaded(load: Operation, made: dict[int, Operation]) -> Attribute | None:
-    """The shared layout that a value was put in once and is read from for a dot; None for other values."""
-    if load.name != "ttg.local_load":
-        return None
-    allocation, layout = made.get(id(load.operands[0])), _layout(load.operands[0].type)
-    if allocation is None or allocation.name != "ttg.local_alloc":
-        return None
-    # What a descriptor's tile is copied to is made without a value.
-    return layout if allocation.operands or layout is not None and layout.name == "ttg.nvmma_shared" else None
-
-
-def _widened(cast: Operation, made: dict[int, Operation]) -> Attribute | None:
-    """The shared layout that a loaded tile was put in once, and is read from and cast for a dot; None for others."""
-    read = made.get(id(cast.operands[0])) if cast.name == "arith.extf" else None
-    layout = _reloaded(read, made) if read is not None else None
-    if read is None or layout is None:
-        return None
-    allocation = made[id(read.operands[0])]
-    tile = made.get(id(allocation.operands[0])) if allocation.operands else None
-    if tile is not None and tile.name.endswith(".in_thread_transpose"):
-        tile = made.get(id(tile.operands[0]))
-    return layout if tile is not None and tile.name == "tt.load" else None
-
-
-def _transposed(load: Operation, made: dict[int, Operation]) -> Attribute | None:
-    """The shared layout that a tile was put in once, and is read turned from for a dot; None for other values."""
-    view = made.get(id(load.operands[0])) if load.name == "ttg.local_load" else None
-    allocation = made.get(id(view.operands[0])) if view is not None and view.name == "ttg.memdesc_trans" else None
-    if view is None or allocation is None or allocation.name != "ttg.local_alloc" or not allocation.operands:
-        return None
-    return _layout(view.operands[0].type)
-
-
-def _turned(load: Operation, made: dict[int, Operation]) -> bool:
-    """Whether what is read was put there by threads that had turned their own elements of a blocked layout."""
-    allocation = made.get(id(load.operands[0])) if load.name == "ttg.local_load" else None
-    turn = made.get(id(allocation.operands[0])) if allocation is not None and allocation.operands else None
-    if turn is None or turn.name.rpartition(".")[2] != ON_THE_WAY[0]:
-        return False
-    before, after = turn.operands[0].type, turn.results[0].type
-    return isinstance(before, TensorType) and is_turned(_layout(before), _layout(after), before.shape)
 
 
 def _operand(value: Value, registers: Attribute | None = None) -> DotOperandFact:
@@ -336,15 +291,11 @@ def _operand(value: Value, registers: Attribute | None = None) -> DotOperandFact
     return DotOperandFact(isinstance(kind, MemDescType), kind.shape, str(kind.element), kind.encoding, registers)
 
 
-def _layout(kind: Type) -> Attribute:
-    return kind.encoding if isinstance(kind, TensorType | MemDescType) else None
-
-
 def _ring(copy: Operation, made: dict[int, Operation], looked_up: Set[int]) -> RingFact | None:
     """The ring that an asynchronous copy writes a slot of."""
     slot, addresses = (copy.operands[place] for place in _COPIES[copy.name])
     ring = _ring_of(slot, made, looked_up)
-    return replace(ring, copied=_layout(addresses.type)) if ring is not None else None
+    return replace(ring, copied=layout_of(addresses.type)) if ring is not None else None
 
 
 def _stored_ring(
@@ -355,7 +306,7 @@ def _stored_ring(
     load = loaded(tile, made)
     if ring is None or load is None:
         return None
-    copied, stored = _layout(load.results[0].type), _layout(tile.type)
+    copied, stored = layout_of(load.results[0].type), layout_of(tile.type)
     return load, replace(ring, copied=copied, registers=True, stored=stored if stored != copied else None)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
+from tt2gl.analysis.cast_operands import cast_transposition, through_memory
 from tt2gl.analysis.cheap import in_ring, tile_in_ring
 from tt2gl.analysis.decisions import Clone, DotWant, Spot
 from tt2gl.analysis.graph import Definition, Node, Web, made_once, uncast
@@ -18,6 +20,8 @@ from tt2gl.analysis.widened_operands import WidenedOperands, named
 
 if TYPE_CHECKING:
     from tt2gl.analysis.propagation import Propagation
+
+_Way = Callable[[Node, int, Node, Term, Clone], bool]
 
 
 class Products:
@@ -181,7 +185,10 @@ class Products:
 
     def _passed(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
         """Bring an operand to its registers through shared memory, as it is or as it was loaded, where Triton does."""
-        ways = (self._reloaded, self.narrow.converted if self._is_amd(dot) else self.narrow.stored)
+        if self._is_amd(dot):
+            ways: tuple[_Way, ...] = (self._reloaded, self.narrow.converted)
+        else:
+            ways = (self._reloaded, self.narrow.stored, partial(through_memory, self.flow))
         return any(way(dot, place, operand, term, clone) for way in ways)
 
     def _reloaded(self, dot: Node, place: int, operand: Node, term: Term, clone: Clone) -> bool:
@@ -249,7 +256,7 @@ class Products:
 
     def _settle(self, operand: Node, clone: Clone) -> None:
         """Give what goes to shared memory its own layout; one that is turned and cast, that of its elements by then."""
-        if (turned := _cast_transposition(operand)) is not None:
+        if (turned := cast_transposition(operand)) is not None:
             tile = tile_in_ring(turned.operands[0])
             own = self.flow.access_root(tile) if tile is not None else self.flow.default(turned.operands[0])
             turned.natural = Inferred(own, "trans (1, 0)")
@@ -387,10 +394,3 @@ def _transposed_name(operand: Node) -> Definition | None:
         return None
     source = made.node.operands[0]
     return None if in_ring(source) else made_once(source)
-
-
-def _cast_transposition(operand: Node) -> Node | None:
-    """The transposition of what has no layout of its own, a ring's tile say, that is cast to an operand."""
-    while operand.kind == "elementwise" and len(operand.operands) == 1 and operand.natural is None:
-        operand = operand.operands[0]
-    return operand if operand.kind == "opaque" and operand.order == (1, 0) and operand.natural is None else None

@@ -25,7 +25,8 @@ As Triton's CSE has it. Gluon's memory can be written to, so that no pass makes 
 barrier besides. A cast to the type of a name that has changed since is the same where both types are: that is asserted.
 
 What `mma_v2` takes, and AMD's instructions, and first operands of `wgmma` that come in registers, go through shared
-memory into those, and stay there, as Triton converts them once:
+memory into those, and stay there, as Triton converts them once, and casts them for each product. What another product
+reads in another layout is in memory once:
 
     v_smem = gl.allocate_shared_memory(v.dtype, [BLOCK_T, BLOCK_V], v_shared, v)              # before
     x = mma_v2(k, v_smem.load(rhs_layout), x)
@@ -109,8 +110,12 @@ class _Tile:
         """Whether both have the same elements, where products take them."""
         if self.read is not None and other.read is not None and other.read.product.lineno < self.read.product.lineno:
             return False
-        ours, theirs = (each.read.source if each.read is not None else "" for each in (self, other))
-        return (self.value, self.kind, self.form, ours) == (other.value, other.kind, other.form, theirs)
+        alike = (self.value, self.kind, self.form) == (other.value, other.kind, other.form)
+        return alike and (self.read is None) == (other.read is None)
+
+    def reads_like(self, other: _Tile) -> bool:
+        """Whether products read both into registers in the same way."""
+        return self.read is not None and other.read is not None and self.read.source == other.read.source
 
 
 class _Tiles:
@@ -186,7 +191,7 @@ class _Tiles:
             for call in nodes_in(statement) if plain else ():
                 if not isinstance(call, ast.Call) or called(call) not in _OF_REGISTERS:
                     continue
-                lhs, rhs = call.args[:2]
+                lhs, rhs = map(_uncast, call.args[:2])
                 if _memory(lhs, read=True) == name and isinstance(lhs, ast.Call):
                     return _Read(statement, lhs, _source(lhs, name), "lhs")
                 if _memory(rhs, read=True) == name and isinstance(rhs, ast.Call) and not isinstance(lhs, ast.Call):
@@ -205,7 +210,7 @@ class _Tiles:
         indent = self.places.line(other.lines[0].lineno)[: other.lines[0].col_offset].decode()
         said = f'{indent}gl.static_assert({first.name}.dtype == {other.kind}, "{_MESSAGE}")\n'
         yield Edit(start, end, said if first.changed else "")
-        if first.read is not None and other.read is not None:
+        if first.reads_like(other) and first.read is not None and other.read is not None:
             if not first.registers:
                 first.registers = claimed(f"{first.name.removesuffix('_smem')}_{first.read.side}", self.taken)
                 yield from self._named(first.registers, first.read)
@@ -235,6 +240,14 @@ def _memory(operand: ast.expr, *, read: bool = False) -> str:
         case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="permute")):
             return name
     return ""
+
+
+def _uncast(operand: ast.expr) -> ast.expr:
+    """What a product casts as it takes it."""
+    match operand:
+        case ast.Call(func=ast.Attribute(value=ast.Call() as read, attr="to"), args=[_], keywords=[]):
+            return read
+    return operand
 
 
 def _source(read: ast.Call, name: str) -> str:
