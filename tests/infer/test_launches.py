@@ -402,6 +402,20 @@ def test_a_table_of_pointers_is_wide() -> None:
     assert launch.signature == {"table": "*i64"}
 
 
+def test_a_pointer_that_is_cast_has_the_elements_that_it_is_cast_to() -> None:
+    by_name = "x = x.to(tl.pointer_type(tl.float32)); tl.store(x + tl.arange(0, 32), 0.0)"
+    in_place = "tl.store(tl.cast(x, tl.pointer_type(tl.float32)) + tl.arange(0, 32), 0.0)"
+    assert [guess("x", body).signature for body in (by_name, in_place)] == [{"x": "*fp32"}] * 2
+
+
+def test_an_address_that_the_host_says_is_an_int_is_a_number() -> None:
+    kernel = "@triton.jit\ndef kernel(x, n):\n    x = x.to(tl.pointer_type(tl.float32))\n"
+    body = "    i = tl.arange(0, 32)\n    tl.store(x + i, 0.0, mask=i < n)\n\ndef solve({}):\n    kernel[(1,)](x, n)\n"
+    launch = inferred(kernel + body.format("x: int, n: int"))[0]
+    assert (launch.signature, launch.divisible_by_16) == ({"x": "i64", "n": "i32"}, ("x", "n"))
+    assert inferred(kernel + body.format("x: torch.Tensor, n: int"))[0].signature == {"x": "*fp32", "n": "i32"}
+
+
 def test_reinterpreted_values_have_the_size() -> None:
     assert guess("x", "v = tl.load(x).to(tl.int16, bitcast=True); tl.store(x, 0.0)").signature == {"x": "*bf16"}
     assert guess("x", "v = tl.load(x).to(tl.float8e4nv, bitcast=True); tl.store(x, 0)").signature == {"x": "*u8"}

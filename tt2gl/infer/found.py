@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tt2gl.host.scopes import Module, Scope
+from tt2gl.host.scopes import Module, Scope, all_arguments
 from tt2gl.host.triton_names import decorator_kind
 from tt2gl.host.values import Constexpr, External, Function, Made, Unknown
 from tt2gl.infer.kernel import DTYPES, MISSING, Kernel
@@ -27,6 +27,8 @@ class Known:
     grid: tuple[int, ...] | None = None
     strides: dict[str, tuple[str, int]] = field(default_factory=dict)
     """The tensor and the dimension that a stride is of."""
+    integers: frozenset[str] = frozenset()
+    """The parameters that are passed what the host says is an int."""
     lengths: dict[str, int] = field(default_factory=dict)
     """How many elements a tuple has that is passed."""
     blocks: dict[str, tuple[int | str | None, ...]] = field(default_factory=dict)
@@ -119,6 +121,8 @@ def _launch_call(kernel: Kernel, node: ast.Call, scope: Scope) -> Known:
                     known.strides[name] = (ast.unparse(tensor), place)
                 case ast.Tuple(elts=elements) if not any(isinstance(each, ast.Starred) for each in elements):
                     known.lengths[name] = len(elements)
+            if _is_integer(argument, scope):
+                known.integers |= {name}
             dtype = _tensor_dtype(argument, scope)
             if dtype is not None:
                 known.dtypes[name] = dtype
@@ -139,6 +143,14 @@ def _passable(value: Any) -> bool:
     if isinstance(value, External):
         return value.dotted.rpartition(".")[2] in DTYPES
     return isinstance(value, bool | int | float | str | Constexpr | Function)
+
+
+def _is_integer(argument: ast.expr, scope: Scope) -> bool:
+    """Whether it is a parameter of the function around that is annotated so."""
+    if not isinstance(argument, ast.Name) or not isinstance(scope.owner, ast.FunctionDef):
+        return False
+    annotations = [each.annotation for each in all_arguments(scope.owner.args) if each.arg == argument.id]
+    return any(isinstance(annotation, ast.Name) and annotation.id == "int" for annotation in annotations)
 
 
 def _tensor_dtype(argument: ast.expr, scope: Scope) -> str | None:
@@ -199,6 +211,7 @@ def _merge(call: Known, config: Known, always: Known) -> Known:
         {**always.options, **call.options, **config.options},
         call.grid if not config.values else None,
         call.strides,
+        call.integers,
         call.lengths,
         call.blocks,
         config.hook,

@@ -120,7 +120,9 @@ def _launch(
             continue
         block = guess_block(kernel, known, constexprs, name, facts.rank) if facts.rank else ()
         kind, sure = known.types.get(name, ""), name in known.types
-        if not sure:
+        if not sure and facts.address and name in known.integers:
+            kind, sure = "i64", True
+        elif not sure:
             kind, sure = guess_type(kernel, usage, parameter, known.dtypes.get(name), value, block)
         if not sure:
             # A block is that of the config.

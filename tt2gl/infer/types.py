@@ -92,7 +92,7 @@ def _element(name: str, usage: Usage) -> str:
 
 def is_divisible(name: str, kind: str, facts: Facts, value: Any) -> bool:
     """Whether an argument of that type is a multiple of 16, or for a pointer of 16 bytes."""
-    if kind.startswith("*"):
+    if kind.startswith("*") or (facts.address and kind == "i64"):
         return True
     if not re.fullmatch(r"[iu]\d+", kind) or kind == "i1":
         return False

@@ -16,7 +16,7 @@ from dataclasses import replace
 from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.body import Body, is_number, is_true, is_whole
 from tt2gl.infer.evidence import SOME_DTYPE, Value, be_alike
-from tt2gl.infer.kernel import Helpers
+from tt2gl.infer.kernel import DTYPES, Helpers
 from tt2gl.infer.names import STRIDE_NAME
 from tt2gl.infer.products import Product, operand_types, side
 
@@ -248,8 +248,8 @@ class Usage(Body):
         if isinstance(target, ast.Name):
             self._mark(self._value(target).bases, "dtype")
         if isinstance(target, ast.Call) and "pointer_type" in ast.dump(target.func):
-            for mark in ("whole", "wide"):
-                self._mark((*value.bases, *value.loaded), mark)
+            whole = receiver if plain else node.args[0] if node.args else None
+            self._pointed_to(whole, value, target)
         if isinstance(target, ast.Attribute):
             self.casts.add(target.attr)
             size = re.search(r"\d+", target.attr)
@@ -267,6 +267,15 @@ class Usage(Body):
                 self._mark(value.bases, "number")
         like = self._sharers(target)
         return replace(value, kind=kind, raw=value.raw if kind == "int" else frozenset(), made=made, like=like)
+
+    def _pointed_to(self, cast: ast.expr | None, value: Value, target: ast.Call) -> None:
+        """Addresses that are loaded or computed are numbers; a parameter that is one as it comes may be a pointer."""
+        match cast, target.args:
+            case ast.Name(id=name), [ast.Attribute(attr=element), *_] if value.bases == (name,) and element in DTYPES:
+                self.facts[name].element = self.facts[name].element or DTYPES[element]
+            case _:
+                for mark in ("whole", "wide"):
+                    self._mark((*value.bases, *value.loaded), mark)
 
     def _sharers(self, target: ast.expr | None) -> frozenset[str]:
         """The parameters whose elements have the dtype that is cast to: `x.dtype`, `x_ptr.dtype.element_ty`."""
