@@ -105,6 +105,11 @@ class TestRefused:
             convert(file(text), target="sm90")
         assert raised.value.diagnostic.code == code
 
+    def test_kernels_in_strings(self, file: File) -> None:
+        with pytest.raises(DiagnosticError, match="strings with kernels") as raised:
+            convert(file(f"add = compiled.triton('add', '''{ADD}''')\n"), target="sm90")
+        assert raised.value.diagnostic.code == "TTG004"
+
     @pytest.mark.parametrize(("only", "without"), [(["nonsense"], []), ([], ["nonsense"])])
     def test_a_rule_that_does_not_exist(self, file: File, only: list[str], without: list[str]) -> None:
         with pytest.raises(DiagnosticError) as raised:

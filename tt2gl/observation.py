@@ -347,6 +347,10 @@ def _no_kernel(source: SourceFile) -> DiagnosticError:
     gluon = any(function.dialect == "gluon" for function in source.functions)
     message = "The file's kernels are Gluon already." if gluon else "The file has no Triton kernel."
     hint = "Give a file with functions that a `@triton.jit` decorates."
+    constants = (node for node in ast.walk(ast.parse(source.text)) if isinstance(node, ast.Constant))
+    if any("@triton.jit" in str(constant.value) for constant in constants):
+        message = "The file has no Triton kernel, but strings with kernels, as what TorchInductor writes for a model."
+        hint = "Put each kernel into a file of its own; TorchInductor keeps one such of each in its cache."
     return DiagnosticError(
         Diagnostic("TTG004", Severity.ERROR, str(source.path), 0, 0, message, hint), ExitCode.BAD_SOURCE
     )
