@@ -421,6 +421,21 @@ def test_reinterpreted_values_have_the_size() -> None:
     assert guess("x", "v = tl.load(x).to(tl.float8e4nv, bitcast=True); tl.store(x, 0)").signature == {"x": "*u8"}
 
 
+@pytest.mark.parametrize(
+    ("asm", "dtype"),
+    [
+        ("'prmt.b32 $0, $1, $2, 0x5140;', '=r,r,r', [tl.load(x + i), 0 * i], tl.int8, True, 4", "u8"),
+        ("'fma.rn.bf16x2 $0, $1, $1, $1;', '=r,r', [tl.load(x + i)], tl.bfloat16, True, 2", "bf16"),
+        ("'mov.b64 {$0, $1}, $2;', '=r, =r, l', args=[tl.load(x + i)], dtype=tl.int32, is_pure=True, pack=1", "i64"),
+        ("'add.rn.f32 $0, $1, $1;', '=f,f', [tl.load(x + i)], dtype=tl.float32, is_pure=True, pack=1", "fp32"),
+        ("'mov.b32 $0, $1;', '=r,r', [tl.load(x + i).to(tl.uint8)], dtype=tl.uint8, is_pure=True, pack=4", "fp32"),
+    ],
+)
+def test_what_assembly_packs_tells_how_wide_its_operands_are(asm: str, dtype: str) -> None:
+    body = f"i = tl.arange(0, 32); y = tl.inline_asm_elementwise({asm}); tl.store(o + i, y)"
+    assert guess("x, o", body).signature["x"] == f"*{dtype}"
+
+
 def test_a_dtype_by_its_name() -> None:
     launch = guess("x, FP8_DTYPE: tl.constexpr", "v = tl.load(x); tl.store(x, v.to(FP8_DTYPE))")
     assert launch.constexprs == {"FP8_DTYPE": DtypeValue("fp8e4nv")}

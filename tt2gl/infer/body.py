@@ -286,3 +286,13 @@ def is_whole(node: ast.expr) -> bool:
 def is_true(node: ast.expr) -> bool:
     """Whether an expression is True as it is written."""
     return isinstance(node, ast.Constant) and node.value is True
+
+
+def innermost(strides: ast.expr | None, order: ast.expr | None) -> ast.expr | None:
+    """Of a block's strides the last, or that of the dimension that `order` has first."""
+    if not isinstance(strides, ast.List | ast.Tuple) or not strides.elts:
+        return None
+    match order:
+        case ast.List(elts=[ast.Constant(value=int(first)), *_]) | ast.Tuple(elts=[ast.Constant(value=int(first)), *_]):
+            return strides.elts[first if first < len(strides.elts) else -1]
+    return strides.elts[-1]

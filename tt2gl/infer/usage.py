@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tt2gl.host.scopes import all_arguments
-from tt2gl.infer.body import Body, is_number, is_true, is_whole
+from tt2gl.infer.assembly import operands
+from tt2gl.infer.body import Body, innermost, is_number, is_true, is_whole
 from tt2gl.infer.evidence import SOME_DTYPE, Value, be_alike
 from tt2gl.infer.kernel import DTYPES, Helpers
 from tt2gl.infer.names import STRIDE_NAME
@@ -119,6 +120,8 @@ class Usage(Body):
             return self._dot_scaled([*zip(_SCALED_PARTS, node.args, strict=False), *keywords.items()])
         if name == "static_assert" and node.args:
             self._asserted(node.args[0])
+        if name == "inline_asm_elementwise":
+            self._assembled(node)
         if name in ("to", "cast"):
             return self._cast(node, receiver, values)
         if name == "where" and len(values) == 3:
@@ -198,18 +201,16 @@ class Usage(Body):
             ) if name in self.facts:
                 self.facts[name].asserted = value
 
+    def _assembled(self, node: ast.Call) -> None:
+        for argument, dtype in operands(node):
+            value = self._value(argument)
+            for name in value.raw if not value.made else ():
+                self.facts[name].element = self.facts[name].element or dtype
+
     def _unit_stride(self, strides: ast.expr | None, order: ast.expr | None) -> None:
         """That one of a block's strides is 1: the last, or that of the dimension that `order` has first."""
-        if not isinstance(strides, ast.List | ast.Tuple) or not strides.elts:
-            return
-        inner = -1
-        match order:
-            case (
-                ast.List(elts=[ast.Constant(value=int(first)), *_])
-                | ast.Tuple(elts=[ast.Constant(value=int(first)), *_])
-            ) if first < len(strides.elts):
-                inner = first
-        self._mark(self._value(strides.elts[inner]).bases, "unit")
+        stride = innermost(strides, order)
+        self._mark(self._value(stride).bases if stride is not None else (), "unit")
 
     def _dot(self, values: list[Value], made: ast.expr | None) -> None:
         for value in values:
