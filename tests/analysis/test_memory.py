@@ -214,6 +214,37 @@ def test_a_row_beside_a_product_is_an_anchor_where_it_fills_the_threads(
     assert "gl.convert_layout(gl.load(bias_ptr + cols_chosen), gl.SliceLayout(0, mma_layout))" in text
 
 
+TABLE = """
+@triton.jit
+def kernel(x_ptr, y_ptr, D: tl.constexpr, L: tl.constexpr):
+    rows, cols = tl.arange(0, D), tl.arange(0, L)
+    x = tl.load(x_ptr + rows)
+    tl.store(y_ptr + rows[:, None] * L + cols[None, :], x[:, None] * cols[None, :])
+"""
+
+
+@pytest.mark.parametrize("extents", [(64, 128), (64, 64, 128), (64, 128, 128)], ids=str)
+def test_a_row_beside_a_tile_is_an_anchor_where_it_fills_the_threads(
+    port: Callable[..., str], launch: MakeLaunch, extents: tuple[int, ...]
+) -> None:
+    text = port(TABLE, *(launch("x_ptr=*fp32 y_ptr=*fp32", D=n, L=64) for n in extents))
+    assert " = row_layout if D >= 32 * gl.num_warps() else gl.SliceLayout(1, tile_layout)" in text
+    assert "x = gl.load(x_ptr + rows_chosen)" in text
+    assert "gl.convert_layout(x, gl.SliceLayout(1, tile_layout))[:, None]" in text
+
+
+def test_a_row_alone_has_one_layout_however_many_threads_it_fills(port: Callable[..., str], launch: MakeLaunch) -> None:
+    text = port(COPY, *(launch(pointers("fp32"), BLOCK=n) for n in (64, 128)))
+    assert "chosen" not in text
+
+
+def test_a_row_beside_a_tile_has_one_layout_where_warps_have_64_lanes(
+    port: Callable[..., str], launch: MakeLaunch
+) -> None:
+    text = port(TABLE, *(launch("x_ptr=*fp32 y_ptr=*fp32", D=n, L=64) for n in (64, 256)), target="gfx942")
+    assert "chosen" not in text
+
+
 def test_lanes_are_the_targets(analysed: Analysed, launch: MakeLaunch) -> None:
     (only,) = classes(analysed(COPY, launch(pointers("fp16"), BLOCK=1024), target="gfx942"))
     assert only.exact

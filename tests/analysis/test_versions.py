@@ -47,6 +47,33 @@ def test_what_is_right_as_it_is_is_converted_where_another_launch_needs_it() -> 
     assert (converted.wanted, converted.idle) == ({ONE: CUT, OTHER: CUT}, {OTHER})
 
 
+def offsets(own: Term, *, cheap: bool = True, kernel: int = 0) -> Group:
+    """Offsets that one launch computes for a kernel's row and for a tile, and another in `own`."""
+    group = Group("offs", {PLACE}, cheap=cheap)
+    group.add(ONE, [ROW, CUT], converted=False)
+    group.add(OTHER, [own], converted=False)
+    group.compute_alike({(kernel, ROW)})
+    return group
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(offsets(ROW), id="the row's in both launches"),
+        pytest.param(offsets(CUT, cheap=False), id="what is not computed twice"),
+        pytest.param(offsets(CUT, kernel=1), id="another kernel's row"),
+    ],
+)
+def test_what_is_not_computed_alike(group: Group) -> None:
+    assert not any(version.idle for version in group.versions)
+
+
+def test_what_one_launch_computes_for_a_row_all_do() -> None:
+    for_row, for_tile = offsets(CUT).versions
+    assert (for_row.wanted, for_row.idle) == ({ONE: ROW, OTHER: CUT}, {OTHER})
+    assert (for_tile.wanted, for_tile.idle) == ({ONE: CUT, OTHER: CUT}, set())
+
+
 def named(*statements: tuple[int, int, int, int]) -> Labels:
     """The names of a row that is loaded at some places, and converted after the first of them by one launch."""
     webs = [

@@ -59,6 +59,7 @@ class Function:
     dots: dict[Position, DotWant] = field(default_factory=dict)
     touched: bool = False
     webs: list[tuple[Context, NamedWeb]] = field(default_factory=list)
+    rows: set[tuple[int, Term]] = field(default_factory=set)
     after: dict[tuple[Position, str], list[tuple[Context, Term, Term]]] = field(default_factory=dict)
     given: dict[str, Wanted] = field(default_factory=dict)
     ranges: dict[str, set[Context]] = field(default_factory=dict)
@@ -83,6 +84,7 @@ class Function:
                     group.add(context, web.terms, converted=False)
                     group.add(context, web.converted, converted=True)
             group.convert_alike()
+            group.compute_alike(self.rows)
         return made
 
     @cached_property

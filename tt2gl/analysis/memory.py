@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tt2gl.analysis.access_formulas import AccessFormulas, Candidate
@@ -26,6 +27,9 @@ from tt2gl.padded_layouts import direct_source
 from tt2gl.tensor_memory_layouts import Linear, read_linear
 
 ACCESSES = ("load", "store", "atomic")
+
+# Of a warp of NVIDIA's, and of RDNA's.
+_LANES = 32
 
 
 @dataclass(frozen=True)
@@ -110,11 +114,24 @@ class Classes:
     def _is_told_apart(self, candidate: Candidate) -> bool:
         """Whether a row is loaded that has an element for each thread under some launches, and a parameter says so.
 
-        In kernels with products alone: there the row comes in a product's layout, in which a thread has much of it.
+        In kernels with tiles alone: there the row comes in a tile's layout, in which a thread has much of it, and
+        loads that much of it for itself.
         """
         mixed = len({*candidate.anchored.values()}) == 2
         known = len(candidate.dims) == 1 and candidate.dims[0] in self.scenes[0].launch.constexprs
-        return candidate.loaded and mixed and known and any(seen.facts.lowered.dots for seen in self.scenes)
+        return candidate.loaded and mixed and known and self._has_tiles
+
+    @cached_property
+    def _has_tiles(self) -> bool:
+        """Whether a kernel has products, or other tiles, under any launch.
+
+        Products alone where warps have 64 lanes: a convolution of 16-bit rows takes 95 registers for 80 by it on
+        gfx942, where Triton's takes 77.
+        """
+        if any(scene.facts.lowered.dots for scene in self.scenes):
+            return True
+        wide = any(scene.lanes > _LANES for scene in self.scenes)
+        return not wide and any(len(node.shape) > 1 for scene in self.scenes for node in scene.graph.nodes)
 
     def serves(self, term: Term) -> bool:
         """Whether a layout is an access's, or made of one."""

@@ -36,6 +36,8 @@ class Planner:
         self.functions: dict[Body, Function] = {key: Function() for key in self.kernels}
         for place, analysis in enumerate(analyses):
             analysis.names = class_names(analysis.classes, analysis.taken)
+            own = self.functions[analysis.body(analysis.function)]
+            own.rows.update((place, Root(row.name)) for row in analysis.classes.classes if row.extent)
             for function in analysis.bodies:
                 self.functions.setdefault(analysis.body(function), Function())
             for launch, decisions in enumerate(analysis.decisions):

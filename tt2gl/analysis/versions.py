@@ -6,12 +6,16 @@
                                                                   acc += b_row[None, :]
 
 A launch that has the row as it is read, because it has too many threads for a layout of its own, converts it all the
-same, from that layout to itself, which costs nothing: so one text can read the same name under both.
+same, from that layout to itself, which costs nothing: so one text can read the same name under both. What is cheap it
+computes once more instead, in the layout that the row has under it:
+
+    offs = gl.arange(0, N, layout=chosen_layout)
+    offs_rows = gl.arange(0, N, layout=gl.SliceLayout(1, layout))
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from tt2gl.analysis.facts import CallChain, Position
@@ -28,7 +32,7 @@ Wanted = dict[Context, Term]
 class Version:
     """One layout of a variable, by context; `converted`: made from another version, not computed again.
 
-    `idle`: the contexts that have it converted for others' sake, from the layout that it has.
+    `idle`: the contexts that have it for others' sake: converted, or computed again, in the layout that it has.
     """
 
     wanted: Wanted
@@ -77,6 +81,18 @@ class Group:
                 if context not in others and not _in_memory(term) and any(same):
                     version.wanted[context] = term
                     version.idle.add(context)
+
+    def compute_alike(self, rows: Collection[tuple[int, Term]]) -> None:
+        """Have launches compute what others do for a row, one of `rows` (by kernel), in the layout that they have."""
+        computed = self.computed
+        contexts = list(dict.fromkeys(context for version in computed for context in version.wanted))
+        for version in computed if self.cheap and len(computed) > 1 else ():
+            if all((context[0], term) in rows for context, term in version.wanted.items()):
+                for context in (each for each in contexts if each not in version.wanted):
+                    terms = {other.wanted[context] for other in computed if context in other.wanted}
+                    if len(terms) == 1:
+                        version.wanted[context] = terms.pop()
+                        version.idle.add(context)
 
     @property
     def computed(self) -> list[Version]:
