@@ -126,7 +126,8 @@ def _specs(
 
 def _spec(function: FunctionPlan, name: str, line: int, plan: FilePlan) -> LoopRings:
     rings = function.rings
-    stages = function.stages.used if function.stages is not None else "2"
+    split = bool(rings) and all(ring.split for ring in rings)
+    stages = function.stages.used if function.stages is not None and not split else "2"
     dots = function.edits.dots.values()
     released = bool(dots) and all(dot.ends_at_once for dot in dots)
     read_on = any(ring.in_memory and not ring.ends_at_once for ring in rings) and not released

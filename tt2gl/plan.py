@@ -150,12 +150,12 @@ class Ring:
 
     `in_memory`: a dot takes its slots in place. `tile`: it is of tiles that a descriptor says all of (its marker does).
     `registers`: tiles come to registers, and are stored to their slots from there; `stored` is the function that they
-    are put through on the way, where there is one. `direct`: what copies them to their slots, as source, where
-    whole waves of AMD write those; other threads copy by `cp.async`.
+    are put through on the way, if any. `direct`: what copies them to their slots, where waves of AMD write those.
     `ends_at_once`: dots are done with a tile in the iteration that reads it, so that its slot is free at the end of it.
     `held`: its tiles stay in registers until they are read, and there is no memory. `looked_up`: what is in its one
     slot says where other loads read. `scalar`: its tiles are one element each, read as a scalar. `late`: tiles that
     come to registers are loaded below the read of the iteration's own; `located`: when what says where they are is.
+    `split`: they are of a loop each turn of which does halves of two iterations.
     """
 
     name: str
@@ -173,6 +173,7 @@ class Ring:
     scalar: bool = False
     late: bool = False
     located: bool = False
+    split: bool = False
 
 
 @dataclass(frozen=True)

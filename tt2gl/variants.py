@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.conditions import Case, Decision, decided, renamed, tellings
-from tt2gl.analysis.facts import LaunchFacts, without_lookups, without_parts
+from tt2gl.analysis.facts import LaunchFacts, without_halves, without_lookups, without_parts
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.groups import alike, fitting, grouped, labels, parted, traits
 from tt2gl.analysis.kernel import analyse
@@ -104,9 +104,9 @@ def analysed(
     try:
         return _told_apart(made, name, launches, facts, taken, witnesses)
     except Undecided:
-        # Where nothing says which launches have warps of their own for parts of a loop, none has; and all look up where
-        # tiles are by loads to registers.
-        for less in (without_parts, without_lookups):
+        # Where nothing says which launches have warps of their own for parts of a loop, or do halves of two iterations
+        # in a turn, none does; and all look up where tiles are by loads to registers.
+        for less in (without_parts, without_halves, without_lookups):
             whole = [*map(less, facts)]
             if whole != [*facts]:
                 return analysed(kernel, name, launches, whole, target, taken, witnesses)

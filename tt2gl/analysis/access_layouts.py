@@ -43,7 +43,7 @@ class AccessLayouts:
         read = self.flow.access_root(node) if node.replaced else term
         filled = (use.registers, use.stored, use.direct, self.cores.ends_at_once(use))
         want = RingWant(use.name, slot, dtype, use.in_memory, False, *filled, looked_up=use.looked_up)
-        want = replace(want, late=use.late, located=use.located)
+        want = replace(want, late=use.late, located=use.located, split=use.split)
         self.decisions.staged[spot] = read, want
         self.flow.convert(node, read, term, spot)
 

@@ -61,6 +61,7 @@ class RingWant:
     scalar: bool = False
     late: bool = False
     located: bool = False
+    split: bool = False
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,8 @@ class RingFact:
     layout, and are stored from there; `stored`: in this one, where they get another before. `direct`: AMD's chip whose
     waves copy them without registers. `looked_up`: they say where other loads read. `held`: they stay in registers, in
     that layout, and there are no such buffers. `late`: they are loaded below the read of the iteration's own.
-    `located`: what says where they are is loaded in the same iteration as they, not before.
+    `located`: what says where they are is loaded in the same iteration as they, not before. `split`: they are of a loop
+    whose turns do the latter of two products, and the former of the next iteration.
     """
 
     buffers: int
@@ -205,6 +206,7 @@ class RingFact:
     held: bool = False
     late: bool = False
     located: bool = False
+    split: bool = False
 
     @property
     def in_a_row(self) -> bool:
@@ -294,6 +296,12 @@ def without_lookups(facts: LaunchFacts) -> LaunchFacts:
     """The facts of a launch in which what says where other loads read comes to registers, and before those."""
     known = facts.lowered.rings.items()
     rings = {at: replace(ring, registers=ring.registers or ring.looked_up, located=False) for at, ring in known}
+    return replace(facts, lowered=replace(facts.lowered, rings=rings))
+
+
+def without_halves(facts: LaunchFacts) -> LaunchFacts:
+    """The facts of a launch no turn of whose loops does halves of two iterations."""
+    rings = {at: replace(ring, split=False) for at, ring in facts.lowered.rings.items()}
     return replace(facts, lowered=replace(facts.lowered, rings=rings))
 
 

@@ -78,7 +78,7 @@ def _laid_out(ring: RingFact) -> str:
     """The kind of a ring's layout, and for one that is loaded from which of its dimensions is the fastest."""
     order = ring.layout.get("order")
     if ring.registers:
-        return f"registers {ring.layout.name} {order}"
+        return f"registers {ring.layout.name} {order}{' split' if ring.split else ''}"
     if ring.direct:
         fastest = order[0] if order else [bool(step) for step in ring.layout.get("offset")[0]].index(True)
         return f"direct {ring.layout.name} {getattr(ring.copied, 'name', '')} {fastest}"

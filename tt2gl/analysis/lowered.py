@@ -17,6 +17,7 @@ from tt2gl.analysis.late_loads import LOADS, late_loads, loaded
 from tt2gl.analysis.located_loads import located_loads
 from tt2gl.analysis.operand_loads import operand_loads
 from tt2gl.analysis.operand_memory import from_memory, layout_of
+from tt2gl.analysis.split_turns import split_loads
 from tt2gl.analysis.spread_stores import LOOPS, chain_of, is_spread
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
 from tt2gl.analysis.tma_facts import GATHERS, TILE_LOADS, descriptor_fact, is_taken, taken_in_place, tile_ring
@@ -59,6 +60,7 @@ class _Reader:
         self.in_place = taken_in_place(module, self.made)
         self.late = late_loads(module.kernel, self.made)
         self.located = located_loads(module.kernel, self.made)
+        self.split = {self._chain(load) for load in split_loads(module.kernel, self.made)}
         self.dots: dict[CallChain, DotFact] = {}
         self.rings: dict[CallChain, RingFact] = {}
         self.descriptors: dict[CallChain, DescriptorFact] = {}
@@ -85,7 +87,8 @@ class _Reader:
             load, ring = found
             chain = self._chain(load)
             self.filled.setdefault(chain, []).append(self.loops.get(id(operation)))
-            self.rings.setdefault(chain, replace(ring, late=id(load) in self.late, located=id(load) in self.located))
+            known = replace(ring, late=id(load) in self.late, located=id(load) in self.located)
+            self.rings.setdefault(chain, replace(known, split=chain in self.split))
         elif name in GATHERS or self.chip and name.rpartition(".")[2] in LOADS:
             self.loads.setdefault(self._chain(operation), []).append((operation, self.loops.get(id(operation))))
         elif name == "tt.load" and id(operation) in self.loops and _is_coalesced(operation):

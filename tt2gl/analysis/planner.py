@@ -161,7 +161,7 @@ class Planner:
                 want = function.rings[position]
                 layout = self.spelling.spelled(key, slot, position)
                 filled = (want.tile, want.registers, want.stored, want.direct, want.ends_at_once, want.held)
-                known = (want.looked_up, want.scalar, want.late, want.located)
+                known = (want.looked_up, want.scalar, want.late, want.located, want.split)
                 dims = self.spelling.extents(key, slot, position)
                 ring = Ring(want.name, want.dtype, dims, layout, want.in_memory, *filled, *known)
                 made.setdefault(want.name, ring)

@@ -89,6 +89,11 @@ class RingUse:
         return all(fact.located for fact in self.facts.values())
 
     @property
+    def split(self) -> bool:
+        """Whether a turn does the latter of two products, and the former of the next, under every launch."""
+        return all(fact.split for fact in self.facts.values())
+
+    @property
     def direct(self) -> str:
         """What copies the tiles to LDS without registers; empty where nothing does."""
         return DIRECT_COPIES.get(next(iter(self.facts.values())).direct, "")

@@ -43,6 +43,19 @@ class Last:
 
 
 @dataclass(frozen=True)
+class Split:
+    """Names of a loop whose turns do halves of two iterations: its variable in the one after, and whether there is it.
+
+    `tiles`: what is read of each ring, by its name; `last`: the names of the last iterations.
+    """
+
+    after: str
+    follows: str
+    tiles: Mapping[str, str]
+    last: Last
+
+
+@dataclass(frozen=True)
 class LoopPlan:
     """All that is decided of one loop.
 
@@ -60,7 +73,8 @@ class LoopPlan:
     around, where they do. `late`: the reads of tiles that stand where products take them. `layouts`: the names of those
     of scalars, by the names of their rings. `carried`: statements whose values wait for their iterations, with
     the names that they wait under. `stops`: what goes ahead until the last iteration.
-    `awaited`: an iteration waits for all of its products, which read every tile where it lies.
+    `awaited`: an iteration waits for all of its products, which read every tile where it lies. `split`: a turn does the
+    second half of an iteration, and the first of the next, where the body can be parted so.
     """
 
     spec: LoopRings
@@ -94,6 +108,7 @@ class LoopPlan:
     carried: Mapping[ast.stmt, str] = field(default_factory=dict)
     stops: Stops = field(default_factory=Stops)
     awaited: bool = False
+    split: Split | None = None
 
     @property
     def copied(self) -> bool:

@@ -13,13 +13,14 @@ from tt2gl.pipelining.carried import carried_values, loaded_again, value_of
 from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.effects import Effects
+from tt2gl.pipelining.endings import Endings
 from tt2gl.pipelining.flags import bound_in_any_case, flags_over, lasting_under_flags
-from tt2gl.pipelining.flow import NONE, Liveness, Names, reads, rivals, strays, takes_attribute, writes
-from tt2gl.pipelining.last import only_added_to, only_computes, products_in
+from tt2gl.pipelining.flow import NONE, Liveness, Names, reads, strays, takes_attribute, writes
+from tt2gl.pipelining.last import only_computes, products_in
 from tt2gl.pipelining.late_reads import Late, late_reads
 from tt2gl.pipelining.loads import is_marker, is_masked, needs
 from tt2gl.pipelining.lookups import LookedUp, lookups_of
-from tt2gl.pipelining.loop_plan import Last, LoopPlan, comes_early
+from tt2gl.pipelining.loop_plan import LoopPlan, comes_early
 from tt2gl.pipelining.naming import Fresh
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError, by_threads
 from tt2gl.pipelining.slices import Slice, slice_loop
@@ -225,31 +226,21 @@ class FunctionWriter:
             unrolled = False
         # Of several products, all that is read for one is in registers while the others are computed.
         products = products_in(loop)
-        kept = [each for each in loop.body if each in parts.kept]
-        asking = unrolled and only_computes(kept, Effects(self.helpers), self._known)
+        endings = Endings(self.function, loop, parts, lasting, count, self.fresh, self._is_settled)
+        computing = unrolled and only_computes(endings.kept, Effects(self.helpers), self._known)
+        asking = computing
         if unrolled and products > 1:
             # A loop of them beside one without masks takes fewer registers than they do one after the other, but where
             # the compiler knows how many there are: those it has one after the other, and asks for nothing.
             asking = not apart and asking
             unrolled = counted or asking
-        last = None
+        last = split = None
         if comes_early(rings) and (apart or unrolled):
             drain = self.fresh("drain")
             if unrolled:
-                tiles = {ring.name: self.fresh(f"{ring.name}_last") for ring in rings}
-                placed = [ring for ring in rings if not ring.held]
-                several = {self.spec.depth(ring) for ring in placed} == {self.spec.ahead} and self.spec.ahead.known != 1
-                slots = {ring.name: self.fresh(f"{ring.name}_slots") for ring in placed if several}
-                last = Last(self.fresh("s"), self.fresh(f"{count.variable}_last"), tiles, slots)
-                if asking and products:
-                    asked = [(self.fresh("product"), self.fresh("lhs"), self.fresh("rhs")) for _ in range(products)]
-                    befores = {name: self.fresh(f"{name}_before") for name in sorted(lasting - only_added_to(kept))}
-                    met = rivals(self.function.body, loop, self._is_settled)
-                    bound = NONE.union(*map(writes, kept)) - parts.lasting
-                    others = {name: self.fresh(f"{name}_at_last") for name in sorted(bound & met)}
-                    flags = {name: flags_over(loop, name, self._is_settled) for name in befores}
-                    last = replace(last, exists=self.fresh("exists"), products=asked, befores=befores, flags=flags)
-                    last = replace(last, renamed=others)
+                last = endings.plain(rings, self.spec)
+                last = endings.asked_for(last) if asking and products else last
+            split = endings.split(rings, self.spec, last) if computing else None
             bindings.append((drain, either(tests, names, count.last(self.spec.ahead), count.upper)))
         return LoopPlan(
             self.spec,
@@ -286,6 +277,7 @@ class FunctionWriter:
             layouts={ring.name: self.fresh(f"{ring.name}_layout") for ring in rings if ring.scalar},
             carried={each: self.fresh(f"{name}_held") for each, name in carried.items() if each in parts.kept},
             stops=stops,
+            split=split,
         )
 
     def _is_settled(self, test: ast.expr) -> bool:

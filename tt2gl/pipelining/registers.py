@@ -131,7 +131,7 @@ def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
     of the compilation are taken apart for it.
     """
     whole = ahead
-    ahead = [part for line in ahead for part in (parted(line) if _is_decided(line, plan) else [line])]
+    ahead = [part for line in ahead for part in (parted(line) if is_decided(line, plan) else [line])]
     loading, reading = ([ast.parse(code(line)) for line in part] for part in (ahead, here))
     bound, rebound = (NONE.union(*map(writes, part)) for part in (loading, reading))
     if bound & NONE.union(rebound, *map(reads, reading)) or rebound & NONE.union(*map(reads, loading)):
@@ -147,7 +147,7 @@ def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
     return [*made, *joined(ahead[done:])]
 
 
-def _is_decided(line: cst.BaseStatement, plan: LoopPlan) -> TypeGuard[cst.If]:
+def is_decided(line: cst.BaseStatement, plan: LoopPlan) -> TypeGuard[cst.If]:
     """Whether a line is a branch on a constant of the compilation."""
     return isinstance(line, cst.If) and ast.unparse(ast.parse(code(line.test), mode="eval")) in plan.decided
 

@@ -122,3 +122,11 @@ class Amount:
 def by_threads(rings: Sequence[Ring]) -> bool:
     """Whether threads copy all tiles of rings to their slots."""
     return not any(ring.tile or ring.registers or ring.direct for ring in rings)
+
+
+def rings_note(depths: Sequence[Amount], ahead: Amount) -> str:
+    """What a comment says of rings of these depths."""
+    run = "one iteration" if ahead.known == 1 else f"{ahead.source} iterations"
+    sizes = list(dict.fromkeys("one tile" if depth.known == 1 else f"{depth.source} tiles" for depth in depths))
+    kind = "a ring" if len(depths) == 1 else "rings"
+    return f"{kind} of {' and '.join(sizes)}; loads run {run} ahead"

@@ -19,8 +19,9 @@ from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
 from tt2gl.pipelining.registers import TilesRead, between, placed, rotated, stores
-from tt2gl.pipelining.rings import Amount, NotPipelinedError
+from tt2gl.pipelining.rings import NotPipelinedError, rings_note
 from tt2gl.pipelining.scalars import layout_of
+from tt2gl.pipelining.split_turns import SplitTurns, split
 from tt2gl.pipelining.static import called
 from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import allocation
@@ -71,11 +72,20 @@ class LoopWriter:
         blank = [line for line in lead if line.comment is None][
             : lead.index(comments(lead)[0]) if comments(lead) else None
         ]
+        split = None if plan.split is None else self._split(loop, node)
         made: Lines = [] if plan.outside else self.rings()
-        made += self._bound()
+        made += self._bound(plan.bindings if split is None else split.bindings)
         made += self._constants(loop.body, node.body)
-        made += self._prologue(loop, node)
+        made += self._prologue(loop, node) if split is None else split.first()
         made[0] = under(made[0], [*blank, *leading(made[0])])
+        if split is not None:
+            turn = self._loop(node, split.turn())
+            return [
+                *made,
+                under(turn, [cst.EmptyLine(indent=False), *lead[len(blank) :]]),
+                split.end(),
+                *self._kept(loop),
+            ]
         steady, at_use = self._counted(node, *self._steady(loop, node))
         started = self._started(at_use=at_use)
         made += started
@@ -86,6 +96,11 @@ class LoopWriter:
         if plan.copied and not plan.drain:
             made += self._landed()
         return made if plan.outside else [*made, *self._kept(loop), *self.ended()]
+
+    def _split(self, loop: ast.For, node: cst.For) -> SplitTurns | None:
+        here = Consumer(self.plan, self.rebuild, self.indent + 4).lines(loop, node)
+        ahead = Producer(self.plan, "steady", self.indent + 4).lines(loop.body, node.body)
+        return split(self.plan, here, ahead, stores(self.plan, loop.body, node.body))
 
     def _waits(self, loop: ast.For, node: cst.For) -> bool:
         """Whether the loop waits for all products by wgmma at once, which read every tile where it lies."""
@@ -229,11 +244,17 @@ class LoopWriter:
         block = cst.IndentedBlock(Producer(plan, "prologue", self.indent).lines(loop.body, node.body))
         span = cst.parse_expression(f"gl.static_range({plan.spec.ahead.source})")
         prologue = cst.For(cst.Name(plan.stage), span, block)
-        return [*self._bound(), *plan.turns.first(), prologue, *self._started(at_use=False), *plan.turns.started()]
+        return [
+            *self._bound(plan.bindings),
+            *plan.turns.first(),
+            prologue,
+            *self._started(at_use=False),
+            *plan.turns.started(),
+        ]
 
-    def _bound(self) -> Lines:
+    def _bound(self, bindings: Sequence[tuple[str, str]]) -> Lines:
         flagged = self.plan.flagged
-        lines = [(statement(f"{name} = {source}"), flagged.get(name, ())) for name, source in self.plan.bindings]
+        lines = [(statement(f"{name} = {source}"), flagged.get(name, ())) for name, source in bindings]
         return joined([guarded(line, tests) for line, tests in lines])
 
     def ended(self) -> Lines:
@@ -282,7 +303,7 @@ class LoopWriter:
             made.append(guarded(line, self.plan.conditions.get(ring.name, ())))
         made = [*map(layout_of, self.plan.layouts.values()), *joined(made)]
         if made:
-            note = _rings_note([spec.depth(ring) for ring in shared], spec.ahead)
+            note = rings_note([spec.depth(ring) for ring in shared], spec.ahead)
             made[0] = made[0].with_changes(leading_lines=[cst.EmptyLine(comment=cst.Comment(f"# {note}"))])
         waiting = [statement(f"{self.plan.buffers[ring.name]} = ()") for ring in self.plan.rings if ring.held]
         if waiting:
@@ -360,13 +381,6 @@ class LoopWriter:
 def _noted(line: cst.BaseStatement, note: str) -> cst.BaseStatement:
     """A statement under a comment of ours, and its own."""
     return under(line, [*comment(note), *leading(line)])
-
-
-def _rings_note(depths: Sequence[Amount], ahead: Amount) -> str:
-    run = "one iteration" if ahead.known == 1 else f"{ahead.source} iterations"
-    sizes = list(dict.fromkeys("one tile" if depth.known == 1 else f"{depth.source} tiles" for depth in depths))
-    kind = "a ring" if len(depths) == 1 else "rings"
-    return f"{kind} of {' and '.join(sizes)}; loads run {run} ahead"
 
 
 def _takes_memory(node: ast.AST) -> bool:
