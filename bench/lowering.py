@@ -41,8 +41,8 @@ from tt2gl.verify.api import verify  # noqa: E402
 from tt2gl.verify.compile import CompileJob, compile_many  # noqa: E402
 
 _FIGURES = (
-    "registers", "spills", "shared_bytes", "step_waits", "step_mma", "mma", "buffered", "unbuffered", "global_loads",
-    "global_stores", "barriers", "step_cycles",
+    "registers", "spills", "shared_bytes", "step_loops", "step_waits", "step_mma", "mma", "buffered", "unbuffered",
+    "global_loads", "global_stores", "barriers", "step_cycles",
 )  # fmt: skip
 
 # What is said of a launch under which Triton's own kernel does not compile: there is nothing to be worse than.
@@ -133,7 +133,9 @@ def table(reports: Sequence[KernelReport]) -> list[str]:
         kernel = f"{Path(report.file).stem}:{report.kernel}"
         launches[report.target, kernel] += 1
         if report.status != "converted":
-            said = next((each.message for each in report.diagnostics if not each.code.startswith("TTG5")), "")
+            told = [each for each in report.diagnostics if not each.code.startswith("TTG5")]
+            told.sort(key=lambda each: each.severity is not Severity.ERROR)
+            said = told[0].message if told else ""
             worse[report.target, report.status, kernel].setdefault(report.launch, said)
         for found in report.diagnostics:
             if found.code.startswith("TTG5"):
@@ -160,7 +162,7 @@ def of_amd(report: KernelReport) -> Iterator[tuple[str, str]]:
     if len(found) < 2:
         return
     triton, gluon = found
-    if gluon.step_waits > triton.step_waits > 0:
+    if gluon.step_waits > triton.step_waits > 0 and gluon.step_loops == triton.step_loops:
         yield "waits", f"A step waits {gluon.step_waits} times where Triton's kernel waits {triton.step_waits} times."
     if gluon.buffered < triton.buffered and gluon.unbuffered > triton.unbuffered:
         yield (

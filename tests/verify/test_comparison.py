@@ -96,6 +96,16 @@ def test_outside_of_loops_all_products_and_copies_count() -> None:
     assert [each.code for each in compare(flat, fewer)] == ["TTG506"]
 
 
+def test_steps_of_other_numbers_of_loops_are_not_compared() -> None:
+    product = "wgmma.m64n128k16.f32.f16.f16"
+    one = replace(BASE, mma={product: 32}, step_mma={product: 8}, step_loops=1)
+    two = replace(BASE, mma={product: 16}, step_mma={product: 16}, step_loops=2)
+    assert compare(one, two) == ()
+    assert [each.code for each in compare(replace(one, step_loops=2), two)] == ["TTG505"]
+    (more,) = compare(one, replace(two, mma={product: 33}))
+    assert (more.code, "33 instructions" in more.message) == ("TTG505", True)
+
+
 def test_little_shared_memory_is_free() -> None:
     little = replace(BASE, shared_bytes=512)
     assert compare(little, replace(little, shared_bytes=4096)) == ()

@@ -98,8 +98,11 @@ def _products(triton: Metrics, gluon: Metrics) -> Iterator[_Finding]:
         instead = f"multiplies with {', '.join(other)}" if other else "does not"
         yield _Finding(f"Triton's kernel multiplies with {', '.join(missing)}, and the port {instead}.", missing[0])
         return
-    # Pipelines repeat products before and after their loops, so those are compared where neither has a loop.
+    # Pipelines repeat products before and after their loops, so those are compared where neither has a loop, or where
+    # the compiler wrote one of several out in one of the kernels: a step of all of them is not one of those left.
     in_loops = bool(triton.step_mma or gluon.step_mma)
+    if min(triton.step_loops, gluon.step_loops) > 0 and triton.step_loops != gluon.step_loops:
+        in_loops = False
     before, after = (triton.step_mma, gluon.step_mma) if in_loops else (triton.mma, gluon.mma)
     if not before:
         before = triton.mma

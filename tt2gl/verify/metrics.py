@@ -53,6 +53,7 @@ def read_metrics(asm: Mapping[str, Any], shared_bytes: int, files: Mapping[str, 
         buffered=counts.buffered,
         unbuffered=counts.unbuffered,
         step_waits=counts.step_waits,
+        step_loops=counts.step_loops,
         places={what: list(found) for what, found in sorted({**counts.places, **lowered.places}.items())},
     )
 
