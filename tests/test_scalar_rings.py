@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,25 @@ def test_a_scalar_that_is_not_zero_where_it_is_masked_out_is_loaded_where_it_is_
     text = convert(path, target="sm90", launches=[LAUNCH], root=tmp_path, compile=False).text
     assert "b_buf.index(" in text
     assert "scale = gl.load(scale_ptr, mask=block < 3, other=1.0)" in text
+
+
+def test_a_scalar_that_a_launch_has_no_use_for_is_copied_ahead_where_others_do(tmp_path: Path) -> None:
+    product = "acc = tl.dot((tl.dot(a, tl.trans(b)) * scale).to(a.dtype), b, acc)"
+    scaled = """score = tl.dot(a, tl.trans(b))
+        if SCALED:
+            scale = {load}
+            score *= scale
+        acc = tl.dot(score.to(a.dtype), b, acc)"""
+    text = KERNEL.replace("        scale = {load}\n", "").replace(product, scaled)
+    text = text.replace("B: tl.constexpr)", "B: tl.constexpr, SCALED: tl.constexpr)").replace(
+        " half, B)", " half, B, SCALED)"
+    )
+    path = tmp_path / "kernel.py"
+    path.write_text(text.format(load="tl.load(scale_ptr)"))
+    signature = {**LAUNCH.signature, "SCALED": "constexpr"}
+    launches = [replace(LAUNCH, signature=signature, constexprs={"B": 64, "SCALED": each}) for each in (True, False)]
+    made = convert(path, target="sm90", launches=launches, root=tmp_path, compile=False).text
+    assert "scale = scale_buf.index(scale_slot).load(scale_layout).item()" in made
 
 
 @pytest.mark.slow

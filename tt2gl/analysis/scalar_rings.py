@@ -77,13 +77,22 @@ def decide(loads: Sequence[ScalarLoad], classes: Classes, decisions: Sequence[De
 
 
 def _alike(scenes: Sequence[Scene]) -> dict[CallChain, RingFact]:
-    """The rings of one element in a row that all launches have, of the same kind."""
-    known = [
-        {at: ring for at, ring in s.facts.lowered.rings.items() if ring.in_a_row and ring.shape == (1,)} for s in scenes
-    ]
+    """The rings of one element in a row that all launches have that reach their loads, of the same kind."""
     tensors = {node.chain for scene in scenes for node in scene.graph.nodes}
-    common = set.intersection(*map(set, known)) - tensors if known else set()
-    return {at: known[0][at] for at in common if len({each[at].looked_up for each in known}) == 1}
+    known: dict[CallChain, list[RingFact]] = {}
+    for scene in scenes:
+        for at, ring in scene.facts.lowered.rings.items():
+            if ring.in_a_row and ring.shape == (1,) and at not in tensors:
+                known.setdefault(at, []).append(ring)
+    reached = [
+        {(each.path, *position[:2]) for each in scene.facts.functions.values() for position in each.expressions}
+        for scene in scenes
+    ]
+    return {
+        at: rings[0]
+        for at, rings in known.items()
+        if len(rings) == sum(at[0] in each for each in reached) and len({each.looked_up for each in rings}) == 1
+    }
 
 
 def _calls(loop: ast.For) -> Iterator[tuple[ast.stmt, ast.Call]]:
