@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -27,6 +27,7 @@ from tt2gl.analysis.helper_loads import (
 from tt2gl.analysis.kernel import observe_accesses_job, observe_job, parsed
 from tt2gl.analysis.single_turns import single_turns
 from tt2gl.analysis.turns_apart import turns_apart
+from tt2gl.children import Outcome
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.file_plan import same_file
 from tt2gl.guesses import guessed_launches, likely_launches
@@ -60,7 +61,8 @@ _Step = Callable[[LoweredSource, Collection[_Place]], LoweredSource | None]
 class Asked:
     """What a conversion is asked for: `launches` None to infer them, `root` what their files are relative to.
 
-    `timeout` is in seconds, a kernel and launch. `direct_to_lds`: whether the rule of that name is on.
+    `timeout` is in seconds, a kernel and launch. `direct_to_lds`: whether the rule of that name is on. `seen`: what has
+    been observed of slices under launches: a file is observed after each step, and most of its kernels stay.
     """
 
     target: Target
@@ -68,10 +70,17 @@ class Asked:
     root: Path | None
     timeout: float
     direct_to_lds: bool = True
+    seen: dict[tuple[Slice | None, str], Outcome[LaunchFacts]] = field(default_factory=dict, compare=False, repr=False)
 
-    def job(self, kernel: Slice | None, launch: Launch) -> tuple[Slice | None, Launch, str, bool]:
-        """What `observe_job` takes."""
-        return kernel, launch, self.target.name, self.direct_to_lds
+    def observe(self, jobs: Sequence[tuple[Slice | None, Launch]]) -> list[Outcome[LaunchFacts]]:
+        """What `observe_job` says of kernels under launches, side by side, each in a child process."""
+        # By what launches are written as: constants may be equal, and of other types.
+        asked = {(kernel, repr(launch)): (kernel, launch) for kernel, launch in jobs}
+        new = [key for key in asked if key not in self.seen]
+        arguments = [(*asked[key], self.target.name, self.direct_to_lds) for key in new]
+        outcomes = map_isolated(observe_job, arguments, timeout=self.timeout, family=_family)
+        self.seen.update(zip(new, outcomes, strict=True))
+        return [self.seen[kernel, repr(launch)] for kernel, launch in jobs]
 
 
 def observed(known: LoweredSource, asked: Asked) -> list[Kernel]:
@@ -242,8 +251,7 @@ def explore(kernels: Sequence[Kernel], asked: Asked) -> None:
                 jobs.extend((kernel, facts, launch) for launch in found if launch not in known)
             every_launch = [kernel.launches[index] for index in kernel.facts]
             jobs.extend((kernel, [], launch) for launch in misaligned(every_launch, every))
-    arguments = [asked.job(kernel.slice, launch) for kernel, _, launch in jobs]
-    outcomes = map_isolated(observe_job, arguments, timeout=asked.timeout, family=_family)
+    outcomes = asked.observe([(kernel.slice, launch) for kernel, _, launch in jobs])
     for (kernel, facts, launch), outcome in zip(jobs, outcomes, strict=True):
         if outcome.value is not None and not facts:
             kernel.witnesses.append((launch, outcome.value))
@@ -311,7 +319,7 @@ def _slice(kernel: Kernel, source: SourceFile, asked: Asked) -> None:
 
 
 def _observe(kernels: Sequence[Kernel], asked: Asked) -> None:
-    """Facts of all launches of all kernels, side by side, each in a child process."""
+    """Facts of all launches of all kernels."""
     jobs = [
         (kernel, index)
         for kernel in kernels
@@ -319,8 +327,7 @@ def _observe(kernels: Sequence[Kernel], asked: Asked) -> None:
         for index in range(len(kernel.launches))
     ]
     preload()
-    arguments = [asked.job(kernel.slice, kernel.launches[index]) for kernel, index in jobs]
-    outcomes = map_isolated(observe_job, arguments, timeout=asked.timeout, family=_family)
+    outcomes = asked.observe([(kernel.slice, kernel.launches[index]) for kernel, index in jobs])
     for (kernel, index), outcome in zip(jobs, outcomes, strict=True):
         if outcome.value is not None:
             kernel.facts[index] = outcome.value
