@@ -32,8 +32,17 @@ def test_all_else_comes_in_the_order_in_which_python_walks(path: str) -> None:
     assert nodes_in(tree) == [node for node in ast.walk(tree) if not isinstance(node, LEFT_OUT)]
 
 
-def test_arguments_without_defaults_and_mappings_without_keys_are_walked() -> None:
-    tree = ast.parse("def f(a, *, b, c=1, **d):\n    return {**d, 'a': a}\n")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(a, *, b, c=1, **d):\n    return {**d, 'a': a}\n",
+        "match a:\n    case C(1, b=2) | {'c': 3, **rest} | [_, *others]:\n        global x, y\n",
+        "import a as b, c\nfrom d import e as f\nwith g() as h, i:\n    nonlocal j\n",
+    ],
+    ids=["arguments", "patterns", "names"],
+)
+def test_what_has_texts_or_nothing_in_its_lists_is_walked(text: str) -> None:
+    tree = ast.parse(text)
     assert nodes_in(tree) == [node for node in ast.walk(tree) if not isinstance(node, LEFT_OUT)]
 
 

@@ -28,6 +28,18 @@ _FIRST = {
     "IfExp": ("body",),
 }
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+# What is read in a way of its own: LibCST's classes take their time to say that a node is none of theirs.
+_SPECIAL = (
+    *_COMPREHENSIONS, cst.AnnAssign, cst.Arg, cst.AsName, cst.Assign, cst.Attribute, cst.AugAssign, cst.ClassDef,
+    cst.CompFor, cst.For, cst.FunctionDef, cst.Global, cst.Import, cst.ImportFrom, cst.Lambda, cst.MatchAs,
+    cst.MatchMapping, cst.MatchStar, cst.Name, cst.NamedExpr, cst.Nonlocal,
+)  # fmt: skip
+
+
+@functools.cache
+def _is_special(kind: type[cst.CSTNode]) -> bool:
+    """Whether nodes of a kind bind names, are names, or have those that are none."""
+    return issubclass(kind, _SPECIAL)
 
 
 @functools.cache
@@ -127,6 +139,9 @@ class QualifiedNames:
 
     def _read(self, node: cst.CSTNode, scope: _Scope) -> None:
         """Note the bindings and the names below a node."""
+        if not _is_special(type(node)):
+            self._all(list(children(node)), scope)
+            return
         match node:
             case cst.Name() | cst.Attribute():
                 self._scopes[id(node)] = scope

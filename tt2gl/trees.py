@@ -7,14 +7,16 @@ import functools
 from collections.abc import Iterator
 
 
-class _Fields(dict[type[ast.AST], tuple[str, ...]]):
-    """The fields of each class of nodes that may have others below them."""
+class _Fields(dict[type[ast.AST], tuple[tuple[str, bool], ...]]):
+    """The fields of each class of nodes that may have others below them, and whether lists there may have more."""
 
     # Operators and contexts are all alike, and the rest is text and numbers.
     LEFT_OUT = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "name", "kind", "type_comment"})
+    # Names that are text, and nothing for `**` in a dictionary and for an argument without a default.
+    MIXED = frozenset({"names", "keys", "kw_defaults", "kwd_attrs"})
 
-    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        self[kind] = tuple(name for name in kind._fields if name not in self.LEFT_OUT)
+    def __missing__(self, kind: type[ast.AST]) -> tuple[tuple[str, bool], ...]:
+        self[kind] = tuple((name, name in self.MIXED) for name in kind._fields if name not in self.LEFT_OUT)
         return self[kind]
 
 
@@ -28,10 +30,10 @@ def nodes_in(node: ast.AST) -> list[ast.AST]:
     """
     found = [node]
     for each in found:
-        for name in _FIELDS[each.__class__]:
+        for name, is_mixed in _FIELDS[each.__class__]:
             value = getattr(each, name, None)
             if value.__class__ is list:
-                found += [inner for inner in value if isinstance(inner, ast.AST)]
+                found += [inner for inner in value if isinstance(inner, ast.AST)] if is_mixed else value
             elif isinstance(value, ast.AST):
                 found.append(value)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 from tt2gl.amd_matrix_layouts import chip_of
@@ -203,8 +204,15 @@ class DotReader:
 
 def _is_in_branch(node: ast.Call, function: ast.FunctionDef) -> bool:
     """Whether a call is made in one branch of a function alone."""
-    branches = (each for each in nodes_in(function) if isinstance(each, ast.If | ast.IfExp))
-    return any(part is node for branch in branches for part in nodes_in(branch))
+    return node in _in_branches(function)
+
+
+# Trees live as long as what is asked of them, and nodes are told apart by what they are, not by what they say.
+@functools.lru_cache(maxsize=64)
+def _in_branches(function: ast.FunctionDef) -> frozenset[ast.AST]:
+    """All that is in some branch of a function."""
+    branches = [each for each in nodes_in(function) if isinstance(each, ast.If | ast.IfExp)]
+    return frozenset(part for branch in branches for part in nodes_in(branch))
 
 
 def _is_zeros(other: ast.expr, frame: Frame) -> bool:
