@@ -26,6 +26,7 @@ from tt2gl.observation import (
     with_copied_truths_as_bytes,
     with_equal_values_once,
     with_first_turns_alone,
+    with_quotients_of_constants,
     with_turns_apart,
     without_casts_of_products,
     without_loops_of_one_turn,
@@ -130,6 +131,7 @@ def _converted(
     known: LoweredSource, kernels: list[Kernel], asked: Asked, rules: Collection[str], compiled: bool, calls: Calls
 ) -> tuple[Conversion, LoweredSource]:
     """The conversion of a file whose kernels have been observed, with its working file; they are told."""
+    known, kernels[:] = with_quotients_of_constants(known, kernels, asked)
     known, kernels[:] = with_turns_apart(known, kernels, asked, calls.torn)
     known, kernels[:] = without_casts_of_products(known, kernels, asked)
     known, kernels[:] = with_equal_values_once(known, kernels, asked)

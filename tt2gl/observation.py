@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from tt2gl.analysis.alternatives import LessAligned, less_aligned, with_aligning
 from tt2gl.analysis.cast_products import cast_products
+from tt2gl.analysis.constant_quotients import constant_quotients
 from tt2gl.analysis.copied_truths import copied_truths
 from tt2gl.analysis.coverage import unreached, variants
 from tt2gl.analysis.equal_values import equal_values
@@ -44,6 +45,7 @@ from tt2gl.lowering.lowered_source import (
     with_first_turns,
     with_inlined,
     with_loops_written_out,
+    with_quotients_written_out,
     with_single_turns,
 )
 from tt2gl.lowering.reorderings import in_any_order
@@ -132,6 +134,13 @@ def running_ahead_elsewhere(known: LoweredSource, kernels: Sequence[Kernel]) -> 
             places = calls_in_between(*seen) | calls_of_products(*seen) | calls_of_lasting_operands(*seen)
             found |= helpers_elsewhere(facts, places, path)
     return found
+
+
+def with_quotients_of_constants(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file whose loops count to constants where Triton has quotients of constants as scalars, and its kernels."""
+    return _as_long_as(known, kernels, asked, constant_quotients, with_quotients_written_out)
 
 
 def without_loops_of_one_turn(

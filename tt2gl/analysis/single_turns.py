@@ -33,17 +33,17 @@ def _inner_loops(tree: ast.Module) -> Iterator[ast.For]:
     """The loops over a range that stand in another loop, do nothing once they have run, and have fixed bounds."""
     for function in nodes_in(tree):
         if isinstance(function, ast.FunctionDef):
-            changing = _changing(function)
+            changed = changing(function)
             around = (each for each in nodes_in(function) if isinstance(each, ast.For | ast.While))
             parts = (one for each in around for part in each.body for one in nodes_in(part))
             inner = {id(one): one for one in parts if isinstance(one, ast.For)}
             for loop in inner.values():
-                counted = isinstance(loop.iter, ast.Call) and _counts(loop.iter) and isinstance(loop.target, ast.Name)
-                if counted and not loop.orelse and changing.isdisjoint(_names(loop.iter)):
+                counted = isinstance(loop.iter, ast.Call) and counts(loop.iter) and isinstance(loop.target, ast.Name)
+                if counted and not loop.orelse and changed.isdisjoint(_names(loop.iter)):
                     yield loop
 
 
-def _changing(function: ast.FunctionDef) -> set[str]:
+def changing(function: ast.FunctionDef) -> set[str]:
     """The names of a function that are no constants of its compilation: an argument of 1 is one for that call alone."""
     parameters = {each.arg for each in nodes_in(function.args) if isinstance(each, ast.arg) and not _is_fixed(each)}
     annotated = (each for each in nodes_in(function) if isinstance(each, ast.AnnAssign))
@@ -74,7 +74,7 @@ def _place(node: ast.expr) -> Position:
     return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
-def _counts(call: ast.Call) -> bool:
+def counts(call: ast.Call) -> bool:
     """Whether a loop counts through a range, of which nothing else is said."""
     name = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
     return name in ("range", "static_range") and not call.keywords

@@ -15,6 +15,7 @@ from tt2gl.lowering.asked_types import asked_types
 from tt2gl.lowering.block_pointers import lowered
 from tt2gl.lowering.combiners import combiners
 from tt2gl.lowering.concatenations import concatenations
+from tt2gl.lowering.constant_quotients import with_constant_quotients
 from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.early_masks import early_masks
 from tt2gl.lowering.early_returns import early_returns
@@ -120,6 +121,11 @@ def with_inlined(
 def with_single_turns(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
     """The file with the loops at these places of the working file written out; None where none can be."""
     return _with(known, without_single_turns(known.work, places))
+
+
+def with_quotients_written_out(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
+    """The file with the quotients at these places of the working file as constants; None where none can be."""
+    return _with(known, with_constant_quotients(known.work, places))
 
 
 def with_loops_written_out(known: LoweredSource, loops: Collection[TurnsApart]) -> LoweredSource | None:
