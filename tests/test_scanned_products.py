@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.compared import compared
 from tt2gl.convert import convert
-from tt2gl.launches import Launch, Options
+from tt2gl.launches import Launch, Options, TensorArg
 from tt2gl.results import KernelReport
 
 KERNEL = """import triton
@@ -56,3 +57,42 @@ def test_down_columns_a_thread_has_several_rows(tmp_path: Path, target: str, row
     text, report = ported(tmp_path, target, rows, cols, 0)
     assert report.status == "converted"
     assert f"coalesced_blocks([M, N], [1, 0], {block})" in text
+
+
+ROWS = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TURNS: tl.constexpr):
+    rows, cols, inner = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, K)
+    a = tl.load(a_ptr + rows * K + inner[None, :])
+    sums, out = tl.zeros([M], tl.float32), tl.zeros([M, N], tl.float32)
+    for i in range(TURNS):
+        s = tl.dot(a, tl.load(b_ptr + i * K * N + inner[:, None] * N + cols))
+        before = sums[:, None] + tl.cumsum(s, 1)
+        out += s - before
+        sums += tl.sum(s, 1)
+    tl.store(c_ptr + rows * N + cols, out)
+"""
+
+
+def test_a_products_row_that_meets_it_stays_in_the_products_layout(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(ROWS)
+    constexprs = {"M": 64, "N": 32, "K": 16, "TURNS": 3}
+    shapes = {"a_ptr": ("bfloat16", (64, 16)), "b_ptr": ("bfloat16", (48, 32)), "c_ptr": ("float32", (64, 32))}
+    launch = Launch(
+        file=path.name,
+        kernel="kernel",
+        signature={"a_ptr": "*bf16", "b_ptr": "*bf16", "c_ptr": "*fp32"} | dict.fromkeys(constexprs, "constexpr"),
+        constexprs=constexprs,
+        divisible_by_16=tuple(shapes),
+        options=Options(4, 1),
+        grid=(1,),
+        args={name: TensorArg(dtype, shape, (shape[1], 1), None) for name, (dtype, shape) in shapes.items()},
+    )
+    text = convert(path, target="sm90", launches=[launch], root=tmp_path, compile=False).text
+    assert "before = sums[:, None] + gl.convert_layout(" in text
+    _, triton, gluon = compared(path, launch, "sm90")
+    assert gluon.convert_layouts <= triton.convert_layouts

@@ -30,6 +30,7 @@ from tt2gl.analysis.reshapes import (
     reshaped,
     unnamed,
 )
+from tt2gl.analysis.scanned_products import is_awaited_row, of_rows
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, expanded
 from tt2gl.analysis.transform_steps import passed_on
@@ -332,10 +333,10 @@ class Anchors:
     def _strongest(self, node: Node) -> Term | None:
         """The layout of the largest operand, unless one as large is still to get its own, as it is computed once."""
         large = [operand for operand in node.operands if operand.elements == node.elements and not operand.cheap]
-        if any(operand.natural is None for operand in large):
-            whole = any(operand.natural is not None and operand.elements == node.elements for operand in node.operands)
-            if self.patience > whole:
-                return None
+        waits = any(operand.natural is None for operand in large)
+        whole = any(operand.natural is not None and operand.elements == node.elements for operand in node.operands)
+        if waits and self.patience > whole or self.patience and is_awaited_row(node, self._is_of_dot):
+            return None
         known = [(operand.elements, operand.natural) for operand in node.operands]
         node.weighed = tuple((elements, natural) for elements, natural in known if natural is not None)
         return self._largest(node, {id(operand): operand.natural for operand in node.operands})
@@ -359,10 +360,15 @@ class Anchors:
             return None
         most = max(each[:2] for each in known)
         equal = [(layout, operand) for elements, weight, layout, operand in known if (elements, weight) == most]
+        if (row := of_rows(shaped, [each for _, each in equal], self._is_of_dot)) is not None:
+            return row
         if any(self.cores.is_loaded(layout) for layout, _ in equal):
             return flowing_first(equal, self.graph.nodes, self.cores.scenes[self.index].facts.lowered.places)
         is_row = len(node.shape) == 1 and any(isinstance(layout, Cut) for layout, _ in equal)
         return flowing_first(equal, self.graph.nodes) if most[1] < _OF_DOT and is_row else equal[0][0]
+
+    def _is_of_dot(self, layout: Term) -> bool:
+        return self._weight(layout) == _OF_DOT
 
     def _weight(self, layout: Term) -> int:
         """Which of two layouts a value of as many elements takes: a dot's, else one that was not reshaped."""
