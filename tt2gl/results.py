@@ -25,11 +25,12 @@ class Metrics:
 
     `copies` are asynchronous copies by carrier and bytes: of a thread (`cp.async.16`), of a tile (`tma.8192`).
     `step_mma` and `step_copies` are those in the innermost loops that have some: what one step takes; `step_loops` is
-    how many such loops have products. `rings` has how many slots each ring of shared memory has, by tile
-    (`128x64xf16`). `places` are lines of the source by what stands there: `load.128`, `store.32`, `convert_layout`,
-    `ring.128x64xf16`, and instructions and copies by their names. `buffered` are AMD's buffer operations, `unbuffered`
-    its other accesses of global memory; `step_waits` how often a step of loops with products waits for memory there.
-    `step_cycles` is an estimate, of what one step takes one wave, where it was asked for (`verify.mca`).
+    how many loops deep each of those is that has products, the least first. `rings` has how many slots each ring of
+    shared memory has, by tile (`128x64xf16`). `places` are lines of the source by what stands there: `load.128`,
+    `store.32`, `convert_layout`, `ring.128x64xf16`, and instructions and copies by their names. `buffered` are AMD's
+    buffer operations, `unbuffered` its other accesses of global memory; `step_waits` how often a step of loops with
+    products waits for memory there. `step_cycles` is an estimate, of what one step takes one wave, where it was asked
+    for (`verify.mca`).
     """
 
     shared_bytes: int
@@ -51,7 +52,7 @@ class Metrics:
     buffered: int = 0
     unbuffered: int = 0
     step_waits: int = 0
-    step_loops: int = 0
+    step_loops: list[int] = field(default_factory=list)
     step_cycles: float | None = None
 
 

@@ -98,10 +98,16 @@ def test_outside_of_loops_all_products_and_copies_count() -> None:
 
 def test_steps_of_other_numbers_of_loops_are_not_compared() -> None:
     product = "wgmma.m64n128k16.f32.f16.f16"
-    one = replace(BASE, mma={product: 32}, step_mma={product: 8}, step_loops=1)
-    two = replace(BASE, mma={product: 16}, step_mma={product: 16}, step_loops=2)
+    one = replace(BASE, mma={product: 32}, step_mma={product: 8}, step_loops=[1])
+    two = replace(BASE, mma={product: 16}, step_mma={product: 16}, step_loops=[1, 1])
     assert compare(one, two) == ()
-    assert [each.code for each in compare(replace(one, step_loops=2), two)] == ["TTG505"]
+    assert [each.code for each in compare(replace(one, step_loops=[1, 1]), two)] == ["TTG505"]
+    inner = replace(two, step_loops=[2], step_copies={"cp.async.16": 1, "tma.8192": 1})
+    assert compare(one, inner) == ()
+    assert [each.code for each in compare(replace(one, step_loops=[2]), inner)] == ["TTG505", "TTG506"]
+    assert [each.code for each in compare(one, replace(inner, step_copies={"cp.async.8": 1, "tma.8192": 1}))] == [
+        "TTG506"
+    ]
     (more,) = compare(one, replace(two, mma={product: 33}))
     assert (more.code, "33 instructions" in more.message) == ("TTG505", True)
 

@@ -132,7 +132,7 @@ def test_a_step_is_what_the_innermost_loops_with_products_have() -> None:
     counts = count_ptx(text)
     assert counts.mma == {"wgmma.m64n128k16.f32.f16.f16": 5}
     assert counts.step_mma == {"wgmma.m64n128k16.f32.f16.f16": 2}
-    assert counts.step_loops == 1
+    assert counts.step_loops == [2]
     assert (counts.copies, counts.step_copies) == ({"cp.async.16": 3}, {"cp.async.16": 1})
 
 

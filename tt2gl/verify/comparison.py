@@ -98,11 +98,8 @@ def _products(triton: Metrics, gluon: Metrics) -> Iterator[_Finding]:
         instead = f"multiplies with {', '.join(other)}" if other else "does not"
         yield _Finding(f"Triton's kernel multiplies with {', '.join(missing)}, and the port {instead}.", missing[0])
         return
-    # Pipelines repeat products before and after their loops, so those are compared where neither has a loop, or where
-    # the compiler wrote one of several out in one of the kernels: a step of all of them is not one of those left.
-    in_loops = bool(triton.step_mma or gluon.step_mma)
-    if min(triton.step_loops, gluon.step_loops) > 0 and triton.step_loops != gluon.step_loops:
-        in_loops = False
+    # Pipelines repeat products before and after their loops, so those are compared where neither has a loop.
+    in_loops = bool(triton.step_mma or gluon.step_mma) and not _is_written_out(triton, gluon)
     before, after = (triton.step_mma, gluon.step_mma) if in_loops else (triton.mma, gluon.mma)
     if not before:
         before = triton.mma
@@ -111,6 +108,11 @@ def _products(triton: Metrics, gluon: Metrics) -> Iterator[_Finding]:
             where = "a step of the loops" if in_loops else "in all"
             message = f"{after[name]} instructions {name} {where} where Triton's kernel has {before.get(name, 0)}."
             yield _Finding(message, name)
+
+
+def _is_written_out(triton: Metrics, gluon: Metrics) -> bool:
+    """Whether the compiler wrote out a loop of one of the kernels: a step of the loops left is none of theirs then."""
+    return bool(triton.step_loops and gluon.step_loops) and triton.step_loops != gluon.step_loops
 
 
 def _copies(triton: Metrics, gluon: Metrics) -> Iterator[_Finding]:
@@ -126,9 +128,9 @@ def _copies(triton: Metrics, gluon: Metrics) -> Iterator[_Finding]:
         theirs, ours = _bytes(widths), _bytes(copied.get(carrier, Counter()))
         about = f"{carrier}.{max(widths)}"
         who = "a thread" if carrier in ("cp.async", "lds") else "a block"
-        if ours < theirs:
+        if ours < theirs and not _is_written_out(triton, gluon):
             yield _Finding(f"{carrier} copies {ours} bytes {who}{where} where Triton's kernel copies {theirs}.", about)
-        elif max(copied[carrier]) < max(widths):
+        elif max(copied.get(carrier, {0: 0})) < max(widths):
             message = (
                 f"{carrier} copies at most {max(copied[carrier])} bytes at once where Triton's copies {max(widths)}."
             )

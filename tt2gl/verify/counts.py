@@ -18,7 +18,7 @@ class Counts:
     An asynchronous copy from global memory is a load too, of the bits that one thread copies. `copies` are those of
     threads, by name and bytes (`cp.async.16`); how much a bulk copy moves, assembly does not say. `buffered` are AMD's
     buffer operations, `unbuffered` its other accesses of global memory, `step_waits` where a step waits for memory,
-    `step_loops` in how many loops the products of a step are.
+    `step_loops` how many loops deep each of the loops is whose products are those of a step.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Counts:
         self.buffered = 0
         self.unbuffered = 0
         self.step_waits = 0
-        self.step_loops = 0
+        self.step_loops: list[int] = []
         self.step_mma: Counter[str] = Counter()
         self.step_copies: Counter[str] = Counter()
         self.places: defaultdict[str, dict[Place, None]] = defaultdict(dict)
@@ -92,7 +92,7 @@ class Counts:
         self.step_mma = assembly.a_step(self._mma_by_loop, self._loads_by_loop)
         self.step_copies = assembly.a_step(self._copies_by_loop, {})
         steps = assembly.steps(self._mma_by_loop, self._loads_by_loop)
-        self.step_loops = len(steps)
+        self.step_loops = sorted(1 + len(assembly.parents.get(loop, ())) for loop in steps)
         self.step_waits = sum(self._waits_by_loop[loop] for loop in steps)
         return self
 
