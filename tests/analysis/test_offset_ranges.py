@@ -32,6 +32,21 @@ def test_what_is_not_known_may_be_anything(expression: str) -> None:
     assert read(expression) == ANY
 
 
+def test_variables_made_of_each_other_are_looked_into_only_so_far() -> None:
+    names = [f"v{number}" for number in range(16)]
+    starts = "".join(f"{name} = n\n" for name in names)
+    turns = "".join(f"    {name} = {' - '.join(each for each in names if each != name)}\n" for name in names)
+    reader = Reader(body(f"{starts}for k in range(0, n):\n{turns}", n=Interval(0, 10)))
+    assert reader.value(ast.parse("v0", mode="eval").body) == ANY
+    assert reader.value(ast.parse("n", mode="eval").body) == Interval(0, 10)
+    assert reader.work.done < 5_000
+
+
+def test_all_of_a_few_are_looked_into() -> None:
+    text = "a = 0\nb = 1\nc = 2\nfor k in range(0, n):\n    a, b, c = min(b, c), min(c, a), min(a, b)"
+    assert read("a + b + c", text, n=Interval(0, 10)) == Interval(0, 4)
+
+
 @pytest.mark.parametrize(
     ("expression", "low", "high"),
     [

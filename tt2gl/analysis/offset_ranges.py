@@ -27,6 +27,10 @@ _SAME = {
 }  # fmt: skip
 
 
+_MOST_WORK = 1000
+"""How many names are looked into for one expression: variables of a loop that are made of each other take turns within
+turns, and what is not known by then may be anything."""
+
 Maker: TypeAlias = "Callable[[Reader], Interval]"
 """Reads what a definition gives its name."""
 
@@ -106,6 +110,13 @@ class Definition:
 
 
 @dataclass
+class Work:
+    """How often readers have asked what statements make of names."""
+
+    done: int = 0
+
+
+@dataclass
 class Reader:
     """Reads intervals in a body. `constraints`: what a mask says of expressions, by their text.
 
@@ -119,6 +130,7 @@ class Reader:
     known: dict[tuple[int, str], Interval] = field(default_factory=dict)
     read: set[tuple[int, str]] = field(default_factory=set)
     current: Callable[[str], ast.expr | None] | None = None
+    work: Work = field(default_factory=Work)
 
     def value(self, node: ast.expr) -> Interval:
         """The interval of an expression."""
@@ -232,7 +244,7 @@ class Reader:
         if key in self.known:
             return self.known[key]
         self.known[key] = ANY
-        inner = Reader(body, self.assume, {}, self.known, self.read)
+        inner = self._inside(body)
         values = [node.value for node in nodes_in(body.tree) if isinstance(node, ast.Return)]
         found: list[Interval] = []
         for value in values:
@@ -253,6 +265,10 @@ class Reader:
                 return COUNT
         return ANY
 
+    def _inside(self, body: Body) -> Reader:
+        """A reader of what this one needs of a body, where no mask says anything."""
+        return Reader(body, self.assume, {}, self.known, self.read, work=self.work)
+
     def named(self, name: str) -> Interval:
         """A name's interval, whatever statement gave it its value; loops widen it until it holds."""
         key = (id(self.body), name)
@@ -261,14 +277,15 @@ class Reader:
             return self.known[key]
         if name in self.body.given:
             outside = self.body.given[name]
-            return union_of(
-                [Reader(body, self.assume, {}, self.known, self.read).value(node) for body, node in outside]
-            )
+            return union_of([self._inside(body).value(node) for body, node in outside])
         makers = self.body.definitions.get(name, [])
         start = [self._parameter(name)] if name in self.body.arguments else []
         if not makers:
             return start[0] if start else ANY
-        inside = Reader(self.body, self.assume, {}, self.known, self.read)
+        self.work.done += 1
+        if self.work.done > _MOST_WORK:
+            return ANY
+        inside = self._inside(self.body)
         current = start[0] if start else NOTHING
         for turn in range(4):
             inside.known = {**self.known, key: current}
@@ -298,8 +315,7 @@ class Reader:
         found: list[Interval] = []
         for caller, call in body.callers:
             argument = body.argument_of(name, call)
-            outer = Reader(caller, self.assume, {}, self.known, self.read)
-            found.append(ANY if argument is None else outer.value(argument))
+            found.append(ANY if argument is None else self._inside(caller).value(argument))
         return union_of(found) if found else ANY
 
 
