@@ -105,6 +105,11 @@ class TestRefused:
             convert(file(text), target="sm90")
         assert raised.value.diagnostic.code == code
 
+    def test_helpers_whose_docstring_speaks_of_kernels(self, file: File) -> None:
+        with pytest.raises(DiagnosticError, match="has no Triton kernel\\.") as raised:
+            convert(file('"""Helpers of `@triton.jit` kernels."""\n'), target="sm90")
+        assert raised.value.diagnostic.code == "TTG004"
+
     def test_kernels_in_strings(self, file: File) -> None:
         with pytest.raises(DiagnosticError, match="strings with kernels") as raised:
             convert(file(f"add = compiled.triton('add', '''{ADD}''')\n"), target="sm90")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -359,12 +360,15 @@ def _family(_kernel: Slice | None, _launch: Launch, *settings: object) -> Hashab
     return settings
 
 
+_KERNEL_IN_TEXT = re.compile(r"@triton\.jit\s*\n\s*def ")
+
+
 def _no_kernel(source: SourceFile) -> DiagnosticError:
     gluon = any(function.dialect == "gluon" for function in source.functions)
     message = "The file's kernels are Gluon already." if gluon else "The file has no Triton kernel."
     hint = "Give a file with functions that a `@triton.jit` decorates."
     constants = (node for node in ast.walk(ast.parse(source.text)) if isinstance(node, ast.Constant))
-    if any("@triton.jit" in str(constant.value) for constant in constants):
+    if any(_KERNEL_IN_TEXT.search(str(constant.value)) for constant in constants):
         message = "The file has no Triton kernel, but strings with kernels, as what TorchInductor writes for a model."
         hint = "Put each kernel into a file of its own; TorchInductor keeps one such of each in its cache."
     return DiagnosticError(
