@@ -31,7 +31,7 @@ for i in range(0, n, STEP):
 
 STEPPED = """
 for i in range(0, n, STEP):
-    k = _tt2gl_ring_k(k_ptr, mask=i < n).load(one)
+    k = _tt2gl_ring_k(k_ptr, mask=i < n).permute((1, 0)).load(one)
     qk = mfma(q, k, gl.zeros([8], gl.float32, one))
     p = qk * 2
     l_i += p
@@ -77,6 +77,10 @@ class Slot:
         assert place == 0
         return self
 
+    def permute(self, order: tuple[int, ...]) -> Slot:
+        assert order == (1, 0)
+        return self
+
     def store(self, tile: Number) -> None:
         self.tile = tile
 
@@ -91,6 +95,9 @@ class Tile(Number):
     """A tile that was loaded from memory, or is read from a ring."""
 
     dtype = None
+
+    def permute(self, order: tuple[int, ...]) -> Tile:
+        return self
 
     def load(self, layout: object) -> Tile:
         return self
@@ -137,9 +144,10 @@ def test_a_product_stands_beside_the_reads_and_loads_of_the_others_tile() -> Non
     assert [loop.index(each) for each in order] == sorted(loop.index(each) for each in order)
 
 
-def test_pointers_step_from_tile_to_tile() -> None:
+def test_pointers_step_from_tile_to_tile_and_tiles_are_turned_in_memory() -> None:
     made = written(STEPPED)
     assert "    k_ptr += STEP\n    k_next = gl.load(k_ptr, mask=ahead < n)\n" in made
+    assert made.count("k = k_buf.index(0).permute((1, 0)).load(one)\n") == 4
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def halves(
     `tiles`: the source of the tile of each ring, `buffers`: the memory of each, and `names`: what its tile may be
     called, by the names of rings.
     """
-    reader = TilesRead({tiles[ring]: name for ring, name in names.items()})
+    reader = _Reads({tiles[ring]: name for ring, name in names.items()})
     every = [Line.of(edited(line, reader)) for line in lines]
     if len(tiles) != 2 or reader.found.keys() != set(names.values()):
         return None
@@ -128,6 +128,21 @@ def _is_in_the_way(line: Line) -> bool:
 
 def _reads_any(lines: Sequence[Line], name: str) -> bool:
     return any(name in each.reads for each in lines)
+
+
+class _Reads(TilesRead):
+    """What is read of rings under names, also of tiles that are turned in memory."""
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        """Name what is read of a ring."""
+        match original_node.func:
+            case cst.Attribute(view, cst.Name("load")):
+                source = code(original_node)
+                for tile, name in self.names.items():
+                    known = code(view) == tile or code(view).startswith(f"{tile}.")
+                    if known and self.found.setdefault(name, source) == source:
+                        return cst.Name(name)
+        return updated_node
 
 
 class _TypesOf(Editor):
