@@ -32,7 +32,8 @@ def test_what_is_not_known_may_be_anything(expression: str) -> None:
     assert read(expression) == ANY
 
 
-def test_variables_made_of_each_other_are_looked_into_only_so_far() -> None:
+def test_variables_made_of_each_other_are_looked_into_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tt2gl.analysis.offset_ranges._MOST_WORK", 500)
     names = [f"v{number}" for number in range(16)]
     starts = "".join(f"{name} = n\n" for name in names)
     turns = "".join(f"    {name} = {' - '.join(each for each in names if each != name)}\n" for name in names)

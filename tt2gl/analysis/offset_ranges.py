@@ -27,7 +27,7 @@ _SAME = {
 }  # fmt: skip
 
 
-_MOST_WORK = 1000
+_MOST_WORK = 5000
 """How many names are looked into for one expression: variables of a loop that are made of each other take turns within
 turns, and what is not known by then may be anything."""
 
