@@ -80,7 +80,7 @@ def kernel(x_ptr, y_ptr, o_ptr, n, B: tl.constexpr, K: tl.constexpr):
 @pytest.mark.parametrize("target", ["gfx942", "sm90"])
 def test_two_loops_that_call_their_tiles_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
     """On gfx942 the first loop's tile is a slot of LDS behind it, unless its last iterations see the loop below."""
-    monkeypatch.setattr("tt2gl.pipelining.loops.rivals", lambda *_: frozenset[str]())
+    monkeypatch.setattr("tt2gl.pipelining.endings.rivals", lambda *_: frozenset[str]())
     file = tmp_path / "kernel.py"
     file.write_text(KERNEL)
     tile = TensorArg("float16", (64, 128), (128, 1))
