@@ -23,8 +23,9 @@ def loop(iterable: str, called: set[str]) -> str:
         ("tl.range(0, n, BLOCK, num_stages=3)", "range(0, n, BLOCK)"),
         ("tl.range(0, n, BLOCK, 3)", "range(0, n, BLOCK)"),
         ("tl.range(0, n, step=BLOCK, flatten=True)", "range(0, n, BLOCK)"),
-        ("tl.range(\n    0, n, flatten=True\n)", "range(\n    0, n\n)"),
-        ("tl.range(\n    0,\n    n,\n    warp_specialize=True,\n)", "range(\n    0,\n    n,\n)"),
+        ("tl.range(\n    0, n, flatten=True\n)", "range(0, n)"),
+        ("tl.range(\n    0,\n    n,\n    warp_specialize=True,\n)", "range(0, n)"),
+        ("tl.range(  # all\n    0, n, flatten=True\n)", "range(  # all\n    0, n\n)"),
     ],
 )
 def test_hints_to_passes_that_do_not_run_are_left_out(before: str, after: str) -> None:

@@ -39,8 +39,20 @@ def counting(loop: cst.For, called: Collection[str], *, partitioned: bool = Fals
         return loop
     if partitioned:
         bounds += [arg for arg in made.args if arg.keyword is not None and arg.keyword.value == PARTITIONED]
-    if len(bounds) < len(made.args):
+    fewer = len(bounds) < len(made.args)
+    if fewer:
         # The end of the last argument is that of the call: a line break, where the call had one.
         end = made.args[-1]
         bounds[-1] = bounds[-1].with_changes(comma=end.comma, whitespace_after_arg=end.whitespace_after_arg)
-    return loop.with_changes(iter=made.with_changes(func=cst.Name("range"), args=bounds))
+    made = made.with_changes(func=cst.Name("range"), args=bounds)
+    return loop.with_changes(iter=_on_one_line(made) if fewer else made)
+
+
+def _on_one_line(call: cst.Call) -> cst.Call:
+    """A call that its author broke for more arguments than it has now; as it is where there are comments in it."""
+    if "#" in cst.Module([]).code_for_node(call):
+        return call
+    none, comma = cst.SimpleWhitespace(""), cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    args = [each.with_changes(comma=comma, whitespace_after_arg=none) for each in call.args]
+    args[-1] = args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    return call.with_changes(args=args, whitespace_before_args=none)
