@@ -115,14 +115,14 @@ def test_a_helper_that_is_not_imported_by_its_name_is_called_by_it(
 ) -> None:
     done = bring(f"{IMPORTS}{imports}{KERNEL.replace('tile(', called)}", "tile")
     assert done.functions == ("tile", "half")
-    assert done.text.startswith(f"{IMPORTS}{imports}\n\n# tile is that of {of}: ")
+    assert done.text.startswith(f"{IMPORTS}{imports}\n\n# from {of}: ")
     assert "tl.store(y + tl.arange(0, B), tile(x, n, B))" in done.text
 
 
 def test_what_a_helper_of_a_module_reads_is_imported_beside_that(bring: Bring) -> None:
     done = bring(f"{IMPORTS}from . import tiles\n{KERNEL.replace('tile(x, n, B)', 'tiles.wide(x)')}", "wide")
     assert done.text.startswith(
-        f"{IMPORTS}from . import tiles\nfrom .tiles import WIDTH\nfrom triton.language import cdiv\n\n\n# wide is"
+        f"{IMPORTS}from . import tiles\nfrom .tiles import WIDTH\nfrom triton.language import cdiv\n\n\n# from .tiles"
     )
 
 
@@ -135,7 +135,7 @@ def test_a_helper_comes_with_what_it_calls_before_the_first_function(bring: Brin
     done = bring(f"{IMPORTS}from .tiles import tile\n{KERNEL}", "tile")
     assert done.functions == ("tile", "half")
     assert ".tiles import" not in done.text
-    head, _, rest = done.text.partition("# tile is that of .tiles: what becomes")
+    head, _, rest = done.text.partition("# from .tiles: its tensors")
     assert head == f"{IMPORTS}\n\n"
     assert '@triton.jit\ndef tile(p, i, B: tl.constexpr):\n    """What is at i."""\n' in rest
     assert rest.index("def tile") < rest.index("def half") < rest.index("\n\n\n# the kernel\n@triton.jit\ndef kernel")
@@ -170,7 +170,7 @@ else:
 )
 def test_other_names_are_imported_as_before(bring: Bring, imports: str, left: str) -> None:
     done = bring(f"{IMPORTS}{imports}{KERNEL}", "tile")
-    assert done.text.startswith(f"{IMPORTS}{left}\n\n# tile is that of")
+    assert done.text.startswith(f"{IMPORTS}{left}\n\n# from ")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_other_names_are_imported_as_before(bring: Bring, imports: str, left: st
 def test_a_helper_that_a_branch_of_the_file_imports(bring: Bring, branch: str, left: str) -> None:
     done = bring(f"{IMPORTS}{branch}{KERNEL}", "tile")
     assert done.functions == ("tile", "half")
-    assert done.text.startswith(f"{IMPORTS}{left}\n\n# tile is that of .tiles: ")
+    assert done.text.startswith(f"{IMPORTS}{left}\n\n# from .tiles: ")
 
 
 def test_a_helper_comes_to_the_branch_that_has_the_kernels(bring: Bring) -> None:
@@ -199,7 +199,7 @@ def test_a_helper_comes_to_the_branch_that_has_the_kernels(bring: Bring) -> None
     tiles = TILES.replace("def wide(p):\n", 'def wide(p):\n    """Two\nlines."""\n')
     done = bring("if True:\n" + textwrap.indent(inside, "    "), "wide", tiles=tiles)
     assert done.functions == ("wide",)
-    told = "    # wide is that of .tiles: what becomes of its tensors is chosen with its callers'\n    @triton.jit\n"
+    told = "    # from .tiles: its tensors take the layouts of its callers\n    @triton.jit\n"
     imported = "    from .tiles import WIDTH\n    from triton.language import cdiv\n\n\n"
     whole = imported + told + '    def wide(p):\n        """Two\nlines."""\n        return tl.load('
     assert whole in done.text
@@ -208,7 +208,7 @@ def test_a_helper_comes_to_the_branch_that_has_the_kernels(bring: Bring) -> None
 
 def test_what_a_helper_reads_is_imported(bring: Bring) -> None:
     done = bring(f"{IMPORTS}from .tiles import wide\n{KERNEL}", "wide")
-    assert done.text.startswith(f"{IMPORTS}from .tiles import WIDTH\nfrom triton.language import cdiv\n\n\n# wide is")
+    assert done.text.startswith(f"{IMPORTS}from .tiles import WIDTH\nfrom triton.language import cdiv\n\n\n# from ")
 
 
 def test_a_helper_that_calls_the_one_that_is_wanted(bring: Bring) -> None:
@@ -257,7 +257,7 @@ def test_what_one_takes_from_a_third_file_comes_with_it(bring: Bring, tmp_path: 
     made = convert(tmp_path / "package" / "kernel.py", target="sm90", launches=[LAUNCH], root=tmp_path)
     assert [(report.status, report.diagnostics) for report in made.kernels] == [("converted", ())]
     spelled = "." + third.removesuffix(".py").replace("/", ".")
-    assert f"# row is that of {spelled}:" in made.text
+    assert f"# from {spelled}:" in made.text
     assert f"from {spelled} import STEP\n" in made.text
 
 

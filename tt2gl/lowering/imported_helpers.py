@@ -7,7 +7,7 @@ becomes
     from .tiles import scale
 
 
-    # row_block is that of .tiles: what becomes of its tensors is chosen with its callers'
+    # from .tiles: its tensors take the layouts of its callers
     @triton.jit
     def row_block(ptr, rows, stride, n, D: tl.constexpr):
         ...
@@ -119,7 +119,7 @@ class _Helpers:
         node = function.node
         places.add((str(value.path), function.line))
         code = cst.Module([]).code_for_node(node.with_changes(leading_lines=[])).rstrip()
-        said = f"# {function.name} is that of {self.spelled}: what becomes of its tensors is chosen with its callers'"
+        said = f"# from {self.spelled}: its tensors take the layouts of its callers"
         texts[function.name] = f"{said}\n{code}"
         own = {function.name, *(parameter.name for parameter in function.parameters), *assigned_names([node.body])}
         for name in sorted(read_names([node]).keys() - own - texts.keys()):
