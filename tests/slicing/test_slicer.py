@@ -464,6 +464,20 @@ def test_other_decorators_are_dropped(write: Write, tmp_path: Path, decorators: 
     assert "arith.mulf" in ir_of(path, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ('args["n"] % 16 == 0', ("n",)),
+        ('all(args[name] % 16 == 0 for name in ("n", "x_ptr"))', ("n", "x_ptr")),
+        ('all(\n        args[name] % 16 == 0 for name in ("n",)\n    )', ("n",)),
+    ],
+)
+def test_flags_of_alignment_are_read_from_a_decorator(write: Write, asked: str, names: tuple[str, ...]) -> None:
+    given = f'@triton.heuristics({{\n    "ALIGNED": lambda args: {asked},\n}})\n'
+    path = write("a.py", HEADER + given + KERNEL.format(body="x * 2.0").lstrip())
+    assert slice_kernel(read_source(path), "kernel", target="sm90").aligned == (("ALIGNED", names),)
+
+
 def test_a_kernel_inside_a_class(write: Write, tmp_path: Path) -> None:
     text = (
         HEADER

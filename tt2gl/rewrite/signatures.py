@@ -199,7 +199,9 @@ def with_flags(
 
 def _aligned(flag: str, arguments: Sequence[str]) -> str:
     """The entry of a dictionary that says whether arguments are multiples of 16."""
-    names = ", ".join(f'"{name}"' for name in arguments) + ("," if len(arguments) == 1 else "")
+    if len(arguments) == 1:
+        return f'"{flag}": lambda args: args["{arguments[0]}"] % 16 == 0'
+    names = ", ".join(f'"{name}"' for name in arguments)
     asked = f"args[name] % 16 == 0 for name in ({names})"
     source = f'"{flag}": lambda args: all({asked})'
     return source if len(source) <= _WIDTH else f'"{flag}": lambda args: all(\n        {asked}\n    )'

@@ -70,7 +70,9 @@ def slice_kernel(
     return replace(slicer.finish(kernel), aligned=tuple(_aligned(found[0])), loaded=_loaded(found[0]))
 
 
-_ALIGNED = re.compile(r'"(\w+)": lambda args: all\(\s*args\[name\] % 16 == 0 for name in \(([^()]*)\)\s*\)')
+_ALIGNED = re.compile(
+    r'"(\w+)": lambda args: (?:args\["(\w+)"\] % 16 == 0|all\(\s*args\[name\] % 16 == 0 for name in \(([^()]*)\)\s*\))'
+)
 
 
 _LOADED = re.compile(r"@with_tile_layouts\(([^()]*)\)")
@@ -80,8 +82,8 @@ def _aligned(kernel: JitFunction) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The flags of a converted kernel that say which of its arguments are multiples of 16."""
     for decorator in kernel.decorators:
         if decorator.kind == "heuristics":
-            for flag, names in _ALIGNED.findall(cst.Module([]).code_for_node(decorator.node)):
-                yield flag, tuple(re.findall(r"\w+", names))
+            for flag, name, names in _ALIGNED.findall(cst.Module([]).code_for_node(decorator.node)):
+                yield flag, tuple(re.findall(r"\w+", name or names))
 
 
 def _loaded(kernel: JitFunction) -> tuple[str, ...] | None:
