@@ -92,12 +92,12 @@ def argmax_kernel(x_ptr, value_ptr, index_ptr, n_cols, ROWS: gl.constexpr, BLOCK
     row_layout: gl.constexpr = coalesced([ROWS], [0], value_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps())
 
     rows = gl.program_id(0) * ROWS + gl.arange(0, ROWS, layout=gl.SliceLayout(1, tile_layout))
-    rows_tile = gl.program_id(0) * ROWS + gl.arange(0, ROWS, layout=row_layout)
+    rows_row = gl.program_id(0) * ROWS + gl.arange(0, ROWS, layout=row_layout)
     cols = gl.arange(0, BLOCK, layout=gl.SliceLayout(0, tile_layout))
     x = gl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask=cols[None, :] < n_cols, other=-float("inf"))
     value, index = max_with_index(x, axis=1)
-    gl.store(value_ptr + rows_tile, gl.convert_layout(value, row_layout))
-    gl.store(index_ptr + rows_tile, gl.convert_layout(index, row_layout))
+    gl.store(value_ptr + rows_row, gl.convert_layout(value, row_layout))
+    gl.store(index_ptr + rows_row, gl.convert_layout(index, row_layout))
 
 
 @gluon.jit

@@ -28,7 +28,7 @@ def coalesced(shape, order, bits, num_warps, lanes=32):
 def histogram_kernel(x_ptr, counts_ptr, n, BLOCK: gl.constexpr):
     # coalesced access to x_ptr
     x_layout: gl.constexpr = coalesced([BLOCK], [0], x_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps())
-    # coalesced access to counts_ptr
+    # coalesced access to counts_ptr; 128 for one element a thread
     counts_layout: gl.constexpr = coalesced([BLOCK], [0], 128, gl.num_warps())
 
     offsets = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=x_layout)

@@ -70,7 +70,7 @@ def sum_partials_kernel(partial_ptr, out_ptr, M, N, BLOCK_M: gl.constexpr, BLOCK
     row_layout: gl.constexpr = coalesced([BLOCK_N], [0], out_ptr.dtype.element_ty.primitive_bitwidth, gl.num_warps())
 
     cols = gl.program_id(0) * BLOCK_N + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, tile_layout))
-    cols_tile = gl.program_id(0) * BLOCK_N + gl.arange(0, BLOCK_N, layout=row_layout)
+    cols_row = gl.program_id(0) * BLOCK_N + gl.arange(0, BLOCK_N, layout=row_layout)
     total = gl.zeros((BLOCK_M, BLOCK_N), dtype=gl.float32, layout=tile_layout)
     rows_range = gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, tile_layout))
     cols_mask = cols[None, :] < N
@@ -78,4 +78,4 @@ def sum_partials_kernel(partial_ptr, out_ptr, M, N, BLOCK_M: gl.constexpr, BLOCK
         rows = i + rows_range
         mask = (rows[:, None] < M) & cols_mask
         total += gl.load(partial_ptr + rows[:, None] * N + cols[None, :], mask=mask, other=0.0)
-    gl.store(out_ptr + cols_tile, gl.convert_layout(gl.sum(total, axis=0), row_layout), mask=cols_tile < N)
+    gl.store(out_ptr + cols_row, gl.convert_layout(gl.sum(total, axis=0), row_layout), mask=cols_row < N)

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from tt2gl.analysis.memory import Classes, LayoutClass
 
 
+_SINGLE = re.compile(r"\b128(, gl\.num_warps\(\)| if )")
+"""What a formula of one element a thread says of bits."""
+
+
 def class_names(classes: Classes, taken: Set[str]) -> dict[str, str]:
     """Layout classes by key, named after what they serve; never a name in `taken`."""
     names: dict[str, str] = {}
@@ -54,15 +58,25 @@ def _derived(layout: str, word: str) -> str:
 
 
 def suffixed(variable: str, layout: str, taken: Set[str]) -> str:
-    """What a variable is called in a second layout: `cols_w` in `w_layout`, `cols_1` in a nameless one."""
+    """What a variable is called in a second layout: `cols_w` in `w_layout`, `cols_tile` in a nameless one."""
     if layout.endswith("_shared"):
         return unused(f"{variable}_smem", taken)
     root = re.search(r"(\w+?)_layout\b", layout)
     sliced = re.match(r"gl\.SliceLayout\((\d)", layout)
     label = f"{variable}_{root.group(1)}" if root and root.group(1) not in ("tile", "row") else variable
     if label == variable or label in taken:
-        label = f"{label}_{'rows' if sliced.group(1) == '1' else 'cols'}" if sliced else f"{label}_tile"
+        whole = "row" if root and root.group(1) == "row" else "tile"
+        label = f"{label}_{'rows' if sliced.group(1) == '1' else 'cols'}" if sliced else f"{label}_{whole}"
     return unused(label, taken)
+
+
+def access_comment(layout: LayoutClass) -> str:
+    """What accesses a layout serves; empty where it serves none. No element has 128 bits: why it says so is told."""
+    served = [pointer for pointer in layout.pointers if pointer]
+    if not served:
+        return ""
+    single = "; 128 for one element a thread" if _SINGLE.search(layout.source) else ""
+    return f"coalesced access to {listed(served)}{single}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from tt2gl.analysis.collected import Body, Conflict, Function, Labels, collect
 from tt2gl.analysis.copies import copies_are_defined
 from tt2gl.analysis.decisions import DotWant, said_by_itself
 from tt2gl.analysis.facts import ConstFact, Position, TensorFact
-from tt2gl.analysis.naming import class_names, listed
+from tt2gl.analysis.naming import access_comment, class_names
 from tt2gl.analysis.passing import Passing
 from tt2gl.analysis.spelling import Spelling
 from tt2gl.analysis.terms import Root, Stored, root_of
@@ -278,9 +278,7 @@ class Planner:
         made: list[Declaration] = []
         for layout in analysis.classes.classes:
             if layout.name in used:
-                served = [pointer for pointer in layout.pointers if pointer]
-                comment = f"coalesced access to {listed(served)}" if served else ""
-                made.append(Declaration(analysis.names[layout.name], layout.source, comment))
+                made.append(Declaration(analysis.names[layout.name], layout.source, access_comment(layout)))
         made.extend(self.spelling.declared(key))
         return (*made, *(analysis.stages.declared if analysis.stages is not None else ()))
 

@@ -113,7 +113,7 @@ def with_declarations(
         line = ensure_type(statement(text), cst.SimpleStatementLine)
         leading = [cst.EmptyLine(indent=False)] if start and place == 0 else []
         if declaration.comment:
-            leading.append(cst.EmptyLine(comment=cst.Comment(f"# {declaration.comment}")))
+            leading += _comments(declaration.comment)
         lines.append(line.with_changes(leading_lines=leading))
     lines.extend(line for step in conversions for line in conversion_lines(step))
     rest = body[start:]
@@ -132,11 +132,15 @@ def _noted(function: cst.FunctionDef, notes: Sequence[str]) -> cst.FunctionDef:
     first = suite.body[start]
     known = list(getattr(first, "leading_lines", ()))
     blank = 1 if known and known[0].comment is None else 0
-    lines = [line for note in notes for line in textwrap.wrap(note, _WIDTH - 4)]
-    told = [cst.EmptyLine(comment=cst.Comment(f"# {line}")) for line in lines]
+    told = [line for note in notes for line in _comments(note)]
     apart = [cst.EmptyLine(indent=False)] if known[blank:] else []
     noted = first.with_changes(leading_lines=[*known[:blank], *told, *apart, *known[blank:]])
     return function.with_changes(body=suite.with_changes(body=[*suite.body[:start], noted, *suite.body[start + 1 :]]))
+
+
+def _comments(text: str) -> list[cst.EmptyLine]:
+    """A text as comments in the body of a function, of as many lines as it takes."""
+    return [cst.EmptyLine(comment=cst.Comment(f"# {line}")) for line in textwrap.wrap(text, _WIDTH - 2)]
 
 
 def _starts_blank(statement: cst.CSTNode) -> bool:
