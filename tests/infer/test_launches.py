@@ -52,6 +52,26 @@ def test_seeds_of_random_numbers_are_integers() -> None:
     assert (launch.signature["seed"], launch.signature["p"], launch.constexprs) == ("i32", "*i32", {"SEED": 16})
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "tl.static_assert(S == 0)",
+        "tl.static_assert(B > 8 and S == 0)",
+        "if S != 0: raise AssertionError(f'it must be 0, got {S}')",
+        "if B < 8 or S != 0:\n        raise AssertionError('it must be 0')",
+    ],
+    ids=["assertion", "one-of-two", "raise", "raise-for-one-of-two"],
+)
+def test_a_constant_is_what_the_kernel_refuses_to_be_without(refusal: str) -> None:
+    body = f"{refusal}; o = tl.arange(0, B); tl.store(x + o * S, 1)"
+    assert guess("x, B: tl.constexpr, S: tl.constexpr", body).constexprs["S"] == 0
+
+
+def test_a_constant_is_not_what_the_kernel_refuses() -> None:
+    body = "if S == 3: raise AssertionError('not 3'); o = tl.arange(0, B); tl.store(x + o * S, 1)"
+    assert guess("x, B: tl.constexpr, S: tl.constexpr", body).constexprs["S"] != 3
+
+
 def test_a_guessed_size_is_no_smaller_than_the_tiles_of_the_config() -> None:
     launches = inferred("""\
 @triton.autotune(configs=[triton.Config({"B": b}) for b in (32, 128)], key=[])

@@ -53,6 +53,10 @@ class Body:
                     self._value(iterable)
                     self._bind(target, Value(kind="int"), None)
                     self._arms(inner, orelse)
+                case ast.If(test=test, body=[ast.Raise()], orelse=orelse):
+                    self._truth(test)
+                    self._asserted(ast.UnaryOp(ast.Not(), test))
+                    self._body(orelse)
                 case ast.If(test=test, body=inner, orelse=orelse) | ast.While(test=test, body=inner, orelse=orelse):
                     self._truth(test)
                     self._arms(inner, orelse)
@@ -64,6 +68,26 @@ class Body:
                     self._value(value)
                 case ast.Assert(test=test):
                     self._truth(test)
+
+    def _asserted(self, test: ast.expr) -> None:
+        """That the compiler goes on only where this holds."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=ast.BoolOp(op=ast.Or(), values=values)):
+                for value in values:
+                    self._asserted(ast.UnaryOp(ast.Not(), value))
+            case ast.BoolOp(op=ast.And(), values=values):
+                for value in values:
+                    self._asserted(value)
+            case (
+                ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant(value=value)])
+                | ast.UnaryOp(
+                    op=ast.Not(),
+                    operand=ast.Compare(
+                        left=ast.Name(id=name), ops=[ast.NotEq()], comparators=[ast.Constant(value=value)]
+                    ),
+                )
+            ) if name in self.facts and isinstance(value, int | str):
+                self.facts[name].asserted = value
 
     def _arms(self, one: Iterable[ast.stmt], other: Iterable[ast.stmt]) -> None:
         """Two ways that may be taken: after them a name is what it is after either."""

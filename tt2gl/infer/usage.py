@@ -194,13 +194,6 @@ class Usage(Body):
                 self._mark(parts[key].bases, fact)
         return base
 
-    def _asserted(self, test: ast.expr) -> None:
-        match test:
-            case ast.Compare(
-                left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant(value=int() | str() as value)]
-            ) if name in self.facts:
-                self.facts[name].asserted = value
-
     def _assembled(self, node: ast.Call) -> None:
         for argument, dtype in operands(node):
             value = self._value(argument)
