@@ -89,7 +89,7 @@ def test_what_a_loop_sums_up_is_stored_as_it_lies_in_memory(tmp_path: Path, targ
 def test_rows_of_a_product_are_stored_as_they_lie_in_memory(tmp_path: Path) -> None:
     text = KERNEL[: KERNEL.index("    acc = ")] + ROWS
     made = made_of(tmp_path / "kernel.py", text, LAUNCH, "sm80")
-    assert "gl.store(c_ptr + rows_tile, gl.convert_layout(s, row_layout))" in made
+    assert "gl.store(c_ptr + rows_row, gl.convert_layout(s, row_layout))" in made
 
 
 PERSISTENT = """import triton
