@@ -55,7 +55,7 @@ class Body:
                     self._arms(inner, orelse)
                 case ast.If(test=test, body=[ast.Raise()], orelse=orelse):
                     self._truth(test)
-                    self._asserted(ast.UnaryOp(ast.Not(), test))
+                    self._asserted(test, holds=False)
                     self._body(orelse)
                 case ast.If(test=test, body=inner, orelse=orelse) | ast.While(test=test, body=inner, orelse=orelse):
                     self._truth(test)
@@ -69,24 +69,18 @@ class Body:
                 case ast.Assert(test=test):
                     self._truth(test)
 
-    def _asserted(self, test: ast.expr) -> None:
-        """That the compiler goes on only where this holds."""
+    def _asserted(self, test: ast.expr, holds: bool = True) -> None:
+        """That the compiler goes on only where this holds, or only where it does not."""
+        every, equal = (ast.And, ast.Eq) if holds else (ast.Or, ast.NotEq)
         match test:
-            case ast.UnaryOp(op=ast.Not(), operand=ast.BoolOp(op=ast.Or(), values=values)):
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self._asserted(operand, not holds)
+            case ast.BoolOp(op=op, values=values) if isinstance(op, every):
                 for value in values:
-                    self._asserted(ast.UnaryOp(ast.Not(), value))
-            case ast.BoolOp(op=ast.And(), values=values):
-                for value in values:
-                    self._asserted(value)
-            case (
-                ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant(value=value)])
-                | ast.UnaryOp(
-                    op=ast.Not(),
-                    operand=ast.Compare(
-                        left=ast.Name(id=name), ops=[ast.NotEq()], comparators=[ast.Constant(value=value)]
-                    ),
-                )
-            ) if name in self.facts and isinstance(value, int | str):
+                    self._asserted(value, holds)
+            case ast.Compare(
+                left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=int() | str() as value)]
+            ) if isinstance(op, equal) and name in self.facts:
                 self.facts[name].asserted = value
 
     def _arms(self, one: Iterable[ast.stmt], other: Iterable[ast.stmt]) -> None:
