@@ -35,6 +35,7 @@ from tt2gl.observation import (
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.pipelining.converted_loads import with_converted_loads
 from tt2gl.pipelining.early_conversions import with_early_conversions
+from tt2gl.pipelining.early_firsts import with_early_firsts
 from tt2gl.pipelining.early_operands import with_early_operands
 from tt2gl.pipelining.early_reads import with_early_reads
 from tt2gl.pipelining.equal_reads import with_equal_reads
@@ -197,6 +198,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             names = {function.line: function.name for function in source.functions}
             functions = {each.name or names[each.line] for each in plan.functions}
             made = with_shared_operands(with_masked_reads(rewrite(source, plan), functions), functions)
+            if asked.target.backend == "cuda":
+                made = with_early_firsts(made, functions)
             made, parted = staged(made, source, plan)
             if "hoist" in rules:
                 made = without_invariant_tiles(with_steps_behind(with_instructions(made), functions), functions)
