@@ -50,6 +50,7 @@ from tt2gl.lowering.lowered_source import (
     with_single_turns,
 )
 from tt2gl.lowering.reorderings import in_any_order
+from tt2gl.lowering.type_tests import branching_on_types
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile
@@ -113,7 +114,8 @@ def from_hosts(kernels: Sequence[Kernel], target: Target) -> dict[str, dict[str,
 def worded_elsewhere(kernels: Sequence[Kernel]) -> frozenset[tuple[str, int]]:
     """The helpers in other files that Gluon has other words for: by file and line.
 
-    They make a number a tensor, which may be for its type alone, or reshape in any order.
+    They make a number a tensor, which may be for its type alone, branch on types that others ask for, or reshape in any
+    order.
     """
     seen = {
         (function.path, function.line)
@@ -122,7 +124,7 @@ def worded_elsewhere(kernels: Sequence[Kernel]) -> frozenset[tuple[str, int]]:
         for function in facts.functions.values()
         if not same_file(function.path, kernel.function)
     }
-    return made_for_types(seen) | in_any_order(seen)
+    return made_for_types(seen) | branching_on_types(seen) | in_any_order(seen)
 
 
 def running_ahead_elsewhere(known: LoweredSource, kernels: Sequence[Kernel]) -> set[tuple[str, int]]:

@@ -38,6 +38,11 @@ def combiners(source: SourceFile) -> Lowered:
     return each_function(source, [".reduce(", ".associative_scan("], edits)
 
 
+def combining(source: SourceFile) -> frozenset[str]:
+    """The names of the functions that a file's functions combine by."""
+    return frozenset(name for name, _ in _combiners(source))
+
+
 def _combiners(source: SourceFile) -> Iterator[tuple[str, str]]:
     """The functions that the file's functions combine by, each with what Triton's language is called there."""
     for function in source.functions:

@@ -41,6 +41,7 @@ from tt2gl.lowering.steps import Lowered
 from tt2gl.lowering.sums_in_arms import sums_in_arms
 from tt2gl.lowering.truths_as_bytes import with_truths_as_bytes
 from tt2gl.lowering.turns_apart import with_turns_apart
+from tt2gl.lowering.type_tests import type_tests
 from tt2gl.plan import EqualValue, TurnsApart
 from tt2gl.source import SourceFile, read_source
 from tt2gl.targets import Target, mover
@@ -200,6 +201,7 @@ def lowered_source(
         absent_masks,
         known_flags,
         known_tests,
+        type_tests,
         combiners,
         early_returns,
     ]

@@ -39,17 +39,22 @@ def reorderings(source: SourceFile) -> Lowered:
 
 def in_any_order(places: Iterable[Place]) -> frozenset[Place]:
     """Those places of jit functions that reshape or concatenate in any order, and so are said otherwise in Gluon."""
-    by_file: dict[str, set[int]] = {}
-    for path, line in places:
-        by_file.setdefault(path, set()).add(line)
     found: set[Place] = set()
-    for path, lines in by_file.items():
+    for path, lines in by_file(places).items():
         text = Path(path).read_text()
         if any(word in text for word in _WORDS):
             source = read_source(path, text)
             names = {*reorderings(source).functions, *concatenations(source).functions}
             found |= {(path, each.line) for each in source.functions if each.line in lines and each.name in names}
     return frozenset(found)
+
+
+def by_file(places: Iterable[Place]) -> dict[str, set[int]]:
+    """The lines of places, by file."""
+    found: dict[str, set[int]] = {}
+    for path, line in places:
+        found.setdefault(path, set()).add(line)
+    return found
 
 
 def _is_tensors(called: cst.BaseExpression, source: SourceFile) -> bool:
