@@ -66,3 +66,29 @@ def test_an_assertion_without_words_says_what_it_asks() -> None:
     error = RuntimeError()
     error.__cause__ = Unsaid(ast.parse("tl.static_assert(seed.dtype.is_int())").body[0])
     assert explain(error, Slice("k", (), ())) == "Unsaid: tl.static_assert(seed.dtype.is_int())"
+
+
+class Quoting(Exception):
+    """As Triton's, with the source that it quotes and a node there."""
+
+    def __init__(self, src: str, node: ast.AST) -> None:
+        super().__init__("bad")
+        self.src, self.node = src, node
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("def k(a):\n    a += 2\n", ""),
+        ("x = 1\ndef k(a):\n    a += 1\n", "k.py:3:4: "),
+        ("x = 1\ndef k(a):\n    \n    a += 1\n", "k.py:4:4: "),
+        ("if x:\n    x = 1\n\n    def k(a):\n        a += 1\n", "k.py:5:8: "),
+    ],
+    ids=["another function", "as it is", "blanks on an empty line", "indented"],
+)
+def test_where_a_quoted_function_stands(text: str, place: str) -> None:
+    """Triton quotes a function dedented, and empty lines without their blanks."""
+    quoted = "def k(a):\n\n    a += 1\n" if "\n    \n" in text else "def k(a):\n    a += 1\n"
+    error = Quoting(quoted, ast.parse(quoted.strip()).body[0].body[0])  # type: ignore[attr-defined]
+    kernel = Slice("k", (SlicedModule("_private", Path("k.py"), text),), ())
+    assert explain(error, kernel) == f"{place}Quoting: bad"

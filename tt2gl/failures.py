@@ -110,13 +110,26 @@ def _message(error: BaseException) -> str:
 
 
 def _place(error: BaseException, kernel: Slice) -> str:
-    """`file:line:column` of a Triton CompilationError, whose lines count from the `def` of a function it quotes."""
+    """`file:line:column` of a Triton CompilationError, whose lines count from the `def` of a function it quotes.
+
+    Triton quotes it without the indentation of its `def` and the blanks of lines that have nothing else.
+    """
     node: Any = getattr(error, "node", None)
     text = getattr(error, "src", None)
     if not text or not hasattr(node, "lineno"):
         return ""
+    quoted = _stripped(text.rstrip())
     for module in kernel.modules:
-        before, found, _ = module.text.partition(text.rstrip())
-        if found:
-            return f"{shown(module.path)}:{before.count(chr(10)) + node.lineno}:{node.col_offset}"
+        lines = _stripped(module.text)
+        start = lines.find(quoted)
+        if start >= 0:
+            before = lines.count("\n", 0, start)
+            first = module.text.split("\n")[before]
+            indentation = len(first) - len(first.lstrip())
+            return f"{shown(module.path)}:{before + node.lineno}:{indentation + node.col_offset}"
     return ""
+
+
+def _stripped(text: str) -> str:
+    """Its lines without their indentation and the blanks at their ends, each between line breaks."""
+    return "\n".join(("", *(line.strip() for line in text.split("\n")), ""))
