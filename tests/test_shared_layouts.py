@@ -92,14 +92,14 @@ def test_memory_for_tensor_cores_is_gluons_own_default(bits: int, transposed: bo
 
 def test_memory_that_is_not_swizzled_is_a_literal() -> None:
     values = [Swizzled(1, 1, 1, (1, 0))] * 3
-    found = swizzled_source(values, TILE, 1, numbers([2] * 3), numbers([16] * 3))
+    found = swizzled_source(values, TILE, [1], numbers([2] * 3), numbers([16] * 3))
     assert (found.source, found.helpers) == ("gl.SwizzledSharedLayout(1, 1, 1, [1, 0])", ())
 
 
 def test_one_text_gives_every_launch_its_swizzle() -> None:
     values = [swizzled(shape, (1, 0), 16, 1, 2) for shape in SHAPES]
     assert len(set(values)) > 1
-    found = swizzled_source(values, TILE, 1, numbers([2] * 3), numbers([16] * 3))
+    found = swizzled_source(values, TILE, [1], numbers([2] * 3), numbers([16] * 3))
     assert (found.source, found.exact) == ("swizzled_layout([M, K], [1, 0], 16, k_dim=1, k_width=2)", True)
     assert [evaluated(found.source, found.helpers, 4, M=m, K=k) for m, k in SHAPES] == values
 
@@ -108,14 +108,14 @@ def test_widths_that_differ_between_launches_are_said_by_name() -> None:
     widths, k_widths = Width("BITS", (16, 32, 16)), Width("A_LAYOUT.k_width", (2, 1, 2))
     parts = zip(SHAPES, widths.values, k_widths.values, strict=True)
     values = [swizzled(shape, (1, 0), bits, 1, width) for shape, bits, width in parts]
-    found = swizzled_source(values, TILE, 1, [*numbers([2, 1, 2]), k_widths], [*numbers([16, 32, 16]), widths])
+    found = swizzled_source(values, TILE, [1], [*numbers([2, 1, 2]), k_widths], [*numbers([16, 32, 16]), widths])
     expected = "swizzled_layout([M, K], [1, 0], BITS, k_dim=1, k_width=A_LAYOUT.k_width)"
     assert (found.source, found.exact) == (expected, True)
 
 
 def test_doubles_may_be_read_four_rows_at_once() -> None:
     values = [swizzled(shape, (1, 0), 64, 0, 1, rows=4) for shape in SHAPES]
-    found = swizzled_source(values, TILE, 0, numbers([1] * 3), numbers([64] * 3))
+    found = swizzled_source(values, TILE, [0], numbers([1] * 3), numbers([64] * 3))
     assert found.source == "swizzled_layout([M, K], [1, 0], 64, k_dim=0, k_width=1, rows=4)"
 
 

@@ -105,25 +105,25 @@ def nvmma_shared(shape: Sequence[int], bits: int, transposed: bool) -> NvmmaShar
 
 
 def swizzled_source(
-    values: Sequence[Swizzled], tile: Tile, k_dim: int, k_widths: Sequence[Width], widths: Sequence[Width]
+    values: Sequence[Swizzled], tile: Tile, k_dims: Sequence[int], k_widths: Sequence[Width], widths: Sequence[Width]
 ) -> Written:
     """Swizzled memory as source that gives `values`, one a launch: a literal where nothing is swizzled.
 
-    `tile` is one buffer's and `k_dim` its dimension that the dot sums over: 1 for the first operand and 0 for the
+    `tile` is one buffer's and `k_dims` its dimensions that the dot may sum over: 1 for the first operand and 0 for the
     second, and the other way round for a tile that is transposed once it is read. `k_widths` are ways to say the
     `k_width` of the operand's layout, `widths` ways to say how wide the stored elements are.
     """
     order = max((value.order for value in values), key=[value.order for value in values].count)
     plain = Swizzled(1, 1, 1, order)
 
-    def value(k_width: Width, width: Width, rows: int, index: int) -> Swizzled:
+    def value(k_dim: int, k_width: Width, width: Width, rows: int, index: int) -> Swizzled:
         return swizzled(tile.shapes[index], order, width.values[index], k_dim, k_width.values[index], rows)
 
     found = [Candidate(plain.source(), lambda _: plain)]
-    for rows, (width, k_width) in product((8, 4), product(widths, k_widths)):
+    for k_dim, rows, width, k_width in product(k_dims, (8, 4), widths, k_widths):
         parts = f"{tile.source}, {bracketed(order)}, {width.source}, k_dim={k_dim}, k_width={k_width.source}"
         text = f"swizzled_layout({parts}{', rows=4' * (rows == 4)})"
-        found.append(Candidate(text, partial(value, k_width, width, rows), (SWIZZLED_SOURCE,)))
+        found.append(Candidate(text, partial(value, k_dim, k_width, width, rows), (SWIZZLED_SOURCE,)))
     return written(values, found)
 
 

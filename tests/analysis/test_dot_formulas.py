@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from tt2gl.analysis.dot_formulas import Formulas
 from tt2gl.analysis.facts import Lowered
 from tt2gl.analysis.memory import Scene
@@ -22,6 +24,19 @@ def test_a_pointer_to_wider_elements_than_a_register_says_no_k_width(launch: Cal
     found = formulas.written(("64", "K"), {0: (64, 32)}, {0: SWIZZLED})
     assert found.exact
     assert found.source == "swizzled_layout([64, K], [1, 0], a.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2)"
+
+
+@pytest.mark.parametrize(("columns", "per_phase", "max_phase"), [(128, 1, 16), (64, 2, 8)])
+def test_launches_apart_say_their_second_operands_by_one_formula(
+    launch: Callable[..., Launch], columns: int, per_phase: int, max_phase: int
+) -> None:
+    """Loads in two arms of a branch fill one ring, which has one layout."""
+    facts = SimpleNamespace(lowered=Lowered())
+    scene = SimpleNamespace(launch=launch("w=*i8", K=64, N=columns), facts=facts, lanes=32)
+    fields = (("vec", 8), ("perPhase", per_phase), ("maxPhase", max_phase), ("order", (1, 0)))
+    layout = DialectAttr("ttg.swizzled_shared", fields)
+    found = Formulas([cast(Scene, scene)]).written(("K", "N"), {0: (64, columns)}, {0: layout})
+    assert found.source == "swizzled_layout([K, N], [1, 0], w.dtype.element_ty.primitive_bitwidth, k_dim=0, k_width=4)"
 
 
 def test_a_width_that_differs_is_what_fills_a_register(launch: Callable[..., Launch]) -> None:

@@ -195,10 +195,7 @@ class Formulas:
             for width in self._bits(at)
             if max(width.values) <= 32
         ]
-        k_widths = telling_apart(k_widths)
-        first = swizzled_source(values, tile, 1, k_widths, widths)
-        other = first if first.exact else swizzled_source(values, tile, 0, k_widths, widths)
-        return other if other.exact else first
+        return swizzled_source(values, tile, (1, 0), telling_apart(k_widths), widths)
 
     def _widths(self, at: Sequence[int]) -> list[Width]:
         """Ways to say how wide an element is, by the kernel's pointers and as a number."""
