@@ -42,14 +42,14 @@ def known_tests(source: SourceFile) -> Lowered:
     def edits(function: JitFunction, spans: Spans) -> Iterator[Edit]:
         body = function.node.body
         variables = {each.name for each in function.parameters if not each.is_constexpr}
-        variables |= assigned_names([body]).keys() - set(_constants(body))
+        variables |= assigned_names([body]).keys() - set(said_constants(body))
         for branch, known, others in _found(body, variables, source):
             yield from _asked_apart(branch, known, others, spans)
 
     return each_function(source, [".dot("], edits)
 
 
-def _constants(body: cst.CSTNode) -> Iterator[str]:
+def said_constants(body: cst.CSTNode) -> Iterator[str]:
     """Locals that are said to be constants."""
     for node in walk(body):
         match node:
@@ -73,7 +73,7 @@ def _found(
 def _parts(branch: cst.If, variables: Collection[str], source: SourceFile) -> tuple[_Tests, _Tests] | None:
     """What a branch asks of constants, and what else; None where that is not both, or nothing there is copied ahead."""
     alternatives = list(_alternatives(branch.test))
-    known = next((at for at, each in enumerate(alternatives) if not _is_known(each, variables)), len(alternatives))
+    known = next((at for at, each in enumerate(alternatives) if not is_known(each, variables)), len(alternatives))
     if not 0 < known < len(alternatives) or not isinstance(branch.body, cst.IndentedBlock):
         return None
     calls = [node for node in walk(branch.body) if isinstance(node, cst.Call)]
@@ -92,7 +92,7 @@ def _alternatives(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
             yield test
 
 
-def _is_known(test: cst.BaseExpression, variables: Collection[str]) -> bool:
+def is_known(test: cst.BaseExpression, variables: Collection[str]) -> bool:
     """Whether a test is made of constants alone."""
     return read_names([test]).keys().isdisjoint(variables) and not any(
         isinstance(node, cst.Call | cst.NamedExpr) for node in walk(test)

@@ -26,6 +26,7 @@ from tt2gl.lowering.idle_casts import without_idle_casts
 from tt2gl.lowering.imported_helpers import Place, with_helpers
 from tt2gl.lowering.inlining import inlined
 from tt2gl.lowering.joined_descriptors import joined_descriptors
+from tt2gl.lowering.known_choices import known_choices
 from tt2gl.lowering.known_flags import known_flags
 from tt2gl.lowering.known_tests import known_tests
 from tt2gl.lowering.later_sums import later_sums
@@ -201,6 +202,7 @@ def lowered_source(
         absent_masks,
         known_flags,
         known_tests,
+        known_choices,
         type_tests,
         combiners,
         early_returns,
