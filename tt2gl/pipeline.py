@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 import libcst as cst
 
 from tt2gl.pipelining.ahead import Ahead, can_run_ahead
+from tt2gl.pipelining.chosen_reads import with_chosen_reads
 from tt2gl.pipelining.fences import with_reads_above_fences, with_single_fences
 from tt2gl.pipelining.headers import with_own_variables
 from tt2gl.pipelining.lookups import needed_by_lookups, with_plain_lookups
@@ -81,7 +82,9 @@ def _staged(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozens
     specs = _specs(text, source, plan, plan.functions)
     try:
         made = pipelined(text, [*specs], ASYNC_LOAD) if specs else text
-        made = with_lowered_reads(made, {spec.function for spec in specs})
+        made = with_chosen_reads(
+            with_lowered_reads(made, {spec.function for spec in specs}), {spec.function for spec in specs}
+        )
         through = _through_registers(specs)
         return mark + with_stored_parts(with_uniform_parts(made, through), through), frozenset(parted)
     except NotPipelinedError:

@@ -110,7 +110,7 @@ def _found(block: Sequence[ast.stmt]) -> Iterator[_Lowered]:
     """The reads of a loop's block that are moved, those of tiles that one assignment changes together."""
     done: set[ast.stmt] = set()
     for statement in block:
-        if statement not in done and _is_read(statement):
+        if statement not in done and is_read(statement):
             found = _lowered(block, statement)
             if found is not None and _stays_right(block, found) and _is_late(block, found):
                 done.update(found.reads)
@@ -124,12 +124,12 @@ def _read_in_branches(function: ast.FunctionDef, block: Sequence[ast.stmt]) -> I
         bodies = [body for each in inside([branch]) if isinstance(each, ast.If) for body in blocks(each)]
         for read in (each for body in bodies if len(body) > 1 for each in body if _is_apart(each, body)):
             name = next(iter(writes(read)), "")
-            if not isinstance(read, ast.Assign) or not _is_read(read) or names.count(name) != 2:
+            if not isinstance(read, ast.Assign) or not is_read(read) or names.count(name) != 2:
                 continue
             taker = next((each for each in block[index + 1 :] if name in reads(each)), None)
             operand = _second_operand(taker, name) if taker is not None else None
             between = [*inside([branch]), *inside(block[index + 1 : block.index(taker)])] if taker is not None else []
-            if operand is not None and _reads_the_same(between[between.index(read) + 1 :], read):
+            if operand is not None and reads_the_same(between[between.index(read) + 1 :], read):
                 yield read, operand
 
 
@@ -143,10 +143,10 @@ def _second_operand(taker: ast.stmt, name: str) -> ast.Name | None:
     return None
 
 
-def _reads_the_same(between: Sequence[ast.stmt], read: ast.Assign) -> bool:
+def reads_the_same(between: Sequence[ast.stmt], read: ast.Assign) -> bool:
     """Whether a tile is the same behind these statements, of which some compute."""
     memory = {_ring_of(node) for node in nodes_in(read) if isinstance(node, ast.expr)} - {""}
-    plain = [each for each in between if not list(blocks(each)) and not _is_read(each) and not _is_view(each)]
+    plain = [each for each in between if not list(blocks(each)) and not is_read(each) and not _is_view(each)]
     bound = NONE.union(*map(writes, between))
     changed = memory & NONE.union(*map(reads, plain)) | reads(read) & bound
     return bool(plain) and not changed and not any(isinstance(each, ast.Expr) for each in plain)
@@ -200,14 +200,14 @@ def _is_apart(statement: ast.stmt, block: Sequence[ast.stmt]) -> bool:
 def _read_of(name: str, block: Sequence[ast.stmt]) -> ast.stmt | None:
     """The only statement of a block that has to do with a variable, where that reads a tile; else None."""
     about = [each for each in block if name in reads(each) | writes(each)]
-    return about[0] if len(about) == 1 and _is_read(about[0]) else None
+    return about[0] if len(about) == 1 and is_read(about[0]) else None
 
 
-def _is_read(statement: ast.stmt) -> bool:
+def is_read(statement: ast.stmt) -> bool:
     """Whether all that a statement does is to give a variable a tile read from its slot, in a branch maybe."""
     match statement:
         case ast.If(body=[ast.Assign() as one], orelse=[ast.Assign() as other]):
-            return writes(one) == writes(other) and (_is_read(one) or _is_read(other))
+            return writes(one) == writes(other) and (is_read(one) or is_read(other))
         case ast.Assign(targets=[ast.Name()], value=ast.Call(func=ast.Attribute(attr="load", value=slot), args=[_])):
             return _ring_of(slot) != ""
     return False
@@ -234,7 +234,7 @@ def _stays_right(block: Sequence[ast.stmt], found: _Lowered) -> bool:
     Nor is anything called there for its effect: it may give the slot back.
     """
     between = _between(block, found)
-    kept = NONE.union(*(reads(each) for each in between if not _is_read(each)))
+    kept = NONE.union(*(reads(each) for each in between if not is_read(each)))
     bound = NONE.union(*map(writes, between))
     apart = all(_is_apart(read, block) for read in found.reads) and _is_apart(found.taker, block)
     called_for_effect = any(isinstance(each, ast.Expr) for each in between)
@@ -254,7 +254,7 @@ def _is_late(block: Sequence[ast.stmt], found: _Lowered) -> bool:
     later = block[block.index(found.reads[0]) :]
     given = [each for each in later if isinstance(each, ast.Assign) and called(each.value) == "load"]
     read = NONE.union(*map(writes, given)) - names
-    computed = any(not _is_read(each) for each in _between(block, found))
+    computed = any(not is_read(each) for each in _between(block, found))
     if len(firsts) > 1 and not found.changes:
         return False
     return computed and bool(firsts) and all(called(each) == "load" or reads(each) <= read for each in firsts)
