@@ -135,6 +135,16 @@ def test_kernels_overlap_where_a_target_has_that(tmp_path: Path, flag: str, targ
     assert [launch.constexprs["HAS_A"] for launch in launches] == [False, True]
 
 
+@pytest.mark.parametrize(("target", "values"), [("sm100", [False, True]), ("sm90", [False]), ("gfx942", [False])])
+@pytest.mark.parametrize("flag", ["warp_specialize", "WARPSPEC"])
+def test_warps_have_parts_where_a_target_has_that(tmp_path: Path, flag: str, target: str, values: list[bool]) -> None:
+    body = f"    for k in tl.range(0, K, warp_specialize={flag}):\n        tl.store(o_ptr + at + k, 1.0)\n"
+    text = HEADER.replace("BLOCK: tl", f"{flag}: tl.constexpr, BLOCK: tl") + body
+    source = read_source(tmp_path / "kernel.py", text)
+    launches, _ = guessed_launches(source, source.kernel("kernel"), target, None)
+    assert [launch.constexprs[flag] for launch in launches] == values
+
+
 def test_a_float_is_made_a_wide_integer(tmp_path: Path) -> None:
     body = "last = tl.full((BLOCK, BLOCK), 0, tl.int64)\nfor _ in range(K):\n    last = tl.load(a_ptr + at)"
     assert types(f"{body}\ntl.store(o_ptr + at, last)", tmp_path)[0] == "*i64"

@@ -50,6 +50,9 @@ _RARER = ("*i64", "*bf16", "*u8", "*i8", "*fp8e4nv", "*u32")
 _OVERLAPPING = re.compile(r"(^|_)pdl(_|$)", re.I)
 """What a flag is called that has a kernel start while the one before it ends: programmatic dependent launch."""
 
+_SPECIALIZING = re.compile(r"warp_?spec", re.I)
+"""What a flag is called that has Triton hand a loop's work out among warps."""
+
 _ROUNDS = 6
 _SECONDS = 20.0
 
@@ -65,11 +68,11 @@ def likely_launches(source: SourceFile, function: JitFunction, target: str) -> I
 
 
 def _decided(function: JitFunction, target: str) -> Mapping[str, Choice]:
-    """Flags that a target decides: that a kernel starts while the one before it ends, NVIDIA's GPUs have since sm90."""
-    if get_target(target).has_tma:
-        return {}
-    flags = (parameter.name for parameter in function.parameters if parameter.is_constexpr)
-    return {name: False for name in flags if _OVERLAPPING.search(name)}
+    """Flags that a target decides: kernels overlap on NVIDIA's GPUs since sm90, loops have warps apart on Blackwell."""
+    gpu = get_target(target)
+    absent = [each for each, has in ((_OVERLAPPING, gpu.has_tma), (_SPECIALIZING, gpu.specializes_warps)) if not has]
+    flags = [parameter.name for parameter in function.parameters if parameter.is_constexpr]
+    return {name: False for name in flags if any(each.search(name) for each in absent)}
 
 
 @functools.lru_cache(maxsize=128)

@@ -68,6 +68,12 @@ def test_a_constant_is_what_the_kernel_refuses_to_be_without(refusal: str) -> No
     assert guess("x, B: tl.constexpr, S: tl.constexpr", body).constexprs["S"] == 0
 
 
+@pytest.mark.parametrize("option", ["flatten", "warp_specialize", "disallow_acc_multi_buffer", "disable_licm"])
+def test_what_a_loop_is_to_do_or_not_is_a_flag(option: str) -> None:
+    body = f"for k in tl.range(0, n, B, {option}=W):; tl.store(x + k, 1)".replace(":; ", ":;     ")
+    assert guess("x, n, B: tl.constexpr, W: tl.constexpr", body).constexprs["W"] is False
+
+
 def test_a_constant_is_not_what_the_kernel_refuses() -> None:
     body = "if S == 3: raise AssertionError('not 3'); o = tl.arange(0, B); tl.store(x + o * S, 1)"
     assert guess("x, B: tl.constexpr, S: tl.constexpr", body).constexprs["S"] != 3

@@ -39,6 +39,7 @@ _SCALED_PARTS = ("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_form
 _OF_BITS: Mapping[int, str] = {8: "u8", 16: "i16", 32: "i32", 64: "i64"}
 _FORMATS = {"e2m1": "u8", "e4m3": "fp8e4nv", "e5m2": "fp8e5", "fp16": "fp16", "bf16": "bf16"}
 _RANGES = {"range", "static_range"}
+_LOOP_FLAGS = {"flatten", "warp_specialize", "disallow_acc_multi_buffer", "disable_licm"}
 _THROUGH = {
     "multiple_of",
     "max_contiguous",
@@ -88,6 +89,8 @@ class Usage(Body):
         if receiver is not None and name in _RESHAPING and self._is_value(receiver):
             self._mark((base for value in values if name in _SHAPED for base in value.bases), "tile")
             return self._value(receiver)
+        for key in _LOOP_FLAGS & named.keys() if name in _RANGES else ():
+            self._mark(named.pop(key).bases, "truth")
         passed = [*values, *named.values()]
         total = functools.reduce(operator.or_, passed) if passed else Value()
         if name in ("make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"):

@@ -50,6 +50,11 @@ class Target:
         return self.backend == "cuda" and int(self.arch) >= 90
 
     @property
+    def specializes_warps(self) -> bool:
+        """Whether Triton hands any loop's work out among warps where a kernel asks; on Hopper it does so with few."""
+        return self.backend == "cuda" and int(self.arch) // 10 == 10
+
+    @property
     def slots_apart(self) -> bool:
         """Whether the slots of a ring that are read and that are filled are counted apart beside loads, too.
 
