@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -13,12 +13,14 @@ from tt2gl.pipelining.branches import branched, joined
 from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.direct import Read
 from tt2gl.pipelining.late_reads import with_late_reads
+from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.lookups import PlainLookups
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.rings import Amount
 from tt2gl.pipelining.tma import of_ring
 from tt2gl.pipelining.trees import Member, Replaced, calls_in, code, edited, leading, lines_of, statement, under
 from tt2gl.pipelining.walking import Compound, Lines
+from tt2gl.trees import blocks, nodes_in
 from tt2gl.words import RING_MARK
 
 
@@ -46,7 +48,13 @@ class Consumer:
             nodes: Sequence[cst.CSTNode] = [small for _, small in members] or [line]
             waits: Lines = []
             if not isinstance(first, ast.For):
+                before = {*waited}
                 waits = self._waits([marker for each in nodes for marker in calls_in(each, RING_MARK)], waited)
+                if waits and waited - before == {""} and _loads_above(first, self.plan.parts.kept):
+                    assert isinstance(first, ast.If)
+                    assert isinstance(line, cst.If)
+                    made += self._branches(first, line, self.indent, waits)
+                    continue
             made += _below_blanks(waits, self._line(line, members, first, self.indent))
         return made
 
@@ -88,8 +96,14 @@ class Consumer:
             made.append(guarded(statement("fence_async_shared()"), plan.flags))
         return joined(made)
 
-    def _block(self, statements: Sequence[ast.stmt], block: cst.BaseSuite, indent: int) -> Lines:
-        return [made for line in lines_of(statements, block) for made in self._line(*line, indent)]
+    def _block(self, statements: Sequence[ast.stmt], block: cst.BaseSuite, indent: int, waits: Lines) -> Lines:
+        """The lines of a block, `waits` above the first of them that reads a ring."""
+        made: Lines = []
+        for line, members, first in lines_of(statements, block):
+            here = waits if calls_in(line, RING_MARK) else []
+            made += _below_blanks(here, self._line(line, members, first, indent))
+            waits = [] if here else waits
+        return made
 
     def _line(self, line: cst.BaseStatement, members: Sequence[Member], first: ast.stmt, indent: int) -> Lines:
         kept = self.plan.parts.kept
@@ -105,7 +119,7 @@ class Consumer:
         if first not in kept:
             return []
         if isinstance(line, cst.If) and isinstance(first, ast.If):
-            return self._branches(first, line, indent)
+            return self._branches(first, line, indent, [])
         return self.rebuild(first, line, indent)
 
     def _small(self, each: ast.stmt, small: cst.BaseSmallStatement) -> cst.BaseSmallStatement:
@@ -114,14 +128,15 @@ class Consumer:
             return small.with_changes(value=cst.parse_expression(f"{self.plan.carried[each]}[0]"))
         return edited(edited(small, self.plain), self.replaced)
 
-    def _branches(self, first: ast.If, line: cst.If, indent: int) -> Lines:
-        body = self._block(first.body, line.body, indent + 4)
+    def _branches(self, first: ast.If, line: cst.If, indent: int, waits: Lines) -> Lines:
+        """A branch, in each of its arms `waits` above the first line that reads a ring."""
+        body = self._block(first.body, line.body, indent + 4, waits)
         other: Lines = []
         if isinstance(line.orelse, cst.Else):
-            other = self._block(first.orelse, line.orelse.body, indent + 4)
+            other = self._block(first.orelse, line.orelse.body, indent + 4, waits)
         elif isinstance(line.orelse, cst.If):
             assert isinstance(first.orelse[0], ast.If)
-            other = self._branches(first.orelse[0], line.orelse, indent)
+            other = self._branches(first.orelse[0], line.orelse, indent, waits)
         if body and calls_in(line, RING_MARK) and [code(each) for each in body] == [code(each) for each in other]:
             return [under(body[0], [*line.leading_lines, *leading(body[0])]), *body[1:]]
         return branched(line, body, other)
@@ -139,6 +154,31 @@ def _below_blanks(waits: Lines, lines: Lines) -> Lines:
         under(lines[0], above[len(blanks) :]),
         *lines[1:],
     ]
+
+
+def _loads_above(branch: ast.stmt, kept: Container[ast.stmt]) -> bool:
+    """Whether every arm of a branch reads a ring, and one of them loads something else before.
+
+    Triton's compiler waits below that load, whose latency the wait does not add to.
+    """
+    if not isinstance(branch, ast.If):
+        return False
+    above: list[ast.stmt] = []
+    for arm in _arms(branch):
+        first = next((at for at, each in enumerate(arm) if any(map(is_marker, nodes_in(each)))), len(arm))
+        if first == len(arm) or any(list(blocks(each)) for each in arm[: first + 1]):
+            return False
+        above += [each for each in arm[:first] if each in kept]
+    calls = [node for each in above for node in nodes_in(each) if isinstance(node, ast.Call)]
+    return any(ast.unparse(call.func) == "gl.load" for call in calls)
+
+
+def _arms(branch: ast.If) -> list[list[ast.stmt]]:
+    """What a branch does either way, the arms of an `elif` among them; an empty one where there is no `else`."""
+    match branch.orelse:
+        case [ast.If() as other]:
+            return [branch.body, *_arms(other)]
+    return [branch.body, branch.orelse]
 
 
 def _same(before: cst.CSTNode, after: cst.CSTNode) -> bool:
