@@ -10,6 +10,7 @@ from functools import cached_property
 
 from tt2gl.analysis.cheap import is_loaded_ahead, last_tile, tile_in_ring
 from tt2gl.analysis.flowing_first import flowing_first
+from tt2gl.analysis.gathers import gathered, whole_lines
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.held_pairs import as_they_come
 from tt2gl.analysis.joins import in_pairs, is_awaited, merged_pairs, pair_of, unpaired
@@ -82,7 +83,7 @@ class Anchors:
             made = node.web.find().definitions
             return self._prospect(made[0].node, above) if len(made) == 1 else None
         if node.function == "gather":
-            return self._lines(node)
+            return whole_lines(node, self.classes, self.index)
         if node.kind != "elementwise":
             return None
         return self._largest(node, {id(operand): self._prospect(operand, above) for operand in node.operands})
@@ -175,7 +176,7 @@ class Anchors:
                 return self.doubled(single, node, merged_pairs(node))
             case "opaque" if node.function == "gather":
                 waits = self.patience and node.operands[0].natural is None and not node.operands[0].cheap
-                return None if waits else self._gathered(node)
+                return None if waits else gathered(node, self.classes, self.index)
             case "opaque" if node.function in RESHAPES:
                 return self._reshaped(node)
             case "read":
@@ -183,28 +184,6 @@ class Anchors:
             case "call" | "argument":
                 return node.value.natural if node.value else None
         return None
-
-    def _gathered(self, node: Node) -> Term | None:
-        """The layout of what is gathered: of whole lines in each warp, as what it is gathered from; else its indices'.
-
-        What is gathered from may have them so already, and is not converted then, as Triton does.
-        """
-        source, indices = node.operands
-        if node.axis is not None and len(node.shape) > 1 and not node.cheap:
-            own = source.natural
-            if isinstance(own, Root) and self.classes.has_lines(own.name, node.axis, self.index):
-                node.operand_term = own if indices.natural in (None, own) else None
-            if node.operand_term is None:
-                node.operand_term = self._lines(node)
-        return node.operand_term or indices.natural
-
-    def _lines(self, node: Node) -> Root | None:
-        """The layout of whole lines in each warp, in which something is gathered along them; None for a row."""
-        if node.axis is None or len(node.shape) <= 1 or node.cheap:
-            return None
-        tile = max(node.operands, key=lambda each: each.elements)
-        lines = self.classes.lines(tile, node.axis, self.index)
-        return Root(lines) if lines is not None else None
 
     def _reshaped(self, node: Node) -> Term | None:
         """The layout in which threads keep what they loaded or gathered when it is reshaped, as Triton leaves it.
