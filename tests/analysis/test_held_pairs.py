@@ -62,3 +62,23 @@ def test_those_of_one_are_split_and_joined_as_they_come(steps: int, converted: i
     assert gluon.convert_layouts <= triton.convert_layouts
     made = convert(path, target="sm90", launches=[launch(steps)], root=tmp_path, compile=False)
     assert made.text.count(" paired(tile_layout") == converted
+
+
+def far_first(path: Path) -> Path:
+    path.write_text(KERNEL.replace("FIRST + s", "STEPS - 1 - s"))
+    return path
+
+
+def test_several_steps_take_what_was_converted_for_the_first_of_them(tmp_path: Path) -> None:
+    """Of 512 elements each of 128 threads has four, so that nine steps are converted for five times."""
+    path = far_first(tmp_path / "kernel.py")
+    made = convert(path, target="sm90", launches=[launch(9)], root=tmp_path, compile=False)
+    assert made.text.count("paired(tile_layout") == 5
+
+
+@pytest.mark.slow
+@pytest.mark.subset
+def test_such_steps_are_converted_for_less_often_than_triton_does(tmp_path: Path) -> None:
+    path = far_first(tmp_path / "kernel.py")
+    _, triton, gluon = compared(path, launch(9), "sm90")
+    assert gluon.convert_layouts < triton.convert_layouts

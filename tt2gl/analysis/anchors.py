@@ -34,7 +34,7 @@ from tt2gl.analysis.reshapes import (
 from tt2gl.analysis.scanned_products import is_awaited_row, of_rows
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, expanded
-from tt2gl.analysis.transform_steps import passed_on
+from tt2gl.analysis.transform_steps import is_of_step, is_step, passed_on
 from tt2gl.analysis.transpositions import transposed_for_products
 from tt2gl.analysis.wanted_layouts import WantedLayouts
 
@@ -155,6 +155,8 @@ class Anchors:
             case "scan":
                 return self._scanned(node)
             case "join" if self.patience and all(is_awaited(each, bool(self.cores.dots)) for each in node.operands):
+                return None
+            case "join" if not self.is_last and not self.cores.dots and is_of_step(node, self._readers):
                 return None
             case "join":
                 return self.paired(node)
@@ -362,7 +364,11 @@ class Anchors:
             awaited = self.patience and natural is None and self.is_kept(split)
             return None if awaited else Pair(self.default(split))
         wanted = None if self.patience else self._by_readers.of_split(split)
-        return Pair(self.default(split)) if wanted is None and self.is_last else wanted
+        if wanted is not None or not self.is_last:
+            return wanted
+        # What a step gives is known before the next one is asked for.
+        self.is_last = not is_step(split, self._readers)
+        return Pair(self.default(split) if self.is_last else Root(self.classes.scattered(split, self.index).name))
 
     def access_root(self, node: Node) -> Term:
         """The layout that a global access has by itself."""

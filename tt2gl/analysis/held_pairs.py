@@ -5,7 +5,8 @@
     a, b = tl.split(x)                                                # no conversion
     x = tl.permute(tl.join(a + b, a - b), (0, 1, 3, 2))
 
-So the first steps of a transform take no conversion, as in Triton. None of these layouts has a name.
+So the first steps of a transform take no conversion, as in Triton, and those after one that is converted for. None of
+these layouts has a name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tt2gl.analysis.graph import Node, made_once
 from tt2gl.analysis.memory import Classes
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import RESHAPES
-from tt2gl.analysis.terms import Inferred, Pair, Reshaped, Root
+from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root
 from tt2gl.analysis.transform_steps import rearranges
 from tt2gl.layouts import Blocked
 
@@ -43,12 +44,14 @@ def _holds(value: Node, dim: int, classes: Classes) -> bool:
     node, bit = value, 0
     while True:
         term = node.natural
+        if isinstance(term, Cut) and isinstance(term.parent, Pair) and term.dim == len(node.shape):
+            term = term.parent.parent
         while isinstance(term, Pair):
             if dim == len(node.shape) - 1 and isinstance(node.natural, Pair):
                 return True
             term = term.parent
         if isinstance(term, Root):
-            return _in_a_thread(classes, term.name, dim, bit)
+            return _in_a_thread(classes, term.name, dim, bit, node.shape)
         if node.kind in ("read", "call", "argument"):
             made = made_once(node) if node.kind == "read" else None
             below = made.node if made is not None else node.value
@@ -80,10 +83,16 @@ def _reshaped(dim: int, bit: int, shape: tuple[int, ...], before: tuple[int, ...
     return 0, bit
 
 
-def _in_a_thread(classes: Classes, name: str, dim: int, bit: int) -> bool:
-    """Whether neighbours by `1 << bit` along a dimension are a thread's own in the layout of that key, always."""
+def _in_a_thread(classes: Classes, name: str, dim: int, bit: int, shape: tuple[int, ...]) -> bool:
+    """Whether what lies `1 << bit` apart along a dimension of a tile is a thread's own in the layout of that key."""
     known = [layout for each in classes.classes if each.name == name for layout in each.layouts.values()]
-    one_of = 2 << bit
     return bool(known) and all(
-        isinstance(one, Blocked) and dim < len(one.order) and one.size_per_thread[dim] % one_of == 0 for one in known
+        isinstance(one, Blocked) and dim < len(one.order) and _has_both(one, dim, 1 << bit, shape[dim]) for one in known
     )
+
+
+def _has_both(layout: Blocked, dim: int, apart: int, extent: int) -> bool:
+    """Whether each thread has both of two elements: among its neighbours, or where the layout is repeated."""
+    size = layout.size_per_thread[dim]
+    repeated = size * layout.threads_per_warp[dim] * layout.warps_per_cta[dim]
+    return size % (2 * apart) == 0 or repeated <= apart < extent

@@ -21,7 +21,7 @@ from tt2gl.analysis.graph import Graph, Node
 from tt2gl.analysis.terms import Term, root_of
 from tt2gl.formulas import Tile, Width
 from tt2gl.launches import Launch
-from tt2gl.layouts import ACCESS_BITS, Blocked
+from tt2gl.layouts import ACCESS_BITS, Blocked, coalesced
 from tt2gl.matrix_layouts import read_blocked
 from tt2gl.padded_layouts import direct_source
 from tt2gl.tensor_memory_layouts import Linear, read_linear
@@ -164,6 +164,17 @@ class Classes:
     def spread(self, node: Node, index: int) -> LayoutClass:
         """The class of a row-major tile whose threads have one element each of what lies side by side."""
         return self._row_major(named_dims(node, self.launches, {index: node.shape}), ACCESS_BITS)
+
+    def scattered(self, node: Node, index: int) -> LayoutClass:
+        """The class of a tile whose threads lie along all dimensions but the last, which gets those that are left.
+
+        So a thread has as many elements along the last as it can, and with pairs the most steps of a transform.
+        """
+        scene, rank = self.scenes[index], len(node.shape)
+        order = [*reversed(range(rank - 1)), rank - 1]
+        own = coalesced(node.shape, order, ACCESS_BITS, scene.launch.options.num_warps, scene.lanes)
+        dims = named_dims(node, self.launches, {index: node.shape})
+        return self._register(dims, {index: own}, _coalesced_source(dims, order, str(ACCESS_BITS)), [])
 
     def has_lines(self, name: str, axis: int, index: int) -> bool:
         """Whether the layout of that key has whole lines along `axis` in each warp."""

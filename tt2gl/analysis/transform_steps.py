@@ -5,11 +5,15 @@
     a, b = tl.split(x)                                  # converted here, once, for each thread to hold its pairs
 
 So Triton has it. Not where something else reads them: that is done in a layout which has a name.
+
+What is converted for such a step lies for the steps after it, too: in threads as far apart as it can, where Triton has
+neighbours of the last dimension in neighbouring threads. A transform of 4096 by 128 threads is so converted for every
+fifth of its steps, three times in all, where Triton does it six times.
 """
 
 from __future__ import annotations
 
-from tt2gl.analysis.graph import Node
+from tt2gl.analysis.graph import Node, made_once
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import RESHAPES
 from tt2gl.analysis.terms import Inferred, Pair
@@ -32,3 +36,41 @@ def passed_on(node: Node, readers: Readers) -> Inferred | None:
 def rearranges(node: Node) -> bool:
     """Whether a value is permuted or reshaped."""
     return node.kind == "opaque" and (node.function in RESHAPES or bool(node.order))
+
+
+def is_step(split: Node, readers: Readers) -> bool:
+    """Whether what is permuted is split, and what is made of its halves joined for the next step to split."""
+    return bool(_named(split.operands[0]).order) and _leads_on(split, readers)
+
+
+def is_of_step(join: Node, readers: Readers) -> bool:
+    """Whether what is joined is made of what such a step splits, and has no layout yet."""
+    seen, todo = set[int](), [each for each in join.operands if each.natural is None]
+    while todo:
+        node = _named(todo.pop())
+        if node.kind == "split" and is_step(node, readers):
+            return True
+        if node.kind == "elementwise" and id(node) not in seen:
+            seen.add(id(node))
+            todo += node.operands
+    return False
+
+
+def _named(value: Node) -> Node:
+    """What a name stands for that is given once; any other value itself."""
+    while (made := made_once(value)) is not None:
+        value = made.node
+    return value
+
+
+def _leads_on(value: Node, readers: Readers) -> bool:
+    """Whether a value is computed with, joined, rearranged and split at last."""
+    seen, todo = set[int](), readers.of(value)[:]
+    while todo:
+        node = todo.pop()
+        if node.kind == "split":
+            return True
+        if id(node) not in seen and (node.kind in ("read", "elementwise", "join") or rearranges(node)):
+            seen.add(id(node))
+            todo += readers.of(node)
+    return False

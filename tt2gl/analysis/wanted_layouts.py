@@ -42,7 +42,11 @@ class WantedLayouts:
         return wanted if has_both else None
 
     def of_split(self, split: Node) -> Pair | None:
-        """The layout of what is split that its halves are wanted in, or the halves of these."""
+        """The layout of what is split that one half has, or that its halves are wanted in, or the halves of these."""
+        halves = (each.natural for each in self._readers.of(split.operands[0]) if each.kind == "split")
+        known = next((each.parent for each in halves if isinstance(each, Cut)), None)
+        if isinstance(known, Pair):
+            return known
         wanted = self._asked(split.operands[0])
         return wanted if isinstance(wanted, Pair) else None
 
