@@ -57,15 +57,18 @@ def e2m1_codes(values: Array) -> Array:
     return signed.astype(np.uint8)
 
 
-def scale_values(scales: Array, kind: Type, arithmetic: Arithmetic) -> Array:
-    """Scales as the arithmetic holds f32: i8 is an exponent alone (e8m0, 255 a NaN), a float is what it says."""
+def scale_values(scales: Array, kind: Type, arithmetic: Arithmetic, least: float = 2.0**-127) -> Array:
+    """Scales as the arithmetic holds f32: i8 is an exponent alone (e8m0, 255 a NaN), a float is what it says.
+
+    `least`: what the smallest exponent stands for, zero where it is put into the bits of a float.
+    """
     element = element_type(kind)
     if not isinstance(element, IntegerType):
         return arithmetic.convert(scales, element, F32)
     exponents = scales.view(np.uint8).astype(np.int32)
+    bits = np.where(exponents == 255, 0x7FC00000, exponents << 23).astype(np.int32)
     # The smallest exponent is a subnormal number of float32, and has no bit pattern like the others.
-    bits = np.where(exponents == 0, 1 << 22, np.where(exponents == 255, 0x7FC00000, exponents << 23))
-    return arithmetic.from_bits(bits.astype(np.int32).view(np.float32), F32)
+    return arithmetic.from_bits(np.where(exponents == 0, np.float32(least), bits.view(np.float32)), F32)
 
 
 def spread(scales: Array, axis: int, extent: int) -> Array:
@@ -96,8 +99,9 @@ def scaled_operand(
     scale_kind: Type | None,
     axes: tuple[int, int],
     arithmetic: Arithmetic,
+    least: float = 2.0**-127,
 ) -> Array:
-    """An operand of a scaled product as the arithmetic holds f32, its scales folded in.
+    """An operand of a scaled product as the arithmetic holds f32, its scales folded in; `least`: see `scale_values`.
 
     `form` is one of `FORMATS`; `axes` are the axis of the array that is summed over, and the one along which e2m1 is
     packed. `scales` are (P, rows, blocks), or (P, columns, blocks) where the axis summed over is not the last.
@@ -106,7 +110,7 @@ def scaled_operand(
     values = operand_values(elements, kind, form, axes[1], arithmetic)
     if scales is None or scale_kind is None:
         return values
-    factors = scale_values(scales, scale_kind, arithmetic)
+    factors = scale_values(scales, scale_kind, arithmetic, least)
     if axes[0] != values.ndim - 1:
         factors = factors.swapaxes(-1, -2)
     return arithmetic.binary("mul", values, spread(factors, axes[0], values.shape[axes[0]]), F32)

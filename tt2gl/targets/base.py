@@ -55,6 +55,11 @@ class Target:
         return self.backend == "cuda" and int(self.arch) // 10 == 10
 
     @property
+    def writes_scales_out(self) -> bool:
+        """Whether Triton multiplies by scales itself, by floats that have the exponents' bits: 0 is a scale of zero."""
+        return self.backend == "cuda" and int(self.arch) < 100
+
+    @property
     def slots_apart(self) -> bool:
         """Whether the slots of a ring that are read and that are filled are counted apart beside loads, too.
 

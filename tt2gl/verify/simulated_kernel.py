@@ -22,8 +22,9 @@ from tt2gl.simulate.api import DEFAULT_LIMIT, Simulation, simulate
 from tt2gl.simulate.engine import Schedule
 from tt2gl.simulate.findings import Finding, SimulationError, TooLarge, Unsupported
 from tt2gl.simulate.memory import Filling
+from tt2gl.simulate.ops.dot import LEAST_SCALE
 from tt2gl.slicing.slices import Slice, names_of
-from tt2gl.targets import get_target
+from tt2gl.targets import Target, get_target
 from tt2gl.verify.bind import bind
 from tt2gl.verify.device import Participant, load_kernel
 from tt2gl.verify.inputs import Inputs
@@ -79,7 +80,7 @@ class SimulatedKernel:
             backend, gpu = compiler.backend_for(get_target(target))
             source = compiler.source_for(function, self.launch)
             module = compiler.build_ir(source, backend, gpu, compiler.options_for(backend, self.launch))
-            return parse_module(compiler.generic_text(module))
+            return _with_scales(parse_module(compiler.generic_text(module)), get_target(target))
         except ParseError as error:
             raise Stopped(Trouble("unsupported", f"{self.what}: {error}")) from error
         except Exception as error:
@@ -158,3 +159,11 @@ class SimulatedKernel:
                 calls = (each for each in self.module.operation.walk() if each.name == "tt.call")
                 return next((each.location for each in calls if each.attributes["callee"].name == name), None)
         return None
+
+
+def _with_scales(module: Module, target: Target) -> Module:
+    """A module whose scaled products say what the target's compiler makes of the smallest scale."""
+    for each in module.operation.walk() if target.writes_scales_out else ():
+        if each.name == "tt.dot_scaled":
+            each.attributes = {**each.attributes, LEAST_SCALE: 0.0}
+    return module

@@ -9,6 +9,9 @@ from tt2gl.simulate.microscaling import F32, FORMATS, e2m1_values, nibbles, scal
 from tt2gl.simulate.registry import handles
 from tt2gl.simulate.values import Array
 
+LEAST_SCALE = "tt2gl.least_scale"
+"""What an exponent of 0 is as a scale of a `tt.dot_scaled`, said by an attribute where that is not 2**-127."""
+
 # By the number of `inputPrecision`.
 PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 
@@ -54,6 +57,7 @@ def _scaled(
         scale_kind,
         axes,
         run.arithmetic,
+        float(operation.attributes.get(LEAST_SCALE, 2.0**-127)),
     )
 
 
