@@ -82,12 +82,12 @@ def bring(tmp_path: Path) -> Bring:
         ("from . import tiles\n", "tile"),
         ("from .tiles import tile as half\n", "tile"),
         ("if True:\n    from .ours import tile\nelse:\n    from .tiles import tile\n", "tile"),
-        ("from .tiles import tile\n\nhalf = 2\n", "tile"),
+        ("from .tiles import tile\n\nhalf = tiles_half = 2\n", "tile"),
         ("from .more import wide\n", "wide"),
     ],
     ids=[
         "a module whose helper is not called",
-        "a name that it reads is its own here",
+        "a name that it reads is its own here, and so is the other one",
         "a condition that does not hold",
         "a name that it reads is another's",
         "a constant of a file that is not named",
@@ -129,6 +129,28 @@ def test_what_a_helper_of_a_module_reads_is_imported_beside_that(bring: Bring) -
 def test_a_helper_whose_name_is_taken_stays(bring: Bring) -> None:
     text = f"{IMPORTS}from . import tiles\n\ntile = 3\n{KERNEL.replace('tile(', 'tiles.tile(')}"
     assert bring(text, "tile").text == text
+
+
+def test_what_a_helper_calls_by_a_name_that_is_taken_comes_under_another(bring: Bring) -> None:
+    done = bring(f"{IMPORTS}from .tiles import tile\n\nhalf = 2\n{KERNEL}", "tile")
+    assert done.functions == ("tile", "tiles_half")
+    assert "def tiles_half(i):\n    return i // 2\n" in done.text
+    assert "tl.load(p + tiles_half(i) + tl.arange(0, B))" in done.text
+
+
+def test_helpers_of_two_files_call_their_own_functions_of_one_name(bring: Bring, tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "third.py").write_text(TILES.replace("i // 2", "i // 3").replace("def tile", "def rows"))
+    called = KERNEL.replace("n, B))", "n, B) + rows(x, n, B))")
+    kernel = f"{IMPORTS}from .tiles import tile\nfrom .third import rows\n{called}"
+    line = TILES[: TILES.index("def tile")].count("\n") + 1
+    places = {(str((tmp_path / "package" / name).resolve()), line) for name in ("tiles.py", "third.py")}
+    bring(kernel)
+    done = with_helpers(read_source(tmp_path / "package" / "kernel.py"), places, "sm90", tmp_path)
+    assert done.functions == ("tile", "half", "rows", "third_half")
+    for name, number in ("half", 2), ("third_half", 3):
+        assert f"def {name}(i):\n    return i // {number}\n" in done.text
+        assert f"tl.load(p + {name}(i) + tl.arange(0, B))" in done.text
 
 
 def test_a_helper_comes_with_what_it_calls_before_the_first_function(bring: Bring) -> None:
@@ -262,7 +284,7 @@ def test_what_one_takes_from_a_third_file_comes_with_it(bring: Bring, tmp_path: 
 
 
 def test_one_that_cannot_be_brought_keeps_its_kernel(bring: Bring, tmp_path: Path) -> None:
-    text = f"{IMPORTS}from .tiles import tile\n\nhalf = 2\n{KERNEL}"
+    text = f"{IMPORTS}from .tiles import tile\n\nhalf = tiles_half = 2\n{KERNEL}"
     bring(text)
     made = convert(tmp_path / "package" / "kernel.py", target="sm90", launches=[LAUNCH], root=tmp_path, compile=False)
     assert [diagnostic.code for diagnostic in made.kernels[0].diagnostics] == ["TTG311"]

@@ -14,16 +14,17 @@ becomes
 
 What a helper reads of its file is imported from there, and jit functions that it calls come along, of third files where
 they are needed here, too. One that is called through its module, or under another name, is called by its own then; one
-that is imported with `*` is there twice, and the file's own counts. One whose name, or a name that it reads, means
-something else here stays where it is.
+that is imported with `*` is there twice, and the file's own counts. A jit function that it calls by a name that means
+something else here comes as `tiles_half`. One whose own name, or another name that it reads, means something else here
+stays where it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import libcst as cst
 
@@ -34,7 +35,15 @@ from tt2gl.host.scopes import Scope
 from tt2gl.host.values import Builtin, Function, HostRaise, ModuleValue, Undecided
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.emission import Spans
-from tt2gl.lowering.helper_bodies import assigned_names, read_names
+from tt2gl.lowering.helper_bodies import assigned_names, read_names, with_names
+from tt2gl.lowering.import_statements import (
+    Statement,
+    absolute_import,
+    aliases,
+    spelled,
+    spelled_beside,
+    statements,
+)
 from tt2gl.lowering.steps import Lowered, Step
 from tt2gl.source import SourceFile, read_source
 from tt2gl.visitors import VariableReader
@@ -49,12 +58,12 @@ def with_helpers(source: SourceFile, wanted: Collection[Place], target: str, roo
     evaluator, module = open_module(source.path, source.text, target, root)
     spans = step.spans
     edits: list[Edit] = []
-    brought: dict[str, str] = {}
-    for statement in _statements(source.module.body) if wanted else ():
+    brought: dict[str, _Brought] = {}
+    for statement in statements(source.module.body) if wanted else ():
         if isinstance(imported := statement.small, cst.ImportFrom):
-            helpers = _Helpers(evaluator, module.scope, _spelled(imported), brought, wanted)
+            helpers = _Helpers(evaluator, module.scope, spelled(imported), brought, wanted)
             line = source.positions[imported].start.line
-            held = [alias for alias in _aliases(imported) if helpers.holds(alias, line)]
+            held = [alias for alias in aliases(imported) if helpers.holds(alias, line)]
             gone = [alias for alias in held if helpers.bring(alias)]
             if gone:
                 edits.append(_without(source.module, spans, statement, imported, gone, helpers.imports))
@@ -63,9 +72,16 @@ def with_helpers(source: SourceFile, wanted: Collection[Place], target: str, roo
     if brought:
         place, indent = _first_function(source, spans)
         newline = source.module.default_newline
-        said = "".join(f"{_indented(text, indent)}{newline * (2 if indent else 3)}" for text in brought.values())
+        said = "".join(f"{_indented(text, indent)}{newline * (2 if indent else 3)}" for text, _ in brought.values())
         edits.append(Edit(place, place, said))
     return step.done(edits, brought)
+
+
+class _Brought(NamedTuple):
+    """The text of a helper, and where its own file has it."""
+
+    text: str
+    place: Place
 
 
 @dataclass
@@ -78,7 +94,7 @@ class _Helpers:
     evaluator: Evaluator
     scope: Scope
     spelled: str
-    brought: dict[str, str]
+    brought: dict[str, _Brought]
     wanted: Collection[Place]
     imports: list[str] = field(default_factory=list)
 
@@ -103,66 +119,82 @@ class _Helpers:
         function = _jit(value)
         if function is None:
             return False
-        texts: dict[str, str] = {}
+        texts: dict[str, _Brought] = {}
         imports: list[str] = []
-        places: set[Place] = set()
-        if not self._collect(value, function, texts, imports, places) or places.isdisjoint(self.wanted):
+        if not self._collect(value, function, texts, imports) or not self._wants(texts):
             return False
         self.brought.update(texts)
         self.imports += [line for line in dict.fromkeys(imports) if line not in self.imports]
         return True
 
+    def _wants(self, texts: Mapping[str, _Brought]) -> bool:
+        return any(each.place in self.wanted for each in texts.values())
+
     def _collect(
-        self, value: Function, function: JitFunction, texts: dict[str, str], imports: list[str], places: set[Place]
+        self, value: Function, function: JitFunction, texts: dict[str, _Brought], imports: list[str], called: str = ""
     ) -> bool:
         """A helper's text, and what it takes along; whether every name that it reads can mean the same here."""
-        node = function.node
-        places.add((str(value.path), function.line))
-        code = cst.Module([]).code_for_node(node.with_changes(leading_lines=[])).rstrip()
-        said = f"# from {self.spelled}: its tensors take the layouts of its callers"
-        texts[function.name] = f"{said}\n{code}"
+        node, called, place = function.node, called or function.name, (str(value.path), function.line)
+        texts[called] = _Brought("", place)
         own = {function.name, *(parameter.name for parameter in function.parameters), *assigned_names([node.body])}
-        for name in sorted(read_names([node]).keys() - own - texts.keys()):
+        others: dict[str, cst.BaseExpression] = {}
+        for name in sorted(read_names([node]).keys() - own):
             there, here = (_value(self.evaluator, scope, name) for scope in (value.frame.scope, self.scope))
+            if name in texts and _is_from(there, texts[name].place):
+                continue
+            known = texts.get(name, self.brought.get(name))
+            taken = known is not None and not _is_from(there, known.place)
             # What `*` alone brings is its helper's own, too.
             starred = name not in self.scope.bindings and isinstance(there, Function) and _same(there, here)
-            if there is None or isinstance(there, Builtin) or _same(there, here) and not starred:
+            if not taken and (there is None or isinstance(there, Builtin) or _same(there, here) and not starred):
                 continue
-            if here is not None and not starred or name in self.scope.bindings:
-                return False
             callee = _jit(there) if isinstance(there, Function) and there.path == value.path else None
+            if taken or here is not None and not starred or name in self.scope.bindings:
+                other = f"{value.path.stem}_{name.lstrip('_')}"
+                if callee is None or not isinstance(there, Function) or not self._is_free(other, there, own, texts):
+                    return False
+                if other not in texts and not self._collect(there, callee, texts, imports, other):
+                    return False
+                others[name] = cst.Name(other)
+                continue
             if callee is None and starred:
                 continue
             if callee is not None and isinstance(there, Function) and callee.name == name:
-                if not self._collect(there, callee, texts, imports, places):
+                if not self._collect(there, callee, texts, imports):
                     return False
                 continue
-            if (
-                isinstance(there, Function)
-                and there.name == name
-                and self._follow(value, there, texts, imports, places)
-            ):
+            if isinstance(there, Function) and there.name == name and self._follow(value, there, texts, imports):
                 continue
-            line = _absolute_import(read_source(value.path), name)
+            line = absolute_import(read_source(value.path), name)
             if line is None and value.path.stem != self.spelled.rpartition(".")[2]:
                 return False
             imports.append(line or f"from {self.spelled} import {name}")
+        body = with_names(node.body, others) if others else node.body
+        code = cst.Module([]).code_for_node(node.with_changes(leading_lines=[], name=cst.Name(called), body=body))
+        said = f"# from {self.spelled}: its tensors take the layouts of its callers"
+        texts[called] = _Brought(f"{said}\n{code.rstrip()}", place)
         return True
 
-    def _follow(
-        self, value: Function, there: Function, texts: dict[str, str], imports: list[str], places: set[Place]
-    ) -> bool:
-        """Bring what a helper takes from a third file, where that, or what it calls, is wanted; whether it came."""
-        callee, spelled = _jit(there), _spelled_beside(self.spelled, value.path, there.path)
-        if callee is None or not spelled:
+    def _is_free(self, name: str, meant: Function, own: Collection[str], texts: Mapping[str, _Brought]) -> bool:
+        """Whether a function may be called so here."""
+        known = texts.get(name, self.brought.get(name))
+        if not name.isidentifier() or known is not None and not _is_from(meant, known.place):
             return False
-        helpers = _Helpers(self.evaluator, self.scope, spelled, self.brought, self.wanted)
-        found = dict(texts), list(imports), set[Place]()
-        if not helpers._collect(there, callee, *found) or found[2].isdisjoint(self.wanted):
+        return name not in own and name not in self.scope.bindings and _value(self.evaluator, self.scope, name) is None
+
+    def _follow(self, value: Function, there: Function, texts: dict[str, _Brought], imports: list[str]) -> bool:
+        """Bring what a helper takes from a third file, where that, or what it calls, is wanted; whether it came."""
+        callee, named = _jit(there), spelled_beside(self.spelled, value.path, there.path)
+        if callee is None or not named:
+            return False
+        helpers = _Helpers(self.evaluator, self.scope, named, self.brought, self.wanted)
+        found = dict(texts), list(imports)
+        if not helpers._collect(there, callee, *found):
+            return False
+        if not self._wants({name: each for name, each in found[0].items() if name not in texts}):
             return False
         texts.update(found[0])
         imports[:] = found[1]
-        places |= found[2]
         return True
 
 
@@ -179,9 +211,9 @@ def _uses(source: SourceFile) -> Iterator[_Use]:
     """The global names that the file's Triton functions read, but those that are imported as they are."""
     imported = {
         alias.evaluated_name
-        for each in _statements(source.module.body)
+        for each in statements(source.module.body)
         if isinstance(each.small, cst.ImportFrom)
-        for alias in _aliases(each.small)
+        for alias in aliases(each.small)
     }
     for function in source.functions:
         if function.dialect == "triton":
@@ -214,7 +246,7 @@ def _called_otherwise(
     spans: Spans,
     evaluator: Evaluator,
     scope: Scope,
-    brought: dict[str, str],
+    brought: dict[str, _Brought],
 ) -> Iterator[Edit]:
     """Bring what a use through a module, `*` or another name means; the edits of the use and of the imports."""
     value = _value(evaluator, scope, use.name)
@@ -228,9 +260,11 @@ def _called_otherwise(
     imported = _importing(source, use, value)
     if imported is None:
         return
-    statement, spelled = imported
+    statement, named = imported
+    if value.name in brought and brought[value.name].place != (str(value.path), function.line):
+        return
     if value.name not in brought:
-        helpers = _Helpers(evaluator, scope, spelled, brought, wanted)
+        helpers = _Helpers(evaluator, scope, named, brought, wanted)
         here = _value(evaluator, scope, value.name)
         is_free = value.name not in scope.bindings and (here is None or _same(value, here))
         if not is_free or not helpers.take(value):
@@ -244,15 +278,15 @@ def _called_otherwise(
 
 def _importing(source: SourceFile, use: _Use, value: Function) -> tuple[cst.CSTNode, str] | None:
     """The statement that a name comes from, and what its file is called there."""
-    for statement in _statements(source.module.body):
+    for statement in statements(source.module.body):
         small = statement.small
         if isinstance(small, cst.ImportFrom) and isinstance(small.names, cst.ImportStar):
-            if not use.attribute and _spelled(small).rpartition(".")[2] == value.path.stem:
-                return small, _spelled(small)
+            if not use.attribute and spelled(small).rpartition(".")[2] == value.path.stem:
+                return small, spelled(small)
         elif isinstance(small, (cst.Import, cst.ImportFrom)):
             for alias in small.names if not isinstance(small.names, cst.ImportStar) else ():
                 if (alias.evaluated_alias or alias.evaluated_name) == use.name:
-                    said = _spelled(small) if isinstance(small, cst.ImportFrom) else ""
+                    said = spelled(small) if isinstance(small, cst.ImportFrom) else ""
                     whole = f"{said}{'' if not said or said.endswith('.') else '.'}{alias.evaluated_name}"
                     return small, whole if use.attribute else said
     return None
@@ -264,6 +298,11 @@ def _value(evaluator: Evaluator, scope: Scope, name: str) -> Any:
         return evaluator.resolve(scope, name)
     except (HostRaise, Undecided):
         return None
+
+
+def _is_from(value: Any, place: Place) -> bool:
+    """Whether a value is the function at a place."""
+    return isinstance(value, Function) and (str(value.path), value.node.lineno) == place
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -285,75 +324,16 @@ def _jit(value: Function) -> JitFunction | None:
     return found[0] if len(found) == 1 and found[0].dialect == "triton" and not found[0].nested else None
 
 
-def _spelled_beside(spelled: str, path: Path, other: Path) -> str:
-    """What a file is called where the file `path` is `spelled` so; empty where the two have no folder in common."""
-    names = spelled.lstrip(".").split(".")
-    if names[-1] != path.stem or len(path.parents) < len(names):
-        return ""
-    folder = path.parents[len(names) - 1]
-    if not other.is_relative_to(folder):
-        return ""
-    return "." * (len(spelled) - len(spelled.lstrip("."))) + ".".join(other.relative_to(folder).with_suffix("").parts)
-
-
-def _absolute_import(source: SourceFile, name: str) -> str | None:
-    """The import of another package's name, as a file has it."""
-    for statement in _statements(source.module.body):
-        small = statement.small
-        if not isinstance(small, (cst.Import, cst.ImportFrom)) or isinstance(small.names, cst.ImportStar):
-            continue
-        for alias in small.names:
-            bound = alias.evaluated_alias or alias.evaluated_name
-            if bound == name and not (isinstance(small, cst.ImportFrom) and small.relative):
-                said = alias.evaluated_name + (f" as {alias.evaluated_alias}" if alias.evaluated_alias else "")
-                return (
-                    f"from {_spelled(small)} import {said}" if isinstance(small, cst.ImportFrom) else f"import {said}"
-                )
-    return None
-
-
-@dataclass(frozen=True)
-class _Statement:
-    """A statement that has a line of its own. `alone`: it is all that a branch of the file has."""
-
-    small: cst.BaseSmallStatement
-    alone: bool = False
-
-
-def _statements(body: Sequence[cst.BaseStatement], inside: bool = False) -> Iterator[_Statement]:
-    """The statements of a file that have a line of their own, those of its branches among them."""
-    for statement in body:
-        if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
-            yield _Statement(statement.body[0], inside and len(body) == 1)
-        elif isinstance(statement, (cst.If, cst.Else, cst.Try, cst.ExceptHandler, cst.Finally)):
-            if isinstance(statement.body, cst.IndentedBlock):
-                yield from _statements(statement.body.body, inside=True)
-            others = [getattr(statement, name, None) for name in ("orelse", "finalbody")]
-            others += getattr(statement, "handlers", ())
-            yield from _statements([each for each in others if each is not None])
-
-
-def _aliases(statement: cst.ImportFrom) -> Iterator[cst.ImportAlias]:
-    if not isinstance(statement.names, cst.ImportStar):
-        yield from statement.names
-
-
-def _spelled(statement: cst.ImportFrom) -> str:
-    """The module of a statement, as it is written."""
-    module = cst.Module([]).code_for_node(statement.module) if statement.module is not None else ""
-    return "." * len(statement.relative) + module
-
-
 def _without(
     module: cst.Module,
     spans: Spans,
-    statement: _Statement,
+    statement: Statement,
     imported: cst.ImportFrom,
     gone: Collection[cst.ImportAlias],
     imports: Collection[str],
 ) -> Edit:
     """The statement without what is in the file itself now, and with what that takes along."""
-    left = [alias for alias in _aliases(imported) if alias not in gone]
+    left = [alias for alias in aliases(imported) if alias not in gone]
     if left and imported.lpar is None:
         left[-1] = left[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
     lines = [module.code_for_node(imported.with_changes(names=left))] if left else []
