@@ -922,16 +922,16 @@ def test_the_last_iterations_of_two_products_ask_for_those_alone() -> None:
     assert last[2:17] == [
         "    exists = s_2 < n",
         "    top_before = top",
-        "    rhs = a_slots[0].load(at)",
-        "    product = b",
+        "    s_rhs = a_slots[0].load(at)",
+        "    s_product = b",
         "    if exists:",
-        "        product = wmma(q, rhs, product)",
-        "    s = product * scale",
+        "        s_product = wmma(q, s_rhs, s_product)",
+        "    s = s_product * scale",
         "    p = gl.exp(s - top)",
         "    top = gl.maximum(top, p)",
-        "    lhs_2 = as_operand(p, at)",
+        "    acc_lhs = as_operand(p, at)",
         "    if exists:",
-        "        acc = wmma(lhs_2, b, acc)",
+        "        acc = wmma(acc_lhs, b, acc)",
         "    gl.store(out_ptr, p, mask=exists)",
         "    top = gl.where(exists, top, top_before)",
         "    a_slots = a_slots[1:] + a_slots[:1]",
@@ -946,9 +946,9 @@ def test_the_last_iterations_of_one_product_ask_for_that_alone() -> None:
         "for s in gl.static_range(STAGES - 1):",
         "    exists = s < n",
         "    a = a_slots[0]",
-        "    lhs = wide(a.load(at) * 2)",
+        "    acc_lhs = wide(a.load(at) * 2)",
         "    if exists:",
-        "        acc = mfma(lhs, b, acc)",
+        "        acc = mfma(acc_lhs, b, acc)",
         "    a_slots = a_slots[1:] + a_slots[:1]",
     ]
 
@@ -1053,14 +1053,14 @@ def test_a_product_of_a_product_is_asked_for_after_that() -> None:
     made = written(body, through_registers())
     last = made[made.index("# the last iterations") :].splitlines()
     assert last[4:12] == [
-        "    lhs = a_slots[0].load(at)",
-        "    product = c",
+        "    acc_lhs = a_slots[0].load(at)",
+        "    acc_product = c",
         "    if exists:",
-        "        product = wmma(lhs, b, product)",
-        "    product_2 = acc",
+        "        acc_product = wmma(acc_lhs, b, acc_product)",
+        "    acc_product_2 = acc",
         "    if exists:",
-        "        product_2 = wmma(product, b, product_2)",
-        "    acc = product_2",
+        "        acc_product_2 = wmma(acc_product, b, acc_product_2)",
+        "    acc = acc_product_2",
     ]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tt2gl.pipelining.counting import Count
 from tt2gl.pipelining.flags import flags_over
 from tt2gl.pipelining.flow import NONE, Names, rivals, writes
-from tt2gl.pipelining.last import only_added_to, products_in
+from tt2gl.pipelining.last import Named, made_by_products, only_added_to
 from tt2gl.pipelining.loop_plan import Last, Split
 from tt2gl.pipelining.naming import Fresh
 from tt2gl.pipelining.rings import LoopRings
@@ -43,13 +43,18 @@ class Endings:
     def asked_for(self, last: Last) -> Last:
         """Those of iterations whose products alone are asked for."""
         kept = self.kept
-        asked = [(self.fresh("product"), self.fresh("lhs"), self.fresh("rhs")) for _ in range(products_in(self.loop))]
+        asked = [self._named(name) for name in made_by_products(self.loop)]
         befores = {name: self.fresh(f"{name}_before") for name in sorted(self.lasting - only_added_to(kept))}
         met = rivals(self.function.body, self.loop, self.settled)
         bound = NONE.union(*map(writes, kept)) - self.parts.lasting
         others = {name: self.fresh(f"{name}_at_last") for name in sorted(bound & met)}
         flags = {name: flags_over(self.loop, name, self.settled) for name in befores}
         return replace(last, exists=self.fresh("exists"), products=asked, befores=befores, flags=flags, renamed=others)
+
+    def _named(self, made: str) -> Named:
+        start = f"{made}_" if made else ""
+        product, lhs, rhs = (self.fresh(f"{start}{word}") for word in ("product", "lhs", "rhs"))
+        return product, lhs, rhs
 
     def split(self, rings: Sequence[Ring], spec: LoopRings, last: Last | None) -> Split | None:
         """Names of a loop whose turns do halves of two iterations; None where Triton has no such loop."""

@@ -4,10 +4,10 @@ All else is computed whether there is such an iteration or not, and what it give
 and stores besides is masked where there is none.
 So each tile is read right before its product, and not all above the whole: attention spills by that.
 
-product = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, qk_layout)
+p_product = gl.zeros([BLOCK_M, BLOCK_N], gl.float32, qk_layout)
 if exists:
-    product = mfma(q, k, product)
-p = gl.exp2(product)                                            # was: p = gl.exp2(mfma(q, k, gl.zeros(...)))
+    p_product = mfma(q, k, p_product)
+p = gl.exp2(p_product)                                          # was: p = gl.exp2(mfma(q, k, gl.zeros(...)))
 l_i = l_i + gl.sum(p, axis=1)
 l_i = gl.where(exists, l_i, l_i_before)                         # at its end
 """
@@ -46,6 +46,17 @@ _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 def products_in(node: ast.AST) -> int:
     """How many products by AMD's instructions a statement has."""
     return sum(called(each).startswith(_PRODUCTS) for each in nodes_in(node) if isinstance(each, ast.Call))
+
+
+def made_by_products(loop: ast.For) -> Iterator[str]:
+    """What a loop makes of each of its products, as they stand: a variable, or nothing that has a name."""
+    named = 0
+    for each in inside(loop.body):
+        if isinstance(each, _ASSIGNMENTS) and (count := products_in(each)):
+            bound = writes(each)
+            yield from [next(iter(bound)) if len(bound) == 1 else ""] * count
+            named += count
+    yield from [""] * (products_in(loop) - named)
 
 
 def only_computes(statements: Sequence[ast.stmt], effects: Effects, known: tuple[Names, Names]) -> bool:
@@ -142,9 +153,9 @@ def _asked_for(lines: Lines, exists: str, names: Iterator[Named]) -> Lines:
             made.append(cst.If(cst.Name(exists), cst.IndentedBlock([line])))
         else:
             line = edited(line, _Masked(exists, {}))
-            products = _Products(exists, names, _sum_of(line))
+            products = _Products(exists, names, _sum_of(line), _name_of(line))
             line = edited(line, products)
-            made += products.above if products.sum else [*products.above, line]
+            made += products.above if products.sum or products.name else [*products.above, line]
     return made
 
 
@@ -177,6 +188,23 @@ def _sum_of(line: cst.BaseStatement) -> str:
     return ""
 
 
+def _name_of(line: cst.BaseStatement) -> str:
+    """The variable that is a statement's product, by itself; empty for others, and for what the product is made of."""
+    match line:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                    value=cst.Call(func=func, args=args),
+                )
+            ]
+        ) if code(func).rpartition(".")[2] in _PRODUCTS:
+            inner = [each for arg in args for each in within(arg, cst.Call)]
+            if not any(code(each.func).rpartition(".")[2] in _PRODUCTS for each in inner):
+                return "" if name in {code(arg.value) for arg in args} else name
+    return ""
+
+
 class _Masked(Guarded):
     """Masks loads, and stores to global memory too."""
 
@@ -188,11 +216,14 @@ class _Masked(Guarded):
 
 
 class _Products(Editor):
-    """Gives products names; `above`: the lines that bind them. `sum`: the name that the only one has by itself."""
+    """Gives products names; `above`: the lines that bind them.
 
-    def __init__(self, exists: str, names: Iterator[Named], name: str) -> None:
+    `sum`: the name of what the only one is added to, `name`: of what it is by itself.
+    """
+
+    def __init__(self, exists: str, names: Iterator[Named], added: str, name: str) -> None:
         super().__init__()
-        self.exists, self.names, self.sum = exists, names, name
+        self.exists, self.names, self.sum, self.name = exists, names, added, name
         self.above: Lines = []
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
@@ -208,6 +239,7 @@ class _Products(Editor):
         if self.sum:
             product = self.sum
         else:
+            product = self.name or product
             self.above.append(statement(f"{product} = {code(updated_node.args[2].value)}"))
         made = f"{product} = {code(updated_node.func)}({', '.join(operands)}, {product})"
         self.above.append(cst.If(cst.Name(self.exists), cst.IndentedBlock([statement(made)])))
