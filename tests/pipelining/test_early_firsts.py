@@ -108,3 +108,15 @@ def test_what_its_product_follows_on_stays() -> None:
         acc = mma_v2(x_smem.load(lhs), h_smem.load(rhs), acc)
         """
     assert _converted(body) == textwrap.dedent(body)
+
+
+@pytest.mark.parametrize("between", ["", "if k >= 0:\n    "])
+def test_what_a_loop_below_takes_stays(between: str) -> None:
+    """Held in registers for all of a loop, a query of lightning attention took 226 for 98."""
+    loop = "for each in range(n):\n    acc = mma_v2(x_smem.load(lhs), h_ptrs, acc)\n"
+    body = (
+        "x = (gl.load(q_ptrs) * scale).to(gl.float16)\n"
+        "x_smem = gl.allocate_shared_memory(x.dtype, [64, 64], SHARED, x)\n"
+        "y = gl.load(g_ptrs)\n"
+    ) + (textwrap.indent(loop, "    ").replace("    for", f"{between}for", 1) if between else loop)
+    assert _converted(body) == body

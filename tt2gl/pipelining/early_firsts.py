@@ -23,7 +23,8 @@ The second operand that a product with such a first one takes from its slot is r
 reordering has it, and so above products before: with two products of one first operand, 196 registers for 255.
 
 Not here: what is made of anything but loaded tiles, constants and scalars, element by element; what the product
-follows on; and memory that only some of the compilation's branches need.
+follows on; what a loop below takes, for all of which it would be held; and memory that only some of the compilation's
+branches need.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ class _Firsts:
     def _operands(
         self, value: str, block: Sequence[ast.stmt], branches: Sequence[tuple[ast.If, bool]]
     ) -> Iterator[_Operand]:
-        """What puts a value into memory for products in a block, and in its branches."""
+        """What puts a value into memory for products in a block, and in its branches; none in loops there."""
+        near = [node for each in block if not _has_loop(each) for node in nodes_in(each)]
         for statement in block:
             match statement:
                 case ast.Assign(
@@ -114,6 +116,7 @@ class _Firsts:
                 ):
                     made = given == value and called(call) == "allocate_shared_memory" and len(form) == 2
                     products = self.products.get(name, [])
+                    made = made and all(any(each is product for each in near) for product in products)
                     if made and self._is_first(name, products) and all(map(self._is_static, form)):
                         yield _Operand(name, statement, products, branches)
                 case ast.If(body=body, orelse=orelse):
@@ -230,6 +233,10 @@ class _Firsts:
                         yield from self._leaves(each, above)
             case _:
                 yield False
+
+
+def _has_loop(statement: ast.stmt) -> bool:
+    return any(isinstance(each, ast.For | ast.While) for each in inside([statement]))
 
 
 def _is_small(statement: ast.stmt) -> bool:
