@@ -19,7 +19,6 @@ import libcst as cst
 
 from tt2gl.pipelining.ahead import Ahead, can_run_ahead
 from tt2gl.pipelining.chosen_reads import with_chosen_reads
-from tt2gl.pipelining.early_choices import with_early_choices
 from tt2gl.pipelining.fences import with_reads_above_fences, with_single_fences
 from tt2gl.pipelining.headers import with_own_variables
 from tt2gl.pipelining.lookups import needed_by_lookups, with_plain_lookups
@@ -186,7 +185,7 @@ def pipelined(text: str, specs: Sequence[LoopRings], copy: str = COPY) -> str:
             if spec is not None:
                 fresh = fresh_names(tree, statement)
                 writer = FunctionWriter(spec, copy, statement, fresh, helpers=helpers)
-                made = with_early_choices(writer.written(line, indent), helpers)
+                made = writer.written(line, indent)
                 running = launched_asynchronously(with_single_fences(made), spec.synchronous, writer.freed)
                 return [with_tensor_memory(with_reads_above_fences(running, fresh), fresh, writer.freed)]
         if not any(
