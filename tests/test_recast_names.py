@@ -86,10 +86,17 @@ def test_what_is_made_of_two_casts_that_have_as_many_bits_together_is_converted_
 
 
 def test_what_a_condition_may_leave_out_is_not_loaded_beside_it(tmp_path: Path) -> None:
-    made = f"bias = {LOADED}.to(tl.float32) if BIASED else tl.zeros([M, M], tl.float32)"
+    made = f"bias = {LOADED}.to(tl.float32) if STEPS > 1 else tl.zeros([M, M], tl.float32)"
     port = port_of(write(tmp_path, made=made), launch())
     assert "bias_narrow" not in port
-    assert " = gl.convert_layout(bias, " in port
+    assert "gl.convert_layout(bias, " in port
+    assert port.count("gl.load(b_ptr") == 1
+
+
+def test_what_a_constant_chooses_is_loaded_in_its_branch(tmp_path: Path) -> None:
+    made = f"bias = {LOADED}.to(tl.float32) if BIASED else tl.zeros([M, M], tl.float32)"
+    port = port_of(write(tmp_path, made=made), launch())
+    assert "if BIASED:\n            bias_narrow = gl.load(b_ptr + step * M * M + offs)\n" in port
 
 
 @pytest.mark.slow
