@@ -19,7 +19,7 @@ from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.emission import Spans
 from tt2gl.lowering.helper_bodies import read_names
-from tt2gl.lowering.imported_helpers import Place
+from tt2gl.lowering.imported_helpers import Place, by_file
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.qualified_names import walk
 from tt2gl.source import SourceFile, read_source
@@ -42,10 +42,7 @@ def asked_types(source: SourceFile) -> Lowered:
 
 def made_for_types(places: Iterable[Place]) -> frozenset[Place]:
     """Those places of jit functions where one zero as a tensor is added to a value, or that lead there in a file."""
-    by_file: dict[str, set[int]] = {}
-    for path, line in places:
-        by_file.setdefault(path, set()).add(line)
-    return frozenset((path, line) for path, lines in by_file.items() for line in _leading(path, lines))
+    return frozenset((path, line) for path, lines in by_file(places).items() for line in _leading(path, lines))
 
 
 def _leading(path: str, lines: set[int]) -> Iterator[int]:

@@ -21,7 +21,7 @@ stays where it is.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,6 +50,14 @@ from tt2gl.visitors import VariableReader
 
 Place = tuple[str, int]
 """File and line of a function's `def`."""
+
+
+def by_file(places: Iterable[Place]) -> dict[str, set[int]]:
+    """The lines of places, by file."""
+    found: dict[str, set[int]] = {}
+    for path, line in places:
+        found.setdefault(path, set()).add(line)
+    return found
 
 
 def with_helpers(source: SourceFile, wanted: Collection[Place], target: str, root: Path | None) -> Lowered:

@@ -19,7 +19,7 @@ from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.concatenations import concatenations
 from tt2gl.lowering.emission import Spans
-from tt2gl.lowering.imported_helpers import Place
+from tt2gl.lowering.imported_helpers import Place, by_file
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.qualified_names import walk
 from tt2gl.source import SourceFile, read_source
@@ -47,14 +47,6 @@ def in_any_order(places: Iterable[Place]) -> frozenset[Place]:
             names = {*reorderings(source).functions, *concatenations(source).functions}
             found |= {(path, each.line) for each in source.functions if each.line in lines and each.name in names}
     return frozenset(found)
-
-
-def by_file(places: Iterable[Place]) -> dict[str, set[int]]:
-    """The lines of places, by file."""
-    found: dict[str, set[int]] = {}
-    for path, line in places:
-        found.setdefault(path, set()).add(line)
-    return found
 
 
 def _is_tensors(called: cst.BaseExpression, source: SourceFile) -> bool:

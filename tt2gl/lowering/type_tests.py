@@ -26,8 +26,7 @@ from tt2gl.edits import Edit
 from tt2gl.jit_functions import JitFunction
 from tt2gl.lowering.combiners import combining
 from tt2gl.lowering.emission import Spans
-from tt2gl.lowering.imported_helpers import Place
-from tt2gl.lowering.reorderings import by_file
+from tt2gl.lowering.imported_helpers import Place, by_file
 from tt2gl.lowering.steps import Lowered, each_function
 from tt2gl.qualified_names import walk
 from tt2gl.source import SourceFile, read_source

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import NONE, inside, reads, writes
+from tt2gl.pipelining.late_reads import is_type, tile_of
 from tt2gl.pipelining.lowered_reads import is_read, reads_the_same
 from tt2gl.pipelining.static import bound, called, constants, is_static
 from tt2gl.trees import nodes_in
@@ -94,7 +95,7 @@ def _chosen(function: ast.FunctionDef, block: Sequence[ast.stmt], at: int, branc
             operands = _operands(block[at + 1 :], name)
             taker = next((each for each in reversed(block) if any(node in nodes_in(each) for node in operands)), None)
             names = [node for node in nodes_in(function) if isinstance(node, ast.Name) and node.id == name]
-            typed = sum(_is_type(node, name) for node in nodes_in(function))
+            typed = sum(is_type(node, name) for node in nodes_in(function))
             if taker is None or len(names) != 2 + len(operands) + typed or name in reads(branch):
                 continue
             between = [*arm[arm.index(read) + 1 :], *inside(block[at + 1 : block.index(taker) + 1])]
@@ -117,14 +118,5 @@ def _operands(block: Sequence[ast.stmt], name: str) -> list[ast.expr]:
     for node in (node for statement in block for node in nodes_in(statement)):
         match node:
             case ast.Call(args=[first, second, *_]) if called(node) == _PRODUCT and called(first) == "load":
-                match second:
-                    case ast.Name(id=taken) | ast.Call(func=ast.Attribute(value=ast.Name(id=taken), attr="to")):
-                        found += [second] if taken == name else []
+                found += [second] if tile_of(second) == name else []
     return found
-
-
-def _is_type(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Attribute(value=ast.Name(id=asked), attr="dtype"):
-            return asked == name
-    return False

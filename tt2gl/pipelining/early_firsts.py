@@ -102,7 +102,7 @@ class _Firsts:
                 rest = block[at + 1 : next(changed, len(block))]
                 found = list(self._operands(value, rest, ()))
                 if found and self._has_work_before(found, rest):
-                    yield from self._early(statement, found, block, at)
+                    yield from self._early(statement, found, block)
 
     def _operands(
         self, value: str, block: Sequence[ast.stmt], branches: Sequence[tuple[ast.If, bool]]
@@ -116,8 +116,8 @@ class _Firsts:
                 ):
                     made = given == value and called(call) == "allocate_shared_memory" and len(form) == 2
                     products = self.products.get(name, [])
-                    made = made and all(any(each is product for each in near) for product in products)
-                    if made and self._is_first(name, products) and all(map(self._is_static, form)):
+                    here = all(product in near for product in products)
+                    if made and here and self._is_first(name, products) and all(map(self._is_static, form)):
                         yield _Operand(name, statement, products, branches)
                 case ast.If(body=body, orelse=orelse):
                     yield from self._operands(value, body, (*branches, (statement, True)))
@@ -159,9 +159,8 @@ class _Firsts:
         static = {test: is_static(test.test, self.fixed, self.variables) for test in tests}
         return not all(static.values()) and all(len(arms) == 2 for test, arms in tests.items() if static[test])
 
-    def _early(
-        self, statement: ast.stmt, found: Sequence[_Operand], block: Sequence[ast.stmt], at: int
-    ) -> Iterator[Edit]:
+    def _early(self, statement: ast.stmt, found: Sequence[_Operand], block: Sequence[ast.stmt]) -> Iterator[Edit]:
+        """The edits that have operands of what a statement of a block makes in memory and read right behind it."""
         first, products = found[0], [product for each in found for product in each.products]
         read = first.products[0].args[0]
         assert isinstance(read, ast.Call)

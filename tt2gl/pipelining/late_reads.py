@@ -66,7 +66,7 @@ def late_reads(loop: ast.For, kept: frozenset[ast.stmt], live_after: Names) -> L
         if len(takers) != 1 or any(list(blocks(each)) for each in readers):
             continue
         uses = [node for each in readers for node in nodes_in(each) if isinstance(node, ast.Name) and node.id == name]
-        typed = [node for each in readers for node in nodes_in(each) if _is_type(node, name)]
+        typed = [node for each in readers for node in nodes_in(each) if is_type(node, name)]
         between = loop.body[place + 1 : loop.body.index(takers[0])]
         stands = any(each in kept and not _name_of(each) for each in between)
         early = any(loop.body.index(each) < place for each in readers)
@@ -151,7 +151,7 @@ def _is_second(taker: ast.stmt, name: str, between: Sequence[ast.stmt], cast: bo
     product = next(node for node in nodes_in(taker) if _takes(node, name))
     assert isinstance(product, ast.Call)
     first, second = product.args[:2]
-    if _tile(second) != name or not (cast or isinstance(second, ast.Name)):
+    if tile_of(second) != name or not (cast or isinstance(second, ast.Name)):
         return False
     if not isinstance(first, ast.Name):
         return called(first) == _READ
@@ -173,10 +173,10 @@ def _layout(statement: ast.stmt) -> ast.expr:
 def _takes(node: ast.AST, name: str) -> bool:
     """Whether a node is a product with a variable as an operand."""
     operands = node.args[:2] if isinstance(node, ast.Call) and called(node) == _PRODUCT else []
-    return any(_tile(each) == name for each in operands)
+    return any(tile_of(each) == name for each in operands)
 
 
-def _tile(operand: ast.expr) -> str:
+def tile_of(operand: ast.expr) -> str:
     """The variable that is an operand of a product, as it is or cast there; "" where it is something else."""
     match operand:
         case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="to")):
@@ -184,10 +184,12 @@ def _tile(operand: ast.expr) -> str:
     return ""
 
 
-def _is_type(node: ast.AST, name: str) -> bool:
+def is_type(node: ast.AST, name: str) -> bool:
     """Whether a node asks for the type of a variable's elements."""
-    is_type = isinstance(node, ast.Attribute) and node.attr == _TYPE
-    return is_type and isinstance(node.value, ast.Name) and node.value.id == name  # type: ignore[attr-defined]
+    match node:
+        case ast.Attribute(value=ast.Name(id=asked), attr=attribute):
+            return (asked, attribute) == (name, _TYPE)
+    return False
 
 
 def _ring_of(value: cst.BaseExpression) -> str:
