@@ -105,7 +105,7 @@ def _transfers(kernel: ast.FunctionDef) -> Mapping[str, Sequence[Sequence[ast.ex
 
 
 @functools.lru_cache(maxsize=8)
-def _assigned(kernel: ast.FunctionDef) -> Mapping[str, Sequence[ast.expr]]:
+def assigned(kernel: ast.FunctionDef) -> Mapping[str, Sequence[ast.expr]]:
     """What a kernel assigns to its variables, and multiples of what it adds to them or steps them by."""
     found: dict[str, list[ast.expr]] = {}
     for node in nodes_in(kernel):
@@ -127,7 +127,7 @@ class _Offsets:
 
     def __init__(self, kernel: ast.FunctionDef, constexprs: Mapping[str, Any]) -> None:
         self.tiles = {name: value for name, value in constexprs.items() if type(value) is int and value > 1}
-        self.values = _assigned(kernel)
+        self.values = assigned(kernel)
 
     def step(self, offset: ast.expr, depth: int) -> int:
         """The tile that an offset is a multiple of, 0 where none is seen."""

@@ -22,6 +22,8 @@ class Body:
         """The most dimensions that an index range is spread over."""
         self.returned = Value()
         """What it returns, made of its parameters."""
+        self.required: list[tuple[ast.expr, bool]] = []
+        """Conditions that have to hold, or not to hold, for the compiler to go on."""
         self._locals: dict[str, Value] = {}
         self._beside: list[tuple[tuple[str, ...], frozenset[str]]] = []
         """Parameters that meet a loaded value in an operation: floats, unless what was loaded is an index."""
@@ -55,7 +57,7 @@ class Body:
                     self._arms(inner, orelse)
                 case ast.If(test=test, body=[ast.Raise()], orelse=orelse):
                     self._truth(test)
-                    self._asserted(test, holds=False)
+                    self._require(test, holds=False)
                     self._body(orelse)
                 case ast.If(test=test, body=inner, orelse=orelse) | ast.While(test=test, body=inner, orelse=orelse):
                     self._truth(test)
@@ -68,6 +70,11 @@ class Body:
                     self._value(value)
                 case ast.Assert(test=test):
                     self._truth(test)
+                    self.required.append((test, True))
+
+    def _require(self, test: ast.expr, *, holds: bool = True) -> None:
+        self.required.append((test, holds))
+        self._asserted(test, holds)
 
     def _asserted(self, test: ast.expr, holds: bool = True) -> None:
         """That the compiler goes on only where this holds, or only where it does not."""
@@ -263,7 +270,8 @@ class Body:
                 self._mark(value.bases, "float")
             case _ if opposite.loaded and not isinstance(op, ast.Eq | ast.NotEq):
                 self._beside.append((value.bases, opposite.loaded))
-        if isinstance(op, ast.Eq | ast.NotEq) and value.loaded and not value.kind and opposite.bases:
+        counted = opposite.ranged and opposite.kind == "int" and not opposite.loaded and not opposite.made
+        if value.loaded and not value.kind and (counted or (isinstance(op, ast.Eq | ast.NotEq) and opposite.bases)):
             for name in value.loaded:
                 self.facts[name].index = True
 

@@ -47,8 +47,9 @@ def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool, known:
         return facts.integers[0], False
     if STRIDE_NAME.search(name):
         return 1 if facts.unit else _OUTER_STRIDE, False
-    if facts.offset or facts.size or facts.stride or facts.number or facts.whole:
-        return max(64, *_tiles(usage, known)) if SIZE_NAME.search(name) else 16, False
+    named = SIZE_NAME.search(name) or SIZE_NAME.search(name.lower())
+    if facts.offset or facts.size or facts.stride or facts.number or facts.whole or (named and not facts.integers):
+        return max(64, *_tiles(usage, known)) if named else 16, False
     return (flags, flags) if facts.none or not facts.integers else (facts.integers[0], False)
 
 

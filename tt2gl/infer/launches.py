@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.host.evaluator import open_module
+from tt2gl.infer.assertions import held_to
 from tt2gl.infer.blocks import guess_block
 from tt2gl.infer.constexprs import guess_constexpr
 from tt2gl.infer.found import Known, calls, combine, configs
@@ -177,6 +178,10 @@ def _constexprs(
             flagged |= flag
             guessed[name] = value
         constexprs[name] = value
+    free = [name for name in guessed if name not in choices and name not in known.tiles]
+    asked = held_to(kernel, usage.required, constexprs, free)
+    constexprs |= asked
+    guessed |= asked
     return constexprs, guessed, flagged
 
 

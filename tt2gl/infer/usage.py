@@ -122,7 +122,7 @@ class Usage(Body):
         if name == "dot_scaled":
             return self._dot_scaled([*zip(_SCALED_PARTS, node.args, strict=False), *keywords.items()])
         if name == "static_assert" and node.args:
-            self._asserted(node.args[0])
+            self._require(node.args[0])
         if name == "inline_asm_elementwise":
             self._assembled(node)
         if name in ("to", "cast"):
