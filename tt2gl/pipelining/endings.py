@@ -18,6 +18,15 @@ from tt2gl.plan import Ring
 
 
 @dataclass(frozen=True)
+class Ending:
+    """How a loop ends: `drain`, `last` and `split` of its `LoopPlan`."""
+
+    drain: str = ""
+    last: Last | None = None
+    split: Split | None = None
+
+
+@dataclass(frozen=True)
 class Endings:
     """A loop of a function, and what stays of its body; `lasting`: the names that last from turn to turn, or longer.
 

@@ -22,6 +22,12 @@ def is_marker(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(RING_MARK)
 
 
+def ring_name(marker: ast.Call) -> str:
+    """The ring of a marker."""
+    assert isinstance(marker.func, ast.Name)
+    return marker.func.id.removeprefix(RING_MARK)
+
+
 _ZERO = (0, None, False)
 
 

@@ -9,25 +9,23 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from tt2gl.pipelining.branches_below import unwritten_by
-from tt2gl.pipelining.carried import carried_values, loaded_again, value_of
 from tt2gl.pipelining.conditions import conditions, either
 from tt2gl.pipelining.counting import Count, Header, header_of, settled
 from tt2gl.pipelining.effects import Effects
-from tt2gl.pipelining.endings import Endings
+from tt2gl.pipelining.endings import Ending, Endings
 from tt2gl.pipelining.flags import bound_in_any_case, flags_over, lasting_under_flags
-from tt2gl.pipelining.flow import NONE, Liveness, Names, reads, strays, takes_attribute, writes
+from tt2gl.pipelining.flow import NONE, Liveness, Names, reads, takes_attribute, writes
 from tt2gl.pipelining.last import only_computes, products_in
 from tt2gl.pipelining.late_reads import Late, late_reads
-from tt2gl.pipelining.loads import is_marker, is_masked, needs
+from tt2gl.pipelining.loads import is_marker, is_masked, needs, ring_name
 from tt2gl.pipelining.lookups import LookedUp, lookups_of
 from tt2gl.pipelining.loop_plan import LoopPlan, comes_early
 from tt2gl.pipelining.naming import Fresh
-from tt2gl.pipelining.rings import LoopRings, NotPipelinedError, by_threads
-from tt2gl.pipelining.slices import Slice, slice_loop
-from tt2gl.pipelining.slots import counted_twice, slots_of
+from tt2gl.pipelining.rings import Amount, LoopRings, NotPipelinedError, by_threads
+from tt2gl.pipelining.slots import Slots, counted_twice, slots_of
 from tt2gl.pipelining.static import bound, constants, is_static, parameters
-from tt2gl.pipelining.stops import Stops, stops_of
 from tt2gl.pipelining.surroundings import Surroundings, home_of
+from tt2gl.pipelining.taken_ahead import TakenAhead, taken_ahead
 from tt2gl.pipelining.texts import operand, whole
 from tt2gl.pipelining.tma import barriers, descriptors
 from tt2gl.pipelining.trees import code
@@ -36,7 +34,6 @@ from tt2gl.pipelining.walking import Lines, with_blocks
 from tt2gl.pipelining.writer import LoopWriter
 from tt2gl.plan import Ring
 from tt2gl.trees import blocks, nodes_in
-from tt2gl.words import RING_MARK
 
 
 def markers_of(loop: ast.For) -> list[ast.Call]:
@@ -54,12 +51,6 @@ def _own(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         yield statement
         if isinstance(statement, ast.If):
             yield from _own([*statement.body, *statement.orelse])
-
-
-def _ring_name(marker: ast.Call) -> str:
-    """The ring of a marker."""
-    assert isinstance(marker.func, ast.Name)
-    return marker.func.id.removeprefix(RING_MARK)
 
 
 @dataclass
@@ -172,77 +163,30 @@ class FunctionWriter:
         if header.variable in assigned:
             raise NotPipelinedError("the loop's variable is assigned to in its body")
         markers = markers_of(loop)
-        live_after = self.liveness.after[loop]
         looked_up = self._looked_up(markers)
-        wanted = {each: needs(each) for each in markers if _ring_name(each) not in looked_up}
-        parts = slice_loop(loop, wanted, live_after)
-        names = list(dict.fromkeys(map(_ring_name, wanted)))
-        rings = tuple(self.spec.ring(name) for name in names)
-        stops = self._stops(loop, wanted, parts, rings)
-        if stops.names:
-            live_after -= stops.names
-            parts = slice_loop(loop, wanted, live_after)
-        waits = not comes_early(rings) and not self.spec.flattened
-        again = loaded_again(self.function, loop, parts) if waits else frozenset()
-        if again:
-            parts = slice_loop(loop, wanted, live_after, also=again)
-        carried = carried_values(self.function, loop, parts) if waits else {}
-        if carried:
-            parts = slice_loop(loop, wanted, live_after, frozenset(map(value_of, carried)), again)
+        live_after = self.liveness.after[loop]
+        ahead = taken_ahead(self.function, loop, markers, self.spec, live_after, looked_up, self._is_settled)
+        parts, rings = ahead.parts, ahead.rings
         bindings: list[tuple[str, str]] = []
-        bare = any(self._is_plain(each) and by_threads([self.spec.ring(_ring_name(each))]) for each in markers)
+        bare = any(self._is_plain(each) and by_threads([self.spec.ring(ring_name(each))]) for each in markers)
         count = self._count(header, node, assigned, bindings, bare=bare)
         if header.variable == "_" and not any("_" in reads(statement) for statement in loop.body):
             # It is read now, and should say what it is.
             count = replace(count, variable=self.fresh("i"))
-        # A prologue is unrolled, so that its names stay: another loop or branch may give them another type.
-        leaking = NONE.union(*map(writes, parts.taken)) & strays(self.function.body, loop) - parts.carried
-        # Loads that stand among the lines that stay have names of their own for what those bind as well.
-        among = comes_early(rings) and not any(ring.direct for ring in rings)
-        common = NONE.union(*(writes(each) for each in parts.taken & parts.kept if not isinstance(each, ast.If)))
-        leaking |= common if among else NONE
-        renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed | leaking)}
+        renamed = {name: self.fresh(f"{name}_ahead") for name in sorted(parts.renamed | ahead.leaking)}
         # What a branch of the body gives its first value is carried by name alone.
-        started = sorted((parts.carried & parts.renamed) - self._first_in_branches(loop))
+        started = sorted((parts.carried & parts.renamed) - ahead.first_in_branches)
         bindings += [(renamed[name], name) for name in started]
         # What flags alone give values to before the loop has none without them.
         always = bound_in_any_case(self.function, loop)
-        flagged = {renamed[name]: flags_over(loop, name, self._is_settled) for name in started if name not in always}
-        stage, first = self._stages(count, live_after, takes_attribute(loop.body, count.variable))
+        stage, first = self._stages(count, ahead.live_after, takes_attribute(loop.body, count.variable))
         tests = conditions(loop, lambda test: is_static(test, *self._known) and not reads(test) & assigned)
         arrivals = barriers(self.spec, loop.body, parts.kept, tests, self.fresh)
-        branches = [each.test for each in nodes_in(loop) if isinstance(each, ast.If)]
-        drain = ""
-        # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
-        # a copy by offsets a mask is nothing. Of a short loop whose length the compiler knows, no iteration loads then.
-        counted = self._is_counted(header)
-        apart = any(map(self._is_plain, wanted)) or counted
-        # Where flags leave no ring, nothing runs ahead, and no iteration is a last one.
-        unrolled = all(ring.registers for ring in rings) and not all(tests.get(ring.name) for ring in rings)
-        # What branches alone bind, under flags, lasts from no turn to the next.
-        lasting = parts.lasting - self._first_in_branches(loop)
-        lasting = lasting_under_flags(loop, lasting, live_after, self._is_settled)
-        if any(tests.values()) and lasting - always:
-            unrolled = False
-        # Of several products, all that is read for one is in registers while the others are computed.
-        products = products_in(loop)
-        endings = Endings(self.function, loop, parts, lasting, count, self.fresh, self._is_settled)
-        computing = unrolled and only_computes(endings.kept, Effects(self.helpers), self._known)
-        asking = computing
-        if unrolled and products > 1:
-            # A loop of them beside one without masks takes fewer registers than they do one after the other, but where
-            # the compiler knows how many there are: those it has one after the other, and asks for nothing.
-            asking = not apart and asking
-            unrolled = counted or asking
-        last = split = None
-        if comes_early(rings) and (apart or unrolled):
-            drain = self.fresh("drain")
-            if unrolled:
-                last = endings.plain(rings, self.spec)
-                last = endings.asked_for(last) if asking and products else last
-            split = endings.split(rings, self.spec, last) if computing else None
-            bindings.append((drain, either(tests, names, count.last(self.spec.ahead), count.upper)))
-        return LoopPlan(
+        ending = self._ending(ahead, count, tests, always, counted=self._is_counted(header))
+        if ending.drain:
+            named = [ring.name for ring in rings]
+            bindings.append((ending.drain, either(tests, named, count.last(self.spec.ahead), count.upper)))
+        plan = LoopPlan(
             self.spec,
             self.copy,
             parts,
@@ -255,45 +199,84 @@ class FunctionWriter:
             first,
             renamed,
             tuple(bindings),
-            slots_of(
-                self.spec,
-                [ring for ring in rings if not ring.held],
-                [each.depth for each in arrivals],
-                self.fresh,
-                twice=counted_twice(loop, self.spec, rings),
-            ),
+            self._slots(loop, rings, [each.depth for each in arrivals]),
             arrivals,
             self.fresh("each") if arrivals else "",
-            lookups_of(loop, parts, wanted, renamed, self.fresh, looked_up, again) if self.spec.looks_ahead else None,
-            flagged=flagged,
+            flagged={renamed[name]: flags_over(loop, name, self._is_settled) for name in started if name not in always},
+            drain=ending.drain,
+            last=ending.last,
+            conditions=tests,
+            stops=ahead.stops,
+            split=ending.split,
+        )
+        return self._with_reads(plan, ahead, looked_up)
+
+    def _with_reads(self, plan: LoopPlan, ahead: TakenAhead, looked_up: Mapping[str, LookedUp]) -> LoopPlan:
+        """The plan of a loop with what says where tiles are, and how and under which names they are read."""
+        loop, parts, rings = ahead.loop, ahead.parts, ahead.rings
+        branches = [each.test for each in nodes_in(loop) if isinstance(each, ast.If)]
+        lookups = None
+        if self.spec.looks_ahead:
+            lookups = lookups_of(loop, parts, ahead.wanted, plan.renamed, self.fresh, looked_up, ahead.again)
+        return replace(
+            plan,
+            lookups=lookups,
             coming={ring.name: self.fresh(f"{ring.name}_next") for ring in rings if ring.registers},
             begun=self._begun(rings),
-            drain=drain,
-            last=last,
-            conditions=tests,
             descriptors=descriptors(self.spec, loop.body),
-            late=Late() if comes_early(rings) else late_reads(loop, parts.kept, live_after),
-            decided=frozenset(ast.unparse(test) for test in branches if is_static(test, *self._known)),
+            late=Late() if comes_early(rings) else late_reads(loop, parts.kept, ahead.live_after),
+            decided=frozenset(ast.unparse(test) for test in branches if self._is_settled(test)),
             layouts={ring.name: self.fresh(f"{ring.name}_layout") for ring in rings if ring.scalar},
-            carried={each: self.fresh(f"{name}_held") for each, name in carried.items() if each in parts.kept},
-            stops=stops,
-            split=split,
+            carried={each: self.fresh(f"{name}_held") for each, name in ahead.carried.items() if each in parts.kept},
         )
+
+    def _ending(
+        self,
+        ahead: TakenAhead,
+        count: Count,
+        tests: Mapping[str, tuple[str, ...]],
+        always: Names,
+        *,
+        counted: bool,
+    ) -> Ending:
+        """How a loop ends; `tests`: what its rings stand under, `always`: what is bound before it in any case."""
+        loop, rings = ahead.loop, ahead.rings
+        # Where flags leave no ring, nothing runs ahead, and no iteration is a last one.
+        unrolled = all(ring.registers for ring in rings) and not all(tests.get(ring.name) for ring in rings)
+        # What branches alone bind, under flags, lasts from no turn to the next.
+        lasting = ahead.parts.lasting - ahead.first_in_branches
+        lasting = lasting_under_flags(loop, lasting, ahead.live_after, self._is_settled)
+        if any(tests.values()) and lasting - always:
+            unrolled = False
+        endings = Endings(self.function, loop, ahead.parts, lasting, count, self.fresh, self._is_settled)
+        computing = unrolled and only_computes(endings.kept, Effects(self.helpers), self._known)
+        # A load without a mask need not get one where the iterations that it would be for are a loop of their own; to
+        # a copy by offsets a mask is nothing. Of a short loop whose length the compiler knows, no iteration loads then.
+        apart = any(map(self._is_plain, ahead.wanted)) or counted
+        # Of several products, all that is read for one is in registers while the others are computed.
+        products = products_in(loop)
+        asking = computing
+        if unrolled and products > 1:
+            # A loop of them beside one without masks takes fewer registers than they do one after the other, but where
+            # the compiler knows how many there are: those it has one after the other, and asks for nothing.
+            asking = not apart and asking
+            unrolled = counted or asking
+        if not comes_early(rings) or not (apart or unrolled):
+            return Ending()
+        drain = self.fresh("drain")
+        last = endings.plain(rings, self.spec) if unrolled else None
+        if last is not None and asking and products:
+            last = endings.asked_for(last)
+        return Ending(drain, last, endings.split(rings, self.spec, last) if computing else None)
+
+    def _slots(self, loop: ast.For, rings: Sequence[Ring], awaited: Sequence[Amount]) -> dict[Amount, Slots]:
+        """Counters of slots of rings in memory, by depth; `awaited`: the depths of rings that mbarriers are for."""
+        placed = [ring for ring in rings if not ring.held]
+        return slots_of(self.spec, placed, awaited, self.fresh, twice=counted_twice(loop, self.spec, rings))
 
     def _is_settled(self, test: ast.expr) -> bool:
         """Whether the compiler knows a test, and nothing changes it."""
         return is_static(test, *self._known)
-
-    def _stops(
-        self, loop: ast.For, wanted: Mapping[ast.Call, Sequence[ast.expr]], parts: Slice, rings: Sequence[Ring]
-    ) -> Stops:
-        """What goes ahead with the loads, and stops with the last iteration.
-
-        Nothing, where the last iterations are a loop of their own.
-        """
-        if comes_early(rings) or self.spec.flattened:
-            return Stops()
-        return stops_of(loop, wanted, parts, self.liveness.after[loop], self._is_settled)
 
     def _begun(self, rings: Sequence[Ring]) -> dict[str, str]:
         """What a prologue calls the tiles that come to registers, before it stores them: where there are several."""
@@ -304,22 +287,12 @@ class FunctionWriter:
     def _looked_up(self, markers: Sequence[ast.Call]) -> dict[str, LookedUp]:
         """Where what says where tiles are is copied to, by the names of rings."""
         made: dict[str, LookedUp] = {}
-        for name in dict.fromkeys(map(_ring_name, markers)):
+        for name in dict.fromkeys(map(ring_name, markers)):
             ring = self.spec.ring(name)
             if ring.looked_up:
                 layout = self.fresh(f"{name}_layout") if ring.scalar else ""
                 made[name] = LookedUp(ring, self.fresh(f"{name}_buf"), layout)
         return made
-
-    def _first_in_branches(self, loop: ast.For) -> Names:
-        """The names that branches of a loop give values to, and nothing else in it or above it."""
-        arguments = self.function.args
-        given = {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-        names = [node for node in nodes_in(self.function) if isinstance(node, ast.Name)]
-        given |= {each.id for each in names if isinstance(each.ctx, ast.Store) and each.lineno < loop.lineno}
-        branches = [each for each in loop.body if isinstance(each, ast.If)]
-        always = NONE.union(*(writes(each) for each in loop.body if each not in branches))
-        return NONE.union(*map(writes, branches)) - always - given
 
     def _is_counted(self, header: Header) -> bool:
         """Whether the compiler knows how many iterations a loop has."""
@@ -327,7 +300,7 @@ class FunctionWriter:
 
     def _is_plain(self, marker: ast.Call) -> bool:
         """Whether a load has no mask, and is not a copy to LDS by a scalar pointer and offsets."""
-        ring = self.spec.ring(_ring_name(marker))
+        ring = self.spec.ring(ring_name(marker))
         by_offsets = bool(ring.direct) and any(each.arg == "offsets" for each in marker.keywords)
         return ring.tile or not (is_masked(marker) or by_offsets)
 
