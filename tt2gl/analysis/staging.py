@@ -10,30 +10,18 @@ import ast
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tt2gl.analysis.author_text import AuthorText
 from tt2gl.analysis.copied_rows import COPY_BITS, copied_row, is_narrow, tile_around
 from tt2gl.analysis.facts import (
     CallChain,
-    ConstFact,
-    Fact,
-    FunctionFact,
-    FunctionFacts,
-    LaunchFacts,
-    OtherFact,
     Position,
     RingFact,
-    TensorFact,
-    TupleFact,
 )
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
 from tt2gl.analysis.memory import Scene
-from tt2gl.analysis.operations import short_name
 from tt2gl.analysis.scalar_rings import ScalarLoad, scalar_loads
-from tt2gl.analysis.statics import position_of
 from tt2gl.analysis.uses import is_in_place, stages_of
-from tt2gl.pipelining.ahead import can_run_ahead, rereads
-from tt2gl.pipelining.flow import targets
-from tt2gl.pipelining.loads import other_of
-from tt2gl.trees import nodes_in
+from tt2gl.pipelining.ahead import can_run_ahead
 
 
 @dataclass(frozen=True)
@@ -68,132 +56,118 @@ class Staging:
 
 def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> Staging:
     """The loads of a kernel that go through rings under any launch; notes those that are not of zeros outside."""
+    text = AuthorText(trees, [scene.facts for scene in scenes])
+    compiled = _compiled(scenes)
+    nodes, tiles, held = compiled.nodes, compiled.tiles, compiled.held
+    pointers = {key: text.pointers(key) for key in {node.site.function for node in (*nodes, *tiles)}}
+    in_order = {node.chain for node in tiles if text.rereads(node.site.function, node.loop, [node], pointers)}
+    refused = [*compiled.refused, *(_refusal(node, _BEHIND) for node in tiles if node.chain in in_order)]
+    scalars = scalar_loads(scenes, text.functions, nodes, pointers) if nodes else []
+    asked: dict[tuple[FunctionKey, int], list[Node]] = {}
+    for node in nodes:
+        asked.setdefault((node.site.function, id(node.loop)), []).append(node)
+    for (key, _), members in asked.items():
+        refused += _refused_by_text(text, members, compiled.lookups, scalars, pointers[key])
+    out = {(refusal.function, refusal.position) for refusal in refused}
+    kept = frozenset(node.chain for node in nodes if (node.site.function, node.site.position) not in out)
+    others = text.loads_of_others()
+    for node in nodes:
+        replaced = (node.site.function, node.site.position) in others and node.chain not in compiled.registers
+        node.replaced = node.chain in kept and replaced
+    # What says where tiles are comes as early as those do, or earlier.
+    early = kept.union(*(_addressing(scene.graph, kept) for scene in scenes))
+    waiting = [n for scene in scenes for n in scene.graph.nodes if n.chain not in early and _waits(scene, n)]
+    refused += [_refusal(node, _GATHERED if node.tile else _IN_REGISTERS) for node in waiting]
+    staged = [node for node in (*nodes, *tiles) if node.chain in kept or node.tile]
+    rereading = {key: text.rereading(key, staged, pointers) for key in pointers}
+    loops = [(key, members[0].loop) for (key, _), members in asked.items()]
+    return Staging(
+        kept - held,
+        {key: frozenset(n for k, loop in loops if k == key for n in text.wide(key, loop)) for key, _ in loops},
+        {key: text.flattened(key, rereading.get(key, ())) for key in text.seen},
+        {key: frozenset((loop.lineno, loop.col_offset) for loop in around) for key, around in rereading.items()},
+        tuple(dict.fromkeys(refused)),
+        kept & held,
+        tuple(scalar for scalar in scalars if (scalar.site.function, scalar.site.position) not in out),
+        frozenset(in_order),
+    )
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """What Triton copies ahead, or keeps in registers (`held`), and threads could copy: `nodes`, and `tiles` that
+    descriptors bring.
+
+    `lookups`: the loads that say where others are, with a stage of their own; `registers`: those whose tiles come to
+    registers. `refused`: what threads cannot copy.
+    """
+
+    nodes: list[Node]
+    tiles: list[Node]
+    held: set[CallChain]
+    lookups: set[CallChain]
+    registers: set[CallChain]
+    refused: list[Refusal]
+
+
+def _compiled(scenes: Sequence[Scene]) -> _Compiled:
     rings = [(scene, chain, ring) for scene in scenes for chain, ring in scene.facts.lowered.rings.items()]
     chains = {chain for _, chain, _ in rings} if any(_is_ahead(scene, ring) for scene, _, ring in rings) else set()
     held = _held(scenes) - chains
     chains |= held
     lookups = _lookups(scenes, chains)
     chains -= {chain for scene in scenes for chain in _addressing(scene.graph, chains)} - lookups
-    functions = {
-        (path, node.lineno): node
-        for path, tree in trees.items()
-        for node in nodes_in(tree)
-        if isinstance(node, ast.FunctionDef)
-    }
-    nodes = [node for scene in scenes for node in scene.graph.nodes if node.kind == "load" and node.chain in chains]
-    tiles = [node for node in nodes if node.tile and node.loop is not None]
-    nodes = [node for node in nodes if not node.tile]
-    registers = {chain for scene in scenes for chain, ring in scene.facts.lowered.rings.items() if ring.registers}
-    registers |= held
+    loads = [node for scene in scenes for node in scene.graph.nodes if node.kind == "load" and node.chain in chains]
+    registers = held | {chain for _, chain, ring in rings if ring.registers}
     narrow = {node.chain for scene in scenes for node in scene.graph.nodes if is_narrow(scene, node)} - registers
     narrow -= {chain for chain in narrow & chains if _are_rows(scenes, chain)}
+    nodes: list[Node] = []
     refused: list[Refusal] = []
-    for node in nodes:
+    for node in (node for node in loads if not node.tile):
         if node.loop is None:
             refused.append(_refusal(node, "it is not in the loop itself, but in a function that the loop calls"))
         elif node.chain in narrow:
             refused.append(_refusal(node, f"a thread loads less than the {COPY_BITS // 8} bytes that it can copy"))
-    nodes = [node for node in nodes if node.loop is not None and node.chain not in narrow]
-    asked: dict[tuple[FunctionKey, int], list[Node]] = {}
-    for node in nodes:
-        asked.setdefault((node.site.function, id(node.loop)), []).append(node)
-    helpers = {function.name: function for function in functions.values()}
-    facts = [scene.facts for scene in scenes]
-    aliases = {name: own for name, own in _aliases(functions, facts) if name not in helpers}
-    named = {key: _pointers(key, functions[key], facts) for key in {n.site.function for n in (*nodes, *tiles)}}
-    in_order = {node.chain for node in tiles if _is_behind(node, functions, named, helpers, aliases)}
-    refused += [_refusal(node, _BEHIND) for node in tiles if node.chain in in_order]
-    scalars = scalar_loads(scenes, functions, nodes, named) if nodes else []
-    for (key, _), members in asked.items():
-        loop = members[0].loop
-        assert loop is not None
-        pointers = named[key]
-        first = {node.site.position for node in members if node.chain in lookups}
-        own = [scalar for scalar in scalars if scalar.loop is loop]
-        looked_up = {scalar.site.position for scalar in own if scalar.looked_up}
-        first |= looked_up
-        later = {scalar.site.position for scalar in own} - first
-        positions = sorted({node.site.position for node in members} | first | later)
-        while positions:
-            answer = can_run_ahead(
-                functions[key],
-                loop,
-                positions,
-                helpers=helpers,
-                pointers=pointers,
-                lookups=frozenset(first),
-                scalars=frozenset(looked_up),
-                others=aliases,
-            )
-            if answer.reason is None:
-                break
-            gone = [answer.culprit] if answer.culprit in positions else list(positions)
-            refused += [Refusal(key, position, answer.reason) for position in gone if position is not None]
-            positions = [position for position in positions if position not in gone]
-            if (first | later).issuperset(positions):
-                refused += [Refusal(key, position, _FOR_NONE) for position in positions]
-                break
-    out = {(refusal.function, refusal.position) for refusal in refused}
-    kept = frozenset(node.chain for node in nodes if (node.site.function, node.site.position) not in out)
-    others = {
-        (key, position_of(call))
-        for key, function in functions.items()
-        for call in nodes_in(function)
-        if isinstance(call, ast.Call) and other_of(call) is not None
-    }
-    for node in nodes:
-        replaced = (node.site.function, node.site.position) in others and node.chain not in registers
-        node.replaced = node.chain in kept and replaced
-    loops = [(key, members[0].loop) for (key, _), members in asked.items()]
-    wide = {key: frozenset(n for k, loop in loops if k == key for n in _wide(key, loop, facts)) for key, _ in loops}
-    # What says where tiles are comes as early as those do, or earlier.
-    early = kept.union(*(_addressing(scene.graph, kept) for scene in scenes))
-    waiting = [n for scene in scenes for n in scene.graph.nodes if n.chain not in early and _waits(scene, n)]
-    refused += [_refusal(node, _GATHERED if node.tile else _IN_REGISTERS) for node in waiting]
-    seen = {(known.path, known.line) for each in facts for known in each.functions.values()}
-    staged = [node for node in (*nodes, *tiles) if node.chain in kept or node.tile]
-    rereading = {
-        key: [
-            around
-            for around, places in _around(functions[key], [node for node in staged if node.site.function == key])
-            if rereads(functions[key], around, places, helpers, pointers, aliases)
-        ]
-        for key, pointers in named.items()
-    }
-    flattened = {
-        key: frozenset(_flattened(key, functions[key], facts)).difference(
-            *(targets(loop.target) for loop in rereading.get(key, ()))
+        else:
+            nodes.append(node)
+    tiles = [node for node in loads if node.tile and node.loop is not None]
+    return _Compiled(nodes, tiles, held, lookups, registers, refused)
+
+
+def _refused_by_text(
+    text: AuthorText,
+    loads: Sequence[Node],
+    lookups: Container[CallChain],
+    scalars: Sequence[ScalarLoad],
+    pointers: frozenset[str],
+) -> Iterator[Refusal]:
+    """Those of one loop's loads, and of the scalars beside them, that the loop as written keeps where they are."""
+    key, loop = loads[0].site.function, loads[0].loop
+    assert loop is not None
+    own = [scalar for scalar in scalars if scalar.loop is loop]
+    looked_up = {scalar.site.position for scalar in own if scalar.looked_up}
+    first = {node.site.position for node in loads if node.chain in lookups} | looked_up
+    beside = {scalar.site.position for scalar in own} | first
+    positions = sorted({node.site.position for node in loads} | beside)
+    while positions:
+        answer = can_run_ahead(
+            text.functions[key],
+            loop,
+            positions,
+            helpers=text.helpers,
+            pointers=pointers,
+            lookups=frozenset(first),
+            scalars=frozenset(looked_up),
+            others=text.aliases,
         )
-        for key in functions.keys() & seen
-    }
-    starts = {key: frozenset((loop.lineno, loop.col_offset) for loop in loops) for key, loops in rereading.items()}
-    left = tuple(scalar for scalar in scalars if (scalar.site.function, scalar.site.position) not in out)
-    return Staging(
-        kept - held, wide, flattened, starts, tuple(dict.fromkeys(refused)), kept & held, left, frozenset(in_order)
-    )
-
-
-def _is_behind(
-    node: Node,
-    functions: Mapping[FunctionKey, ast.FunctionDef],
-    pointers: Mapping[FunctionKey, frozenset[str]],
-    helpers: Mapping[str, ast.FunctionDef],
-    aliases: Mapping[str, str],
-) -> bool:
-    """Whether a load through a descriptor reads what its loop writes."""
-    key = node.site.function
-    assert node.loop is not None
-    return rereads(functions[key], node.loop, [node.site.position], helpers, pointers[key], aliases)
-
-
-def _around(function: ast.FunctionDef, nodes: Sequence[Node]) -> Iterator[tuple[ast.For, list[Position]]]:
-    """The loops that loads are in, and those around them, each with its loads."""
-    for loop in nodes_in(function):
-        if isinstance(loop, ast.For):
-            inside = {*nodes_in(loop)}
-            places = [node.site.position for node in nodes if node.loop in inside]
-            if places:
-                yield loop, places
+        if answer.reason is None:
+            return
+        gone = [answer.culprit] if answer.culprit in positions else list(positions)
+        yield from (Refusal(key, position, answer.reason) for position in gone if position is not None)
+        positions = [position for position in positions if position not in gone]
+        if beside.issuperset(positions):
+            yield from (Refusal(key, position, _FOR_NONE) for position in positions)
+            return
 
 
 def _is_ahead(scene: Scene, ring: RingFact) -> bool:
@@ -238,34 +212,6 @@ def _refusal(node: Node, reason: str) -> Refusal:
     return Refusal(node.site.function, node.site.position, reason)
 
 
-def _wide(key: FunctionKey, loop: ast.For | None, facts: Sequence[LaunchFacts]) -> Iterator[str]:
-    """A loop's variable where it has 64 bits, also under the name it gets where its body assigns to it."""
-    if loop is None or not isinstance(loop.target, ast.Name):
-        return
-    own = [known for seen in facts for known in seen.functions.values() if (known.path, known.line) == key]
-    for node in nodes_in(loop):
-        if isinstance(node, ast.Name) and node.id == loop.target.id and isinstance(node.ctx, ast.Load):
-            said = (known.expressions.get(position_of(node)) for known in own)
-            if any(isinstance(fact, TensorFact) and fact.dtype == "int64" for fact in said):
-                yield from (node.id, f"{node.id}_turn")
-                return
-
-
-def _flattened(key: FunctionKey, function: ast.FunctionDef, facts: Sequence[LaunchFacts]) -> Iterator[str]:
-    """The variables of loops that the author flattens."""
-    own = [known for seen in facts for known in seen.functions.values() if (known.path, known.line) == key]
-    for loop in nodes_in(function):
-        if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call):
-            for said in (each.value for each in loop.iter.keywords if each.arg == "flatten"):
-                if all(_is_true(said, known) for known in own):
-                    yield loop.target.id
-
-
-def _is_true(said: ast.expr, known: FunctionFacts) -> bool:
-    fact = known.expressions.get(position_of(said))
-    return bool(said.value if isinstance(said, ast.Constant) else isinstance(fact, ConstFact) and fact.value)
-
-
 def _are_rows(scenes: Sequence[Scene], chain: CallChain) -> bool:
     """Whether a load is of a row that is copied in wide pieces under every launch, as one of many or of a tile's."""
     nodes = [(scene, node) for scene in scenes for node in scene.graph.nodes if node.chain == chain]
@@ -301,39 +247,3 @@ def _lookups(scenes: Sequence[Scene], staged: set[CallChain]) -> set[CallChain]:
     found -= others
     within = {chain for scene in scenes for chain in _addressing(scene.graph, found)}
     return set() if within & found else found
-
-
-def _aliases(
-    functions: Mapping[FunctionKey, ast.FunctionDef], facts: Sequence[LaunchFacts]
-) -> Iterator[tuple[str, str]]:
-    """The names by which functions call Triton's own, as `exp2` of `exp2 = tl.exp2`, each with theirs."""
-    for known in (known for seen in facts for known in seen.functions.values()):
-        function = functions.get((known.path, known.line))
-        for call in nodes_in(function) if function is not None else ():
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-                said = known.expressions.get(position_of(call.func))
-                if isinstance(said, FunctionFact) and said.path is None:
-                    yield call.func.id, short_name(said.name)
-
-
-def _pointers(key: FunctionKey, function: ast.FunctionDef, facts: Sequence[LaunchFacts]) -> frozenset[str]:
-    """The names of a function that hold pointers under some launch, descriptors and tuples of them too."""
-    own = [known for seen in facts for known in seen.functions.values() if (known.path, known.line) == key]
-    found: set[str] = set()
-    for node in nodes_in(function):
-        if isinstance(node, ast.Name):
-            said = (known.expressions.get(position_of(node)) for known in own)
-            if any(map(_points, said)):
-                found.add(node.id)
-    return frozenset(found)
-
-
-def _points(fact: Fact | None) -> bool:
-    match fact:
-        case TensorFact():
-            return fact.is_pointer
-        case TupleFact(items=items):
-            return any(map(_points, items))
-        case OtherFact(kind=kind):
-            return "descriptor" in kind
-    return False
