@@ -103,6 +103,21 @@ def test_instructions_are_imported_in_lines_that_end_as_the_file_s(end: str) -> 
     )
 
 
+@pytest.mark.parametrize("indentation", ["", "    "])
+def test_what_is_tried_stands_below_the_author_s_imports(indentation: str) -> None:
+    own = ["from x import (", "    y,", ")", "", "import z"]
+    rest = "LOG2E = 1.44"
+    start = [f"if {x}:" for x in ["triton"] if indentation]
+    text = "\n".join([*start, *(f"{indentation}{line}".rstrip() for line in [*BOTH.splitlines(), *own, rest]), ""])
+    made = with_instructions(text + f"{indentation}async_load(a)\n")
+    lines = made.replace(indentation, "").splitlines() if indentation else made.splitlines()
+    at = lines.index("import z")
+    assert lines[at + 1 : at + 3] == ["", "try:"]
+    assert lines[at + 4].startswith("except ImportError:")
+    assert lines[at + 6 : at + 8] == ["", rest]
+    assert with_instructions(made) == made or indentation
+
+
 TRIED = """\
 try:
     import triton

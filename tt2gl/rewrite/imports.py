@@ -14,8 +14,10 @@ from triton.experimental.gluon import language as gl
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice, takewhile
 from textwrap import indent
 
 import libcst as cst
@@ -121,24 +123,44 @@ def with_instructions(code: str) -> str:
         for module, names in _instructions(code).items()
         if used & set(names)
     ]
-    lines = [line for line in lines if line not in code]
+    lines, tried = [line for line in lines if line not in code], []
     dots = [f"{name} as {ours}" for ours, name in TRITON_DOTS.items() if ours in used]
     if dots and (line := f"from triton.language import {', '.join(dots)}\n") not in code:
         lines.append(line)
     if ASYNC_LOAD in used and _ASYNC_LOAD not in code:
-        lines.append(_ASYNC_LOAD)
+        tried.append(_ASYNC_LOAD)
     host_tiles = _HOST_TILES.format(module="amd.gfx1250" if f"def {HOST_TILES}(*loaded)" in code else "nvidia.hopper")
     if f"def {HOST_TILES}(" in code and host_tiles not in code:
         lines.append(host_tiles)
     if f"def {HOST_PARTS}(" in code and _INTERFACE not in code:
         lines.append(_INTERFACE)
     if used & TMA_COPIES.keys() and (copies := _tma_copies(used)) not in code:
-        lines.append(copies)
+        tried.append(copies)
     gluon = re.search(r"^([ \t]*)from triton\.experimental\.gluon import language as \w+(\r?\n)", code, re.MULTILINE)
-    if not lines or gluon is None:
+    if gluon is None:
         return code
-    added = indent("".join(lines), gluon[1]).replace("\n", gluon[2])
-    return f"{code[: gluon.end()]}{added}{code[gluon.end() :]}"
+
+    def as_there(texts: Sequence[str]) -> str:
+        return indent("".join(texts), gluon[1]).replace("\n", gluon[2])
+
+    behind = _behind_imports(code, gluon.end()) if tried else gluon.end()
+    between = code[gluon.end() : behind]
+    apart = gluon[2] if tried and code[behind:].split("\n", 1)[0].strip() else ""
+    return f"{code[: gluon.end()]}{as_there(lines)}{between}{as_there(tried)}{apart}{code[behind:]}"
+
+
+def _behind_imports(code: str, end: int) -> int:
+    """Where the imports end that the one at whose `end` a line ends stands among."""
+    start = code.count("\n", 0, end)
+    for node in ast.walk(ast.parse(code)):
+        body = [*getattr(node, "body", ())] if isinstance(node, ast.Module | ast.If | ast.FunctionDef) else []
+        for at, statement in enumerate(body):
+            if statement.end_lineno == start and isinstance(statement, ast.ImportFrom):
+                run = takewhile(lambda each: isinstance(each, ast.Import | ast.ImportFrom), body[at:])
+                *_, last = run
+                lines = (match.end() for match in re.finditer("\n", code))
+                return next(islice(lines, (last.end_lineno or start) - 1, None), len(code))
+    return end
 
 
 def _imports_triton(statement: cst.BaseStatement | cst.BaseSmallStatement) -> bool:
