@@ -96,7 +96,7 @@ def attention_kernel(
     free_slot = NUM_STAGES - 2
     acc = warpgroup_mma_init(acc)
     for start_n in range(0, end, BLOCK_N):
-        slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
+        slot = gl.where(slot + 1 >= NUM_STAGES, 0, slot + 1)
         more = start_n < end - (NUM_STAGES - 1) * BLOCK_N
         keys_scores = start_n + offs_n_scores
         seen = keys_scores[None, :] < n
@@ -120,7 +120,7 @@ def attention_kernel(
         v = v_buf.index(slot)
         acc = warpgroup_mma(gl.convert_layout(p.to(v.dtype), acc_lhs_layout), v, acc, is_async=True)
         m_i = m_new
-        free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
+        free_slot = gl.where(free_slot + 1 >= NUM_STAGES, 0, free_slot + 1)
         ahead = start_n + (NUM_STAGES - 1) * BLOCK_N
         keys = ahead + offs_n
         keys_v = ahead + offs_n_v

@@ -174,7 +174,7 @@ def matmul_kernel_block_m_from_128(
         b = b_slots[0].load(rhs_layout)
         acc = gl.amd.cdna3.mfma(a, b, acc)
         # and take the places of those that have been read
-        slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
+        slot = gl.where(slot + 1 >= NUM_STAGES - 1, 0, slot + 1)
         a_slots = a_slots[1:] + (a_buf.index(slot),)
         a_slots[-1].store(a_next)
         b_slots = b_slots[1:] + (b_buf.index(slot),)
@@ -273,7 +273,7 @@ def matmul_kernel_block_m_below_128(
         b_next = gl.load(b_ptrs, mask=in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K), other=0.0)
         acc = gl.amd.cdna3.mfma(a, b, acc)
         # and take the places of those that have been read
-        slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
+        slot = gl.where(slot + 1 >= NUM_STAGES - 1, 0, slot + 1)
         a_slots = a_slots[1:] + (a_buf.index(slot),)
         a_slots[-1].store(a_next)
         b_slots = b_slots[1:] + (b_buf.index(slot),)

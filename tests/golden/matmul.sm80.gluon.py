@@ -121,7 +121,7 @@ def matmul_kernel(
     slot = -1
     free_slot = NUM_STAGES - 2
     for k in range(0, steps):
-        slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
+        slot = gl.where(slot + 1 >= NUM_STAGES - 1, 0, slot + 1)
         more = k < steps - (NUM_STAGES - 1)
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
@@ -129,7 +129,7 @@ def matmul_kernel(
         a = a_buf.index(slot).load(lhs_layout)
         b = b_buf.index(slot).load(rhs_layout)
         acc = mma_v2(a, b, acc)
-        free_slot = gl.where(free_slot + 1 == NUM_STAGES - 1, 0, free_slot + 1)
+        free_slot = gl.where(free_slot + 1 >= NUM_STAGES - 1, 0, free_slot + 1)
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
         ahead = k + NUM_STAGES - 1

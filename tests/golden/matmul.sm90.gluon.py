@@ -94,7 +94,7 @@ def matmul_kernel(
     slot = -1
     free_slot = NUM_STAGES - 2
     for k in range(0, steps):
-        slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
+        slot = gl.where(slot + 1 >= NUM_STAGES, 0, slot + 1)
         more = k < steps - (NUM_STAGES - 1)
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
@@ -105,7 +105,7 @@ def matmul_kernel(
         acc = warpgroup_mma(a, b, acc, is_async=True)
         # runs on, while the iteration before is done: its tiles may be overwritten
         acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
-        free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
+        free_slot = gl.where(free_slot + 1 >= NUM_STAGES, 0, free_slot + 1)
         ahead = k + NUM_STAGES - 1
         async_load(a_buf.index(free_slot), a_ptrs, mask=more & (in_m & (offs_k[None, :] < K - ahead * BLOCK_K)))
         async_load(b_buf.index(free_slot), b_ptrs, mask=more & (in_n & (offs_k_b[:, None] < K - ahead * BLOCK_K)))

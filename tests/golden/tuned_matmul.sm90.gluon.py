@@ -114,7 +114,7 @@ def matmul_kernel_wgmma(
     slot = -1
     free_slot = NUM_STAGES - 2
     for k in range(0, steps):
-        slot = gl.where(slot + 1 == NUM_STAGES, 0, slot + 1)
+        slot = gl.where(slot + 1 >= NUM_STAGES, 0, slot + 1)
         more = k < steps - (NUM_STAGES - 1)
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
@@ -124,7 +124,7 @@ def matmul_kernel_wgmma(
         acc = warpgroup_mma(a, b, acc, is_async=True)
         # runs on, while the iteration before is done: its tiles may be overwritten
         acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
-        free_slot = gl.where(free_slot + 1 == NUM_STAGES, 0, free_slot + 1)
+        free_slot = gl.where(free_slot + 1 >= NUM_STAGES, 0, free_slot + 1)
         ahead = k + NUM_STAGES - 1
         # the last step may be a short one
         left = K - ahead * BLOCK_K
@@ -201,14 +201,14 @@ def matmul_kernel_mma_v2(
     slot = -1
     free_slot = NUM_STAGES - 2
     for k in range(0, steps):
-        slot = gl.where(slot + 1 == NUM_STAGES - 1, 0, slot + 1)
+        slot = gl.where(slot + 1 >= NUM_STAGES - 1, 0, slot + 1)
         more = k < steps - (NUM_STAGES - 1)
         # at most the copies of the next NUM_STAGES - 2 iterations are under way: this one's tiles are there
         async_copy.wait_group(NUM_STAGES - 2)
         a = a_buf.index(slot).load(lhs_layout)
         b = b_buf.index(slot).load(rhs_layout)
         acc = mma_v2(a, b, acc)
-        free_slot = gl.where(free_slot + 1 == NUM_STAGES - 1, 0, free_slot + 1)
+        free_slot = gl.where(free_slot + 1 >= NUM_STAGES - 1, 0, free_slot + 1)
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * stride_bk
         ahead = k + NUM_STAGES - 1

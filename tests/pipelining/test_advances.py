@@ -107,7 +107,7 @@ def test_steps_come_first() -> None:
             ahead = k + STAGES - 1
             copy(a_buf.index(slot), a_ptr, mask=more & (ahead < x))
             async_copy.commit_group()
-            slot = gl.where(slot + 1 == STAGES - 1, 0, slot + 1)
+            slot = gl.where(slot + 1 >= STAGES - 1, 0, slot + 1)
         async_copy.wait_group(0)
         """
     )

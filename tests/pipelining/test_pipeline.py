@@ -137,8 +137,8 @@ def test_a_loop_by_ones() -> None:
             async_copy.commit_group()
             # onwards
             a_ptrs += BLOCK
-            slot = gl.where(slot + 1 == STAGES, 0, slot + 1)
-            free_slot = gl.where(free_slot + 1 == STAGES, 0, free_slot + 1)
+            slot = gl.where(slot + 1 >= STAGES, 0, slot + 1)
+            free_slot = gl.where(free_slot + 1 >= STAGES, 0, free_slot + 1)
         async_copy.wait_group(0)
         gl.store(b_ptr, acc)
         """
@@ -154,7 +154,7 @@ def test_a_loop_whose_tiles_go_to_registers() -> None:
     assert "wait_group(STAGES - 2)" in made
     assert "acc += a_buf.index(slot).load(x)" in made
     assert "copy(a_buf.index(slot)" in made
-    assert "slot = gl.where(slot + 1 == STAGES - 1, 0, slot + 1)" in made
+    assert "slot = gl.where(slot + 1 >= STAGES - 1, 0, slot + 1)" in made
     assert "free_slot" not in made
     assert "fence" not in made
 
@@ -173,7 +173,7 @@ def test_slots_are_counted_where_they_are_used_if_a_product_runs_on() -> None:
         slot = -1
         free_slot = STAGES - 2
         for k in range(n):
-            slot = gl.where(slot + 1 == STAGES, 0, slot + 1)
+            slot = gl.where(slot + 1 >= STAGES, 0, slot + 1)
             more = k < n - (STAGES - 1)
             # at most the copies of the next STAGES - 2 iterations are under way: this one's tiles are there
             async_copy.wait_group(STAGES - 2)
@@ -181,7 +181,7 @@ def test_slots_are_counted_where_they_are_used_if_a_product_runs_on() -> None:
             acc = warpgroup_mma(a_buf.index(slot), b_buf.index(slot), acc, is_async=True)
             # runs on, while the iteration before is done: its tiles may be overwritten
             acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
-            free_slot = gl.where(free_slot + 1 == STAGES, 0, free_slot + 1)
+            free_slot = gl.where(free_slot + 1 >= STAGES, 0, free_slot + 1)
             ahead = k + STAGES - 1
             copy(a_buf.index(free_slot), a_ptr + ahead, mask=more)
             copy(b_buf.index(free_slot), b_ptr + ahead, mask=more)
@@ -203,7 +203,7 @@ def test_slots_are_counted_where_they_are_used_beside_the_one_product_of_registe
         """\
         slot = -1
         for k in range(n):
-            slot = gl.where(slot + 1 == STAGES - 1, 0, slot + 1)
+            slot = gl.where(slot + 1 >= STAGES - 1, 0, slot + 1)
             more = k < n - (STAGES - 1)
             # at most the copies of the next STAGES - 2 iterations are under way: this one's tiles are there
             async_copy.wait_group(STAGES - 2)
@@ -227,7 +227,7 @@ def test_slots_are_counted_where_they_are_used_beside_the_one_product_by_wgmma_t
     assert "\nslot = 0\n" in written("for k in range(n):\n" + product.format("made", "sums") + "    acc += made * s\n")
     before, _, loop = written(scaled).partition("for k in range(n):\n")
     assert before.endswith("\nslot = -1\nfree_slot = STAGES - 2\n")
-    assert loop.startswith("    slot = gl.where(slot + 1 == STAGES, 0, slot + 1)\n")
+    assert loop.startswith("    slot = gl.where(slot + 1 >= STAGES, 0, slot + 1)\n")
     assert loop.index("acc += made * s") < loop.index("    free_slot = ") < loop.index("copy(a_buf.index(free_slot)")
 
 
@@ -249,13 +249,13 @@ def test_slots_that_are_read_and_that_are_filled_are_counted_apart_beside_produc
         slot = -1
         free_slot = STAGES - 2
         for k in range(n):
-            slot = gl.where(slot + 1 == STAGES - 1, 0, slot + 1)
+            slot = gl.where(slot + 1 >= STAGES - 1, 0, slot + 1)
             more = k < n - (STAGES - 1)
             # at most the copies of the next STAGES - 2 iterations are under way: this one's tiles are there
             async_copy.wait_group(STAGES - 2)
             acc = mma_v2(a_buf.index(slot).load(x), y, acc)
             sum = mma_v2(b_buf.index(slot).load(x), y, sum)
-            free_slot = gl.where(free_slot + 1 == STAGES - 1, 0, free_slot + 1)
+            free_slot = gl.where(free_slot + 1 >= STAGES - 1, 0, free_slot + 1)
             ahead = k + STAGES - 1
             copy(a_buf.index(free_slot), a_ptr + ahead, mask=more)
             copy(b_buf.index(free_slot), b_ptr + ahead, mask=more)
@@ -553,7 +553,7 @@ def test_an_address_is_loaded_an_iteration_before_its_copy() -> None:
             after = k + 3
             # which page
             page_next = gl.load(b_ptr + after, mask=more_after)  # of the table
-            slot = gl.where(slot + 1 == 2, 0, slot + 1)
+            slot = gl.where(slot + 1 >= 2, 0, slot + 1)
         async_copy.wait_group(0)
         """
     )
@@ -856,9 +856,9 @@ def test_names_of_slots_say_which_ring_where_depths_differ() -> None:
     assert "\na_slot = 0\na_free_slot = 2\nb_slot = 0\nfor k in range(n):\n" in made
     assert "    a = a_buf.index(a_slot)\n    b = b_buf.index(b_slot).load(x)\n" in made
     assert made.endswith(
-        "    a_slot = gl.where(a_slot + 1 == 3, 0, a_slot + 1)\n"
-        "    a_free_slot = gl.where(a_free_slot + 1 == 3, 0, a_free_slot + 1)\n"
-        "    b_slot = gl.where(b_slot + 1 == 2, 0, b_slot + 1)\n"
+        "    a_slot = gl.where(a_slot + 1 >= 3, 0, a_slot + 1)\n"
+        "    a_free_slot = gl.where(a_free_slot + 1 >= 3, 0, a_free_slot + 1)\n"
+        "    b_slot = gl.where(b_slot + 1 >= 2, 0, b_slot + 1)\n"
         "async_copy.wait_group(0)\n"
     )
 

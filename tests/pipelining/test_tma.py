@@ -80,8 +80,8 @@ def test_tiles_side_by_side_share_their_barriers() -> None:
             mbarrier.expect(bars.index(free_slot), a_desc.block_type.nbytes + b_desc.block_type.nbytes, pred=more)
             tma_load(a_desc, [0, ahead * 8], bars.index(free_slot), a_buf.index(free_slot), pred=more)
             tma_load(b_desc, [ahead * 8, 0], bars.index(free_slot), b_buf.index(free_slot), pred=more)
-            slot = gl.where(slot + 1 == STAGES, 0, slot + 1)
-            free_slot = gl.where(free_slot + 1 == STAGES, 0, free_slot + 1)
+            slot = gl.where(slot + 1 >= STAGES, 0, slot + 1)
+            free_slot = gl.where(free_slot + 1 >= STAGES, 0, free_slot + 1)
             phase = phase ^ (slot == 0)
         acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
         for each in gl.static_range(STAGES):

@@ -144,8 +144,8 @@ def test_copies_go_through_both_loops() -> None:
                     start_ahead = row_ahead * 64
                     k_ahead = 0
                     more = (tile_ahead < tiles) & (k_ahead < steps)
-                slot = gl.where(slot + 1 == STAGES, 0, slot + 1)
-                free_slot = gl.where(free_slot + 1 == STAGES, 0, free_slot + 1)
+                slot = gl.where(slot + 1 >= STAGES, 0, slot + 1)
+                free_slot = gl.where(free_slot + 1 >= STAGES, 0, free_slot + 1)
                 phase = phase ^ (slot == 0)
             acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
             store_tile(c_desc, [start, column], acc)
@@ -208,7 +208,7 @@ def test_copies_of_threads_go_through_both_loops() -> None:
                     a_ptrs_ahead = table + tile_ahead * 64
                     k_ahead = 0
                     more = (tile_ahead < tiles) & (k_ahead < steps)
-                slot = gl.where(slot + 1 == STAGES, 0, slot + 1)
+                slot = gl.where(slot + 1 >= STAGES, 0, slot + 1)
             gl.store(c_desc + tile, acc)
         async_copy.wait_group(0)
         """

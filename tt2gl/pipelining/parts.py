@@ -95,6 +95,6 @@ class SlotBarriers:
 def next_slot(slot: str, phase: str, count: str) -> Lines:
     """What moves on to the next of `count` slots, whose phase turns where they begin anew."""
     return [
-        statement(f"{slot} = gl.where({slot} + 1 == {count}, 0, {slot} + 1)"),
+        statement(f"{slot} = gl.where({slot} + 1 >= {count}, 0, {slot} + 1)"),
         statement(f"{phase} = {phase} ^ ({slot} == 0)"),
     ]

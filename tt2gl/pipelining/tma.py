@@ -15,8 +15,8 @@ for k in range(0, steps):
     ahead = k + 2
     mbarrier.expect(bars.index(free_slot), a_desc.block_type.nbytes, pred=more)
     tma_load(a_desc, [offs_m, ahead * BLOCK_K], bars.index(free_slot), a_buf.index(free_slot), pred=more)
-    slot = gl.where(slot + 1 == 3, 0, slot + 1)
-    free_slot = gl.where(free_slot + 1 == 3, 0, free_slot + 1)
+    slot = gl.where(slot + 1 >= 3, 0, slot + 1)
+    free_slot = gl.where(free_slot + 1 >= 3, 0, free_slot + 1)
     phase = phase ^ (slot == 0)
 
 Tiles that stand side by side in the body share a ring of mbarriers, as Triton has it for those that one product reads.
