@@ -28,6 +28,10 @@ def test_the_product_reads_it() -> None:
     assert _written(ARMS + TYPE + PRODUCT) == SLOT + TYPE + CHOSEN
 
 
+def test_the_product_reads_its_first_operand_before_it() -> None:
+    assert _written(ARMS + PRODUCT) == SLOT + CHOSEN
+
+
 def test_products_in_branches_read_it_each() -> None:
     """Cast there, maybe; and where the arms are the other way round, so is the choice."""
     arms = "if SHARED:\n    v = v_buf.index(slot).load(rhs)\nelse:\n    v = f(k)\n"
@@ -43,7 +47,6 @@ def test_products_in_branches_read_it_each() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param(ARMS + PRODUCT, id="nothing between"),
         pytest.param(ARMS + TYPE + "acc = mma_v2(p, v, acc)\n", id="beside an operand in registers"),
         pytest.param(ARMS + TYPE + "acc = mma_v2(v, p_smem.load(lhs), acc)\n", id="a first operand"),
         pytest.param(ARMS + TYPE + PRODUCT + "acc += v\n", id="read by others"),

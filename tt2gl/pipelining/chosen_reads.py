@@ -23,7 +23,9 @@
         acc = mma_v2(p_smem_2.load(lhs_layout), v if SHARED else v.load(rhs_layout), acc)
 
 As in `lowered_reads`, which has the reason: decoding with grouped queries takes 207 registers for 255 so, as Triton's
-does. There one product takes the tile; here several may, in branches, and ask for its type.
+does. There one product takes the tile; here several may, in branches, and ask for its type. That the product reads its
+first operand before is reason enough, as Triton's does: similarities of 32 queries and tokens of documents take 100
+registers for 110, where Triton's kernel has 99.
 """
 
 from __future__ import annotations
@@ -101,7 +103,7 @@ def _chosen(function: ast.FunctionDef, block: Sequence[ast.stmt], at: int, branc
             between = [*arm[arm.index(read) + 1 :], *inside(block[at + 1 : block.index(taker) + 1])]
             between = [each for each in between if not any(node in nodes_in(each) for node in operands)]
             changed = reads(branch.test) & NONE.union(*map(writes, block))
-            if reads_the_same(between, read) and not changed:
+            if (not between or reads_the_same(between, read)) and not changed:
                 return _Chosen(read, branch.test, arm is branch.orelse, operands)
     return None
 
