@@ -53,6 +53,7 @@ def lower(text: str) -> Lowered:
             "    tl.store(y + at, total)", "    tl.store(y + at, total, mask=full)", id="given to another function"
         ),
         pytest.param("tl.load(x", "tl.store(x", id="no load"),
+        pytest.param("    full = K", "    for _ in range(n):\n        full = K", id="bound in a loop"),
     ],
 )
 def test_what_may_be_something_else_stays(old: str, new: str) -> None:
@@ -99,3 +100,9 @@ def test_another_name_for_a_constant_of_the_launch_becomes_one() -> None:
         FILE.replace("full = K % BLOCK == 0", "full = FULL").replace("n, K: tl", "n, FULL: tl.constexpr, K: tl")
     )
     assert "    full: tl.constexpr = FULL\n" in done.text
+
+
+def test_a_flag_that_an_arm_alone_binds_becomes_a_constant() -> None:
+    head, full, tail = FILE.partition("    full = K % BLOCK == 0\n")
+    lines = "".join(f"    {line}\n" for line in (full + tail).splitlines())
+    assert "        full: tl.constexpr = K % BLOCK == 0\n" in lower(f"{head}    if n > 0:\n{lines}").text

@@ -31,6 +31,9 @@ def lower(body: str, looping: str = "for k in range(n):\n") -> Lowered:
         pytest.param(f"if WIDE and tl.sum(b) != 0:\n{BODY}", id="both"),
         pytest.param("if WIDE or n > 3:\n    acc += tl.dot(b, b)\n", id="nothing loaded"),
         pytest.param("if WIDE or n > 3:\n    acc += tl.load(a_ptr + k)\n", id="no product"),
+        pytest.param(
+            "if WIDE or n > 3:\n    if n:\n        a = tl.load(a_ptr + k)\nacc += tl.dot(a, b)\n", id="more than loads"
+        ),
         pytest.param("if WIDE or n > 3: acc += tl.dot(tl.load(a_ptr), b)\n", id="on one line"),
     ],
 )
@@ -57,6 +60,11 @@ def test_what_is_in_no_loop_stays() -> None:
         (
             f"if (\n    WIDE\n    or (n > 3)\n):\n{BODY}",
             f"if WIDE:\n{BODY}elif (n > 3):\n{BODY}",
+        ),
+        (
+            "if WIDE or n > 3:\n    a = tl.load(a_ptr + k)\nelse:\n    a = b\nacc += tl.dot(a, b)\n",
+            "if WIDE:\n    a = tl.load(a_ptr + k)\nelif n > 3:\n    a = tl.load(a_ptr + k)\nelse:\n    a = b\n"
+            "acc += tl.dot(a, b)\n",
         ),
         (
             f"if n == k:\n    acc += 1\nelif FEW or n > 3:\n{BODY}",

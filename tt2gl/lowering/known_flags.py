@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -116,11 +116,19 @@ def _read(tree: ast.FunctionDef) -> _Function:
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).endswith("constexpr"):
             known.fixed.add(ast.unparse(node.target))
     known.fixed -= {name for name in known.fixed if bindings[name] > 1}
-    for statement in tree.body:
+    for statement in _outside_loops(tree.body):
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if bindings[name] == 1 and _is_flag(value):
                 known.flags[name] = statement
     return known
+
+
+def _outside_loops(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """A body's statements and those of its branches: what an arm alone binds never leaves it."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If):
+            yield from _outside_loops((*statement.body, *statement.orelse))
 
 
 def _is_flag(node: ast.expr) -> bool:

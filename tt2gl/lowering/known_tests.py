@@ -15,7 +15,7 @@ becomes
 
 Triton's frontend takes the branch where the constants alone say so, so that its pipeliner finds the loads in the loop's
 own body and copies them ahead; what reads source needs a test that is a constant as a whole. Only what multiplies tiles
-that it loads is written twice, as that alone is copied ahead.
+that it loads is written twice, and what but loads them in a loop that multiplies, as that alone is copied ahead.
 """
 
 from __future__ import annotations
@@ -60,17 +60,19 @@ def said_constants(body: cst.CSTNode) -> Iterator[str]:
 
 
 def _found(
-    node: cst.CSTNode, variables: Collection[str], source: SourceFile, looping: bool = False
+    node: cst.CSTNode, variables: Collection[str], source: SourceFile, loop: cst.CSTNode | None = None
 ) -> Iterator[tuple[cst.If, _Tests, _Tests]]:
     """The branches in loops that are to be written twice, but for those in others."""
     for child in node.children:
-        if looping and isinstance(child, cst.If) and (parts := _parts(child, variables, source)) is not None:
+        if loop is not None and isinstance(child, cst.If) and (parts := _parts(child, loop, variables, source)):
             yield child, *parts
         else:
-            yield from _found(child, variables, source, looping or isinstance(child, cst.For | cst.While))
+            yield from _found(child, variables, source, child if isinstance(child, cst.For | cst.While) else loop)
 
 
-def _parts(branch: cst.If, variables: Collection[str], source: SourceFile) -> tuple[_Tests, _Tests] | None:
+def _parts(
+    branch: cst.If, loop: cst.CSTNode, variables: Collection[str], source: SourceFile
+) -> tuple[_Tests, _Tests] | None:
     """What a branch asks of constants, and what else; None where that is not both, or nothing there is copied ahead."""
     alternatives = list(_alternatives(branch.test))
     known = next((at for at, each in enumerate(alternatives) if not is_known(each, variables)), len(alternatives))
@@ -78,7 +80,9 @@ def _parts(branch: cst.If, variables: Collection[str], source: SourceFile) -> tu
         return None
     calls = [node for node in walk(branch.body) if isinstance(node, cst.Call)]
     loads = any("triton.language.load" in source.names.of(each.func) for each in calls)
-    if not loads or not any(is_product(each, source) for each in calls):
+    simple = all(isinstance(statement, cst.SimpleStatementLine) for statement in branch.body.body)
+    beside = (node for node in walk(loop) if isinstance(node, cst.Call)) if simple else calls
+    if not loads or not any(is_product(each, source) for each in beside):
         return None
     return alternatives[:known], alternatives[known:]
 
