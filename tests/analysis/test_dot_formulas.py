@@ -26,6 +26,16 @@ def test_a_pointer_to_wider_elements_than_a_register_says_no_k_width(launch: Cal
     assert found.source == "swizzled_layout([64, K], [1, 0], a.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2)"
 
 
+@pytest.mark.parametrize(("pointer", "said"), [("b", "b"), (None, "a"), ("wide", "a")])
+def test_a_tile_s_elements_are_said_by_its_own_pointer_where_that_is_right(
+    launch: Callable[..., Launch], pointer: str | None, said: str
+) -> None:
+    facts = SimpleNamespace(lowered=Lowered())
+    scene = SimpleNamespace(launch=launch("a=*fp16 b=*fp16 wide=*fp32", K=32), facts=facts, lanes=32)
+    found = Formulas([cast(Scene, scene)]).written(("64", "K"), {0: (64, 32)}, {0: SWIZZLED}, pointer)
+    assert f"{said}.dtype.element_ty.primitive_bitwidth" in found.source
+
+
 @pytest.mark.parametrize(("columns", "per_phase", "max_phase"), [(128, 1, 16), (64, 2, 8)])
 def test_launches_apart_say_their_second_operands_by_one_formula(
     launch: Callable[..., Launch], columns: int, per_phase: int, max_phase: int

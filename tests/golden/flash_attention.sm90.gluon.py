@@ -51,8 +51,8 @@ def attention_kernel(
     scores_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [gl.num_warps(), 1], [16, BLOCK_N, 16])
     acc_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [gl.num_warps(), 1], [16, D, 16])
     q_shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_M, D], q_ptr.dtype.element_ty)
-    k_shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([D, BLOCK_N], q_ptr.dtype.element_ty, transposed=True)
-    v_shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_N, D], q_ptr.dtype.element_ty)
+    k_shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([D, BLOCK_N], k_ptr.dtype.element_ty, transposed=True)
+    v_shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_N, D], v_ptr.dtype.element_ty)
     acc_lhs_layout: gl.constexpr = gl.DotOperandLayout(0, acc_layout, 2)
 
     start_m = gl.program_id(0) * BLOCK_M

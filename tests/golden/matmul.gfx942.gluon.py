@@ -114,7 +114,7 @@ def matmul_kernel_block_m_from_128(
         3, [32, 32, 8], True, tile_warps([BLOCK_M, BLOCK_N], gl.num_warps(), [32, 32])
     )
     a_shared: gl.constexpr = banked_layout([BLOCK_M, BLOCK_K], [1, 0], a_ptr.dtype.element_ty.primitive_bitwidth, 4)
-    b_shared: gl.constexpr = rotating_layout([BLOCK_K, BLOCK_N], [0, 1], a_ptr.dtype.element_ty.primitive_bitwidth, 4)
+    b_shared: gl.constexpr = rotating_layout([BLOCK_K, BLOCK_N], [0, 1], b_ptr.dtype.element_ty.primitive_bitwidth, 4)
     lhs_layout: gl.constexpr = gl.DotOperandLayout(0, mma_layout, 4)
     rhs_layout: gl.constexpr = gl.DotOperandLayout(1, mma_layout, 4)
 

@@ -77,7 +77,7 @@ def matmul_kernel(
         [BLOCK_M, BLOCK_K], [1, 0], a_ptr.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2
     )
     b_shared: gl.constexpr = swizzled_layout(
-        [BLOCK_K, BLOCK_N], [1, 0], a_ptr.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2
+        [BLOCK_K, BLOCK_N], [1, 0], b_ptr.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2
     )
     lhs_layout: gl.constexpr = gl.DotOperandLayout(0, mma_layout, 2)
     rhs_layout: gl.constexpr = gl.DotOperandLayout(1, mma_layout, 2)

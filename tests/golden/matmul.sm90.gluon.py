@@ -54,7 +54,7 @@ def matmul_kernel(
     )
     mma_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [gl.num_warps(), 1], [16, BLOCK_N, 16])
     a_shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_M, BLOCK_K], a_ptr.dtype.element_ty)
-    b_shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_K, BLOCK_N], a_ptr.dtype.element_ty)
+    b_shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_K, BLOCK_N], b_ptr.dtype.element_ty)
 
     pid = gl.program_id(0)
     tiles_m = gl.cdiv(M, BLOCK_M)

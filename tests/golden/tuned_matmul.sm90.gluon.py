@@ -84,7 +84,7 @@ def matmul_kernel_wgmma(
     )
     mma_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [gl.num_warps(), 1], [16, BLOCK_N, 16])
     a_shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_M, BLOCK_K], a_ptr.dtype.element_ty)
-    b_shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_K, BLOCK_N], a_ptr.dtype.element_ty)
+    b_shared: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_K, BLOCK_N], b_ptr.dtype.element_ty)
 
     pid = gl.program_id(0)
     tiles = gl.cdiv(N, BLOCK_N)
@@ -167,7 +167,7 @@ def matmul_kernel_mma_v2(
         [BLOCK_M, BLOCK_K], [1, 0], a_ptr.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2
     )
     b_shared: gl.constexpr = swizzled_layout(
-        [BLOCK_K, BLOCK_N], [1, 0], a_ptr.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2
+        [BLOCK_K, BLOCK_N], [1, 0], b_ptr.dtype.element_ty.primitive_bitwidth, k_dim=1, k_width=2
     )
     lhs_layout: gl.constexpr = gl.DotOperandLayout(0, mma_layout, 2)
     rhs_layout: gl.constexpr = gl.DotOperandLayout(1, mma_layout, 2)

@@ -128,11 +128,13 @@ class Formulas:
             plain = nvmma_shared_source(nvmma, tile, dtypes)
             return plain if plain.exact else self._turned(nvmma, tile, dtypes, at) or plain
         if swizzled := _all(every, read_swizzled):
-            return self._swizzled(swizzled, tile, at)
+            return self._swizzled(swizzled, tile, at, pointer)
         rotating = [read_rotating(layout, shapes[index]) for index, layout in layouts.items()]
         if None not in rotating:
             orders = [layout.get("order") for layout in every]
-            return rotating_source([each for each in rotating if each is not None], orders, tile, self._widths(at))
+            return rotating_source(
+                [each for each in rotating if each is not None], orders, tile, self._widths(at, pointer)
+            )
         if memory := _all(every, read_tensor_memory):
             return tensor_memory_source(memory, tile)
         if blocked := _all(every, read_blocked):
@@ -184,9 +186,9 @@ class Formulas:
         alone = mma_source(values, tile, warps, self._bits(at))
         return alone if alone.exact else mma_source(values, tile, warps, self._bits(at), last=tile)
 
-    def _swizzled(self, values: Sequence[Swizzled], tile: Tile, at: Sequence[int]) -> Written:
+    def _swizzled(self, values: Sequence[Swizzled], tile: Tile, at: Sequence[int], pointer: str | None) -> Written:
         """Memory that is swizzled for one of a dot's operands, whichever fits."""
-        widths = self._widths(at)
+        widths = self._widths(at, pointer)
         if any(dot.instruction in ("mfma", "wmma") for i in at for dot in self.scenes[i].facts.lowered.dots.values()):
             return banked_source(values, tile, widths)
         k_widths = [_number(str(number), number, at) for number in _K_WIDTHS]
@@ -197,9 +199,9 @@ class Formulas:
         ]
         return swizzled_source(values, tile, (1, 0), telling_apart(k_widths), widths)
 
-    def _widths(self, at: Sequence[int]) -> list[Width]:
+    def _widths(self, at: Sequence[int], pointer: str | None) -> list[Width]:
         """Ways to say how wide an element is, by the kernel's pointers and as a number."""
-        return telling_apart([*self._bits(at), *(_number(str(bits), bits, at) for bits in _BITS)])
+        return telling_apart([*self._bits(at, pointer), *(_number(str(bits), bits, at) for bits in _BITS)])
 
     def _bits(self, at: Sequence[int], pointer: str | None = None) -> list[Width]:
         """Ways to say how wide an element is, by the kernel's pointers, the one that is given first."""

@@ -52,7 +52,8 @@ class LayoutClass:
     """A layout with a name: its tile's extents as source, and the layout under each launch.
 
     `pointers`: the accesses that it serves. `label`: what it is to be called, where it serves none. `extent`: of a row
-    that has the layout where the parameter is not below the number of threads, and else that of who reads it.
+    that has the layout where the parameter is not below the number of threads, and else that of who reads it. `plain`:
+    its source, where `source` is in words of who asked for it first.
     """
 
     dims: tuple[str, ...]
@@ -63,6 +64,7 @@ class LayoutClass:
     name: str = ""
     label: str = ""
     extent: str = ""
+    plain: str = ""
 
     @property
     def rank(self) -> int:
@@ -291,14 +293,23 @@ class Classes:
         fastest = loaded.order[0]
         return copied if copied.size_per_thread[fastest] < loaded.size_per_thread[fastest] else loaded
 
-    def named(self, dims: tuple[str, ...], layouts: Mapping[int, Any], source: str, exact: bool, label: str) -> str:
-        """The key of a class that serves no access: one of that source, or a new one called `label`."""
+    def named(
+        self, dims: tuple[str, ...], layouts: Mapping[int, Any], source: str, exact: bool, label: str, plain: str = ""
+    ) -> str:
+        """The key of a class that serves no access: one of that source, or a new one called `label`.
+
+        `plain`: the source that tells whether two are one, where `source` is in words of who asked for it first.
+        """
+        plain = plain or source
         for known in self.classes:
             shared = known.layouts.keys() & layouts.keys()
-            if known.label and known.source == source and all(known.layouts[i] == layouts[i] for i in shared):
+            if known.label and known.plain == plain and all(known.layouts[i] == layouts[i] for i in shared):
+                if known.source != source and layouts.keys() - shared:
+                    # Those words are right under the launches that they were chosen for.
+                    known.source = plain
                 known.layouts.update(layouts)
                 return known.name
-        made = LayoutClass(dims, dict(layouts), [], source, exact, f"L{len(self.classes)}", label)
+        made = LayoutClass(dims, dict(layouts), [], source, exact, f"L{len(self.classes)}", label, plain=plain)
         self.classes.append(made)
         return made.name
 

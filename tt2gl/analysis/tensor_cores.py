@@ -21,7 +21,19 @@ from tt2gl.analysis.naming import stem
 from tt2gl.analysis.passed_operands import laid_out_as
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.analysis.transpositions import as_it_comes, other_way
-from tt2gl.analysis.uses import LOOKED_UP_SHARED, DotUse, RingUse, either, fact_of, names_in, ring_of, stages_of
+from tt2gl.analysis.uses import (
+    LOOKED_UP_SHARED,
+    DotUse,
+    RingUse,
+    are_alike,
+    either,
+    fact_of,
+    lies_as_taken,
+    loaded_from,
+    names_in,
+    ring_of,
+    stages_of,
+)
 from tt2gl.formulas import Written
 from tt2gl.names import unused
 from tt2gl.stages import Stages
@@ -78,7 +90,7 @@ class TensorCores:
             and use.node.site.position != node.site.position
             and (
                 use.node.site.statement == node.site.statement
-                or not _are_alike(use, node, index)
+                or not are_alike(use, node, index)
                 or (use.node.loop is not node.loop and use.kinds != {ring.layout.name})
                 or any(pointee(each, use.node.pointer) != pointee(each, node.pointer) for each in self.classes.launches)
                 or (
@@ -224,17 +236,8 @@ class TensorCores:
             load = load.operands[0] if load.web is None else load.web.find().definitions[0].node
         if load.chain in self.rings:
             ring = self.rings[load.chain]
-            return ring.in_memory and self._lies_as_taken(self.dots[node.chain], operand, ring, turned)
+            return ring.in_memory and lies_as_taken(self.dots[node.chain], operand, ring, turned)
         return not any(load.chain in scene.facts.lowered.copied for scene in self.scenes)
-
-    def _lies_as_taken(self, use: DotUse, operand: int, ring: RingUse, turned: bool) -> bool:
-        """Whether the rows of a ring's tiles are those that a product takes: it takes 32-bit elements in one way."""
-        for index, fact in ring.facts.items():
-            layout = self._operand(use.facts[index], operand).layout if index in use.facts else fact.layout
-            ways = [bool(each.get("transposed")) for each in (fact.layout, layout)]
-            if layout.get("elementBitWidth") == 32 and ways[0] != ways[1] ^ turned:
-                return False
-        return True
 
     def accumulator_memory(self, node: Node, graph: Graph) -> Stored | None:
         """The layout of a dot's accumulator in tensor memory; None for one in registers."""
@@ -290,7 +293,7 @@ class TensorCores:
         layouts = before if turned else {index: fact.layout for index, fact in taken.items()}
         shapes = {index: fact.shape[::-1] if turned else fact.shape for index, fact in taken.items()}
         name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
-        root = self.register(self.dims(value, shapes), shapes, layouts, f"{name}_shared")
+        root = self.register(self.dims(value, shapes), shapes, layouts, f"{name}_shared", loaded_from(value))
         in_place = all(fact.in_memory for fact in taken.values())
         return Stored(Root(root), self.spelled(value, graph, shapes), in_place)
 
@@ -327,7 +330,7 @@ class TensorCores:
             return None
         shapes = {index: fact.shape for index, fact in taken.items()}
         name = value.web.find().name if value.web is not None else f"{use.name}_{('lhs', 'rhs')[operand]}"
-        root = self.register(self.dims(value, shapes), shapes, layouts, f"{name}_shared")
+        root = self.register(self.dims(value, shapes), shapes, layouts, f"{name}_shared", loaded_from(value))
         return Stored(Root(root), self.spelled(value, graph, shapes), in_place=False, turned=turned)
 
     def passed(self, node: Node, operand: int) -> Passed | None:
@@ -367,7 +370,8 @@ class TensorCores:
             name = self.classes.named(extents, layouts, LOOKED_UP_SHARED, True, f"{use.name}_shared")
             return Stored(Root(name), extents)
         dims = self.dims(node, use.shapes)
-        return Stored(Root(self.register(dims, use.shapes, layouts, f"{use.name}_shared")), graph.spelled(node))
+        root = Root(self.register(dims, use.shapes, layouts, f"{use.name}_shared", use.node.pointer))
+        return Stored(root, graph.spelled(node))
 
     def descriptor(self, node: Node) -> Root:
         """The shared layout of a descriptor's tiles: Triton's, or where it uses none, the usual one."""
@@ -379,7 +383,8 @@ class TensorCores:
         if not layouts:
             usual = f"gl.NVMMASharedLayout.get_default_for([{', '.join(dims)}], {node.pointer}.dtype.element_ty)"
             return Root(self.classes.named(dims, {}, usual, True, label))
-        return Root(self.register(dims, shapes, layouts, label, node.pointer))
+        said = self.formulas.written(dims, shapes, layouts, node.pointer)
+        return Root(self.classes.named(dims, layouts, said.source, said.exact, label))
 
     @staticmethod
     def _operand(fact: DotFact, operand: int) -> DotOperandFact:
@@ -389,12 +394,7 @@ class TensorCores:
         self, dims: tuple[str, ...], shapes: Shapes, layouts: Layouts, label: str, pointer: str | None = None
     ) -> str:
         """The class of these layouts; called `label` where it is new. `pointer`: to elements of such a tile."""
-        said = self.formulas.written(dims, shapes, layouts, pointer)
-        return self.classes.named(dims, layouts, said.source, said.exact, label)
-
-
-def _are_alike(use: RingUse, node: Node, index: int) -> bool:
-    """Whether a ring's tiles are of as many elements as another under a launch: in words, where that has no such."""
-    if index in use.shapes:
-        return use.shapes[index] == node.shape
-    return use.node.dims_known == node.dims_known
+        plain = self.formulas.written(dims, shapes, layouts)
+        said = self.formulas.written(dims, shapes, layouts, pointer) if pointer else plain
+        said = said if said.exact else plain
+        return self.classes.named(dims, layouts, said.source, said.exact, label, plain.source)

@@ -166,3 +166,30 @@ def names_in(graph: Graph) -> dict[int, str]:
         if isinstance(step, Definition):
             give(step.node, step.name)
     return names
+
+
+def are_alike(use: RingUse, node: Node, index: int) -> bool:
+    """Whether a ring's tiles are of as many elements as another under a launch: in words, where that has no such."""
+    if index in use.shapes:
+        return use.shapes[index] == node.shape
+    return use.node.dims_known == node.dims_known
+
+
+def loaded_from(value: Node) -> str | None:
+    """The pointer that a value is loaded from as it is; None for one that is computed."""
+    seen: set[int] = set()
+    while value.kind == "read" and value.web is not None and id(value) not in seen:
+        seen.add(id(value))
+        value = value.web.find().definitions[0].node
+    return value.pointer
+
+
+def lies_as_taken(use: DotUse, operand: int, ring: RingUse, turned: bool) -> bool:
+    """Whether the rows of a ring's tiles are those that a product takes: it takes 32-bit elements in one way."""
+    for index, fact in ring.facts.items():
+        taken = use.facts.get(index)
+        layout = fact.layout if taken is None else (taken.b if operand else taken.a).layout
+        ways = [bool(each.get("transposed")) for each in (fact.layout, layout)]
+        if layout.get("elementBitWidth") == 32 and ways[0] != ways[1] ^ turned:
+            return False
+    return True
