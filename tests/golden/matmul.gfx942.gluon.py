@@ -157,6 +157,7 @@ def matmul_kernel_block_m_from_128(
         b_buf.index(k).store(turned_in_threads(b_first))
 
     slot = NUM_STAGES - 2
+    # the slots that tiles are in, the next one to read first
     a_slots = ()
     b_slots = ()
     for s in gl.static_range(NUM_STAGES - 1):
@@ -256,6 +257,7 @@ def matmul_kernel_block_m_below_128(
         b_buf.index(k).store(b_first)
 
     slot = NUM_STAGES - 2
+    # the slots that tiles are in, the next one to read first
     a_slots = ()
     b_slots = ()
     for s in gl.static_range(NUM_STAGES - 1):

@@ -75,6 +75,7 @@ def test_what_is_put_into_memory_waits_for_no_tile(tmp_path: Path) -> None:
     lines = [line.strip() for line in made.splitlines()]
     kept = [number for number, line in enumerate(lines) if line.endswith("._keep_alive()")]
     assert [lines[number] for number in kept] == ["k_buf._keep_alive()", "h_buf._keep_alive()"]
+    assert lines[kept[0] - 1].startswith("# kept to here: ")
     assert kept[0] > lines.index("# the last iterations, whose tiles have all come")
     _, triton, gluon = compared(path, launch(), "gfx942")
     assert gluon.barriers <= triton.barriers

@@ -20,7 +20,7 @@ from tt2gl.pipelining.branches import branched, joined, parted
 from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.flow import NONE, reads, writes
 from tt2gl.pipelining.loop_plan import LoopPlan
-from tt2gl.pipelining.trees import calls_in, code, lines_of, under
+from tt2gl.pipelining.trees import calls_in, code, comment, lines_of, under
 from tt2gl.pipelining.walking import Lines
 from tt2gl.plan import Ring
 from tt2gl.visitors import Editor
@@ -50,7 +50,8 @@ def placed(plan: LoopPlan) -> Lines:
     slots = {} if plan.last is None else plan.last.slots
     if plan.last is None or not slots:
         return []
-    made = [cst.parse_statement(f"{name} = ()") for name in slots.values()]
+    made: Lines = [cst.parse_statement(f"{name} = ()") for name in slots.values()]
+    made[0] = under(made[0], comment("the slots that tiles are in, the next one to read first"))
     each = [
         guarded(
             cst.parse_statement(f"{name} = {name} + ({plan.buffers[ring]}.index({plan.last.counter}),)"),

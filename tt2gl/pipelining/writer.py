@@ -266,14 +266,18 @@ class LoopWriter:
     def _kept(self, loop: ast.For) -> Lines:
         """What keeps the memory of rings from what the last iterations put into memory, as Triton's pipeliner does.
 
-        They are parted, so that a tile is read for good before others are computed: what gets its place then waits for
-        all warps once more. Chunks of gated attention on gfx942 took 170 registers for Triton's 146 by that.
+        They are parted, so that a tile is read for good before others are computed, and its memory free. Chunks of
+        gated attention on gfx942 took 170 registers for Triton's 146 by that.
         """
         plan = self.plan
         if not plan.drain or not plan.early or not any(map(_takes_memory, nodes_in(loop))):
             return []
         shared = [ring for ring in plan.rings if not ring.held and not plan.conditions.get(ring.name)]
-        return [statement(f"{plan.buffers[ring.name]}._keep_alive()") for ring in shared]
+        kept: Lines = [statement(f"{plan.buffers[ring.name]}._keep_alive()") for ring in shared]
+        if kept:
+            why = "kept to here: what the last iterations put into a ring's memory would wait for all warps once more"
+            kept[0] = under(kept[0], comment(why))
+        return kept
 
     def _landed(self) -> Lines:
         """The wait for all copies."""
