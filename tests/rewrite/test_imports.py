@@ -110,6 +110,7 @@ def test_what_is_tried_stands_below_the_author_s_imports(indentation: str) -> No
     start = [f"if {x}:" for x in ["triton"] if indentation]
     text = "\n".join([*start, *(f"{indentation}{line}".rstrip() for line in [*BOTH.splitlines(), *own, rest]), ""])
     made = with_instructions(text + f"{indentation}async_load(a)\n")
+    assert with_instructions(f"\ufeff{text}{indentation}async_load(a)\n") == f"\ufeff{made}"
     lines = made.replace(indentation, "").splitlines() if indentation else made.splitlines()
     at = lines.index("import z")
     assert lines[at + 1 : at + 3] == ["", "try:"]

@@ -24,6 +24,7 @@ import libcst as cst
 
 from tt2gl.qualified_names import REEXPORTED, walk
 from tt2gl.syntax import is_name
+from tt2gl.trees import python_tree
 from tt2gl.words import ASYNC_LOAD, HOST_PARTS, HOST_TILES, TMA_LOAD, TMA_STORE
 
 IMPORTED = {"gluon": "triton.experimental.gluon", "gl": "triton.experimental.gluon.language"}
@@ -152,7 +153,7 @@ def with_instructions(code: str) -> str:
 def _behind_imports(code: str, end: int) -> int:
     """Where the imports end that the one at whose `end` a line ends stands among."""
     start = code.count("\n", 0, end)
-    for node in ast.walk(ast.parse(code)):
+    for node in ast.walk(python_tree(code.removeprefix("\ufeff"))):
         body = [*getattr(node, "body", ())] if isinstance(node, ast.Module | ast.If | ast.FunctionDef) else []
         for at, statement in enumerate(body):
             if statement.end_lineno == start and isinstance(statement, ast.ImportFrom):
