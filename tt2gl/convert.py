@@ -55,6 +55,7 @@ from tt2gl.pipelining.uniform_offsets import with_uniform_offsets
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.imports import with_instructions
+from tt2gl.rewrite.named_casts import with_named_casts
 from tt2gl.shared_memory import made_smaller, tell_fewer_stages
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import SourceFile, read_source
@@ -215,7 +216,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                 made = with_equal_reads(with_early_reads(with_turned_reads(made, functions), functions), functions)
                 entries = {each.name or names[each.line] for each in plan.functions if each.is_kernel}
                 made = with_uniform_offsets(made, entries)
-            text = fitted(with_names_apart(with_instructions(made), apart), source.text)
+            made = with_names_apart(with_instructions(made), apart)
+            text = fitted(with_named_casts(made, source.text), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)
             continue
