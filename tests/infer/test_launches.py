@@ -663,3 +663,25 @@ def test_a_launch_call_passes_functions_in_a_tuple() -> None:
     kernel = "@triton.jit\ndef kernel(x, FNS: tl.constexpr):\n    tl.store(x, FNS[0](tl.load(x)))\n\n"
     (launch,) = inferred(helper + kernel + "def run(x):\n    kernel[(1,)](x, FNS=(twice, twice))\n")
     assert launch.constexprs == {"FNS": (JitValue("kernel:twice"), JitValue("kernel:twice"))}
+
+
+@pytest.mark.parametrize("load", ["a.load([at, 0])", "tl.load_tensor_descriptor(a, [at, 0])"])
+def test_what_is_loaded_of_a_descriptor_that_the_kernel_makes_is_of_its_pointer(load: str) -> None:
+    made = "a = tl.make_tensor_descriptor(p, [n, n], [n, 1], [B, B]); t = {}; tl.store(x + at, tl.dot(t, t.T))"
+    launch = guess("x, p, at, n, B: tl.constexpr", made.format(load))
+    assert launch.signature == {"x": "*fp32", "p": "*fp16", "at": "i32", "n": "i32", "B": "constexpr"}
+
+
+def test_one_of_two_descriptors_may_stand_under_a_name() -> None:
+    body = "d = p if W else q; t = tl.load_tensor_descriptor(d, [at, 0]); r.store([at, 0], tl.dot(t, t.T))"
+    signature = guess("p, q, r, at, W: tl.constexpr", body).signature
+    assert {name: signature[name] for name in "pqr"} == dict.fromkeys("pqr", "tensordesc<fp16[64, 64]>")
+
+
+def test_a_stride_is_one_whatever_else_its_name_says() -> None:
+    found = guess(
+        "x, k_block_stride: tl.constexpr, CURRENT_K_HEAD_STRIDE: tl.constexpr",
+        "i = tl.arange(0, 8); tl.store(x + i * k_block_stride + tl.program_id(0) * CURRENT_K_HEAD_STRIDE, 1)",
+    ).constexprs
+    assert found["CURRENT_K_HEAD_STRIDE"] == 1024
+    assert found["k_block_stride"] in (1, 1024)

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tt2gl.host.values import Function, HostRaise, Undecided
+from tt2gl.infer.calls import METHODS, as_method
 from tt2gl.infer.found import Known
 from tt2gl.infer.kernel import Kernel
 from tt2gl.trees import nodes_in
 
-_METHODS = ("load", "store", "gather", "scatter", "atomic_add")
 _USUAL = 64
 _DEPTH = 6
 
@@ -95,11 +95,11 @@ def _transfers(kernel: ast.FunctionDef) -> Mapping[str, Sequence[Sequence[ast.ex
     """The offsets of what a kernel loads and stores by methods, by the name that has them."""
     found: dict[str, list[Sequence[ast.expr]]] = {}
     for node in nodes_in(kernel):
-        match node:
+        match as_method(node) if isinstance(node, ast.Call) else None:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=owner), attr=method),
                 args=[ast.List(elts=offsets) | ast.Tuple(elts=offsets), *_],
-            ) if method in _METHODS:
+            ) if method in METHODS:
                 found.setdefault(owner, []).append(offsets)
     return found
 

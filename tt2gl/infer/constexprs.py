@@ -35,6 +35,8 @@ def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool, known:
         return _some_helper(kernel), False
     if not facts.integer and (facts.float or FLOAT_NAME.search(name)):
         return (1e-6 if "EPS" in upper else 1.0), False
+    if STRIDE_NAME.search(name) and not facts.tile:
+        return 1 if facts.unit else _OUTER_STRIDE, False
     for pattern, value in VALUES:
         if re.search(pattern, upper):
             return value, False
@@ -45,8 +47,6 @@ def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool, known:
         return _tile(kernel, usage, name), False
     if facts.integers and not facts.integer and not facts.number:
         return facts.integers[0], False
-    if STRIDE_NAME.search(name):
-        return 1 if facts.unit else _OUTER_STRIDE, False
     named = SIZE_NAME.search(name) or SIZE_NAME.search(name.lower())
     if facts.offset or facts.size or facts.stride or facts.number or facts.whole or (named and not facts.integers):
         return max(64, *_tiles(usage, known)) if named else 16, False

@@ -41,7 +41,7 @@ VALUES: tuple[tuple[str, Any], ...] = (
     (r"NUM_?WARPS", 4),
     (r"NUM_?CTAS|SPLIT_?K|NUM_?SPLITS|KV_?SPLITS", 1),
     (r"NUM_?SMS|NUM_?PROGRAMS", 132),
-    (r"(NUM|N)_?\w*HEADS?", 8),
+    (r"(^|_)(NUM|N)_?\w*HEADS?", 8),
 )
 """Values of constexprs by the first pattern that their name in capitals has."""
 

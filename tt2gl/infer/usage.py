@@ -16,41 +16,30 @@ from dataclasses import replace
 from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.assembly import operands
 from tt2gl.infer.body import Body, innermost, is_number, is_true, is_whole
+from tt2gl.infer.calls import (
+    ACCESSES,
+    BLOCK_PARTS,
+    COUNTING,
+    FLOAT_CALLS,
+    FORMATS,
+    INT_CALLS,
+    LOOP_FLAGS,
+    METHODS,
+    OF_BITS,
+    OF_INTEGERS,
+    RANDOM_CALLS,
+    RANGES,
+    RESHAPING,
+    SCALED_PARTS,
+    SHAPED,
+    THROUGH,
+    WORDS,
+    as_method,
+)
 from tt2gl.infer.evidence import SOME_DTYPE, Value, be_alike
 from tt2gl.infer.kernel import DTYPES, Helpers
 from tt2gl.infer.names import STRIDE_NAME
 from tt2gl.infer.products import Product, operand_types, side
-
-_ACCESSES = {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_and",
-             "atomic_or", "atomic_xor", "buffer_load", "buffer_store", "async_copy_global_to_shared"}  # fmt: skip
-_OF_INTEGERS = {"atomic_and", "atomic_or", "atomic_xor"}
-_COUNTING = {"atomic_add", "atomic_cas", "atomic_xchg"}
-_FLOAT_CALLS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sigmoid", "tanh", "sin", "cos", "erf",
-                "div_rn", "fdiv", "softmax", "dot", "log1p", "expm1", "pow", "floor", "ceil"}  # fmt: skip
-_INT_CALLS = {"program_id", "num_programs", "arange", "cdiv", "argmax", "argmin", "len"}
-_RANDOM_CALLS = {"rand": "float", "randn": "float", "rand4x": "float", "randn4x": "float", "randint": "int",
-                 "randint4x": "int", "philox": "int"}  # fmt: skip
-_SHAPED = {"zeros": 0, "full": 0, "ones": 0, "reshape": 1, "view": 1, "broadcast_to": 1}
-_RESHAPING = {"reshape", "view", "broadcast_to", "expand_dims", "trans", "permute"}
-_WORDS = {"eviction_policy": "", "cache_modifier": "", "sem": "relaxed", "scope": "gpu", "input_precision": "ieee"}
-_BLOCK_PARTS = ("base", "shape", "strides", "offsets", "block_shape", "order")
-_SCALED_PARTS = ("lhs", "lhs_scale", "lhs_format", "rhs", "rhs_scale", "rhs_format")
-# What is loaded and then reinterpreted as a float of so many bits.
-_OF_BITS: Mapping[int, str] = {8: "u8", 16: "i16", 32: "i32", 64: "i64"}
-_FORMATS = {"e2m1": "u8", "e4m3": "fp8e4nv", "e5m2": "fp8e5", "fp16": "fp16", "bf16": "bf16"}
-_RANGES = {"range", "static_range"}
-_LOOP_FLAGS = {"flatten", "warp_specialize", "disallow_acc_multi_buffer", "disable_licm"}
-_THROUGH = {
-    "multiple_of",
-    "max_contiguous",
-    "max_constancy",
-    "advance",
-    "broadcast_to",
-    "expand_dims",
-    "reshape",
-    "trans",
-    "cast",
-}
 
 
 class Usage(Body):
@@ -72,6 +61,7 @@ class Usage(Body):
         self._settle()
 
     def _call(self, node: ast.Call) -> Value:
+        node = as_method(node)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
         if isinstance(node.func, ast.Name) and node.func.id in self.facts:
@@ -82,22 +72,25 @@ class Usage(Body):
         keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
         if isinstance(receiver, ast.Name) and receiver.id in self.facts and name not in ("to", "cast"):
             return self._method(node, receiver.id, name)
-        if name in _ACCESSES and (node.args or "pointer" in keywords):
+        described = self._locals.get(receiver.id) if isinstance(receiver, ast.Name) else None
+        if described is not None and described.bases and name in METHODS and node.args:
+            return self._described(node, described)
+        if name in ACCESSES and (node.args or "pointer" in keywords):
             return self._access(node, name, keywords)
         values = [self._value(argument) for argument in node.args]
         named = {key: self._value(value) for key, value in keywords.items()}
-        if receiver is not None and name in _RESHAPING and self._is_value(receiver):
-            self._mark((base for value in values if name in _SHAPED for base in value.bases), "tile")
+        if receiver is not None and name in RESHAPING and self._is_value(receiver):
+            self._mark((base for value in values if name in SHAPED for base in value.bases), "tile")
             return self._value(receiver)
-        for key in _LOOP_FLAGS & named.keys() if name in _RANGES else ():
+        for key in LOOP_FLAGS & named.keys() if name in RANGES else ():
             self._mark(named.pop(key).bases, "truth")
         passed = [*values, *named.values()]
         total = functools.reduce(operator.or_, passed) if passed else Value()
         if name in ("make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"):
-            parts = dict(zip(_BLOCK_PARTS, node.args, strict=False)) | keywords
+            parts = dict(zip(BLOCK_PARTS, node.args, strict=False)) | keywords
             self._unit_stride(parts.get("strides"), parts.get("order"))
             return self._block(values, named)
-        if name in _RANGES or name in ("arange", "cdiv"):
+        if name in RANGES or name in ("arange", "cdiv"):
             self._mark(total.bases, "tile" if name == "arange" else "size")
             self._mark(total.bases if name == "static_range" else (), "unrolled")
             self._makes_ranges |= name == "arange"
@@ -105,8 +98,8 @@ class Usage(Body):
             for loaded in total.loaded:
                 self.facts[loaded].index = True
             return Value((), total.origins, frozenset(), "int", ranged=name == "arange")
-        if name in _SHAPED:
-            shape = keywords.get("shape") or (node.args[_SHAPED[name]] if len(node.args) > _SHAPED[name] else None)
+        if name in SHAPED:
+            shape = keywords.get("shape") or (node.args[SHAPED[name]] if len(node.args) > SHAPED[name] else None)
             if shape is not None:
                 self._mark(self._value(shape).bases, "tile")
             if name in ("reshape", "view", "broadcast_to") and values:
@@ -120,7 +113,7 @@ class Usage(Body):
                 self._word(keywords, argument)
             return Value(kind="float")
         if name == "dot_scaled":
-            return self._dot_scaled([*zip(_SCALED_PARTS, node.args, strict=False), *keywords.items()])
+            return self._dot_scaled([*zip(SCALED_PARTS, node.args, strict=False), *keywords.items()])
         if name == "static_assert" and node.args:
             self._require(node.args[0])
         if name == "inline_asm_elementwise":
@@ -133,17 +126,17 @@ class Usage(Body):
             self._alternatives(values[1], values[2])
             given = [value for value, arm in zip(values[1:], node.args[1:], strict=True) if not is_number(arm)]
             return functools.reduce(operator.or_, given, Value())
-        if name in _RANDOM_CALLS:  # of a seed and offsets, integers all of them
+        if name in RANDOM_CALLS:  # of a seed and offsets, integers all of them
             self._mark((*total.bases, *total.loaded), "whole")
-            return Value((), total.origins, total.loaded, _RANDOM_CALLS[name])
-        if name in _INT_CALLS:
+            return Value((), total.origins, total.loaded, RANDOM_CALLS[name])
+        if name in INT_CALLS:
             if name == "len" and node.args:
                 self._taken(node.args[0], 1)
             return Value(kind="int")
-        if name in _FLOAT_CALLS:
+        if name in FLOAT_CALLS:
             self._mark((base for value in values if len(value.origins) == 1 for base in value.bases), "float")
             return Value((), total.origins, total.loaded, "float")
-        if name in _THROUGH and values:
+        if name in THROUGH and values:
             return values[0]
         if receiver is not None:
             total = self._value(receiver) | total
@@ -161,11 +154,21 @@ class Usage(Body):
     def _method(self, node: ast.Call, owner: str, name: str) -> Value:
         for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
             self._value(argument)
-        if name in ("load", "store", "gather", "scatter", "atomic_add") and node.args:
+        if name in METHODS and node.args:
             indices = node.args[0]
             self.facts[owner].rank = len(indices.elts) if isinstance(indices, ast.List | ast.Tuple) else 2
             return Value(loaded=frozenset((owner,)))
         return self._name(owner)
+
+    def _described(self, node: ast.Call, descriptor: Value) -> Value:
+        """A tile of a descriptor that a name stands for: one that is made of a pointer, or one of the parameters."""
+        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+            self._value(argument)
+        if any(access.bases[:1] == descriptor.bases[:1] for access in self._accesses):
+            return Value(loaded=frozenset(self._base(descriptor)))
+        for name in descriptor.bases:
+            self.facts[name].rank = len(node.args[0].elts) if isinstance(node.args[0], ast.List | ast.Tuple) else 2
+        return Value(loaded=frozenset(descriptor.bases))
 
     def _access(self, node: ast.Call, name: str, keywords: Mapping[str, ast.expr]) -> Value:
         address = self._value(node.args[0] if node.args else keywords["pointer"])
@@ -177,19 +180,19 @@ class Usage(Body):
                 for loaded in value.loaded:
                     self.facts[loaded].mask = True
         through = frozenset(self._base(address))
-        if name in _OF_INTEGERS or name in _COUNTING and len(node.args) > 1 and is_whole(node.args[1]):
+        if name in OF_INTEGERS or name in COUNTING and len(node.args) > 1 and is_whole(node.args[1]):
             self._mark(through, "whole")
         ranged = address.ranged or bool(address.scales)
         return Value((), frozenset(), through, "", through, ranged=ranged)
 
     def _word(self, keywords: Mapping[str, ast.expr], argument: ast.expr) -> None:
         """An option that is a word (`eviction_policy=POLICY`): the word for none, or what every target knows."""
-        for key, word in _WORDS.items():
+        for key, word in WORDS.items():
             if argument is keywords.get(key) and isinstance(argument, ast.Name) and argument.id in self.facts:
                 self.facts[argument.id].strings.append(word)
 
     def _block(self, values: list[Value], named: Mapping[str, Value]) -> Value:
-        parts = {**dict(zip(_BLOCK_PARTS, values, strict=False)), **named}
+        parts = {**dict(zip(BLOCK_PARTS, values, strict=False)), **named}
         base = parts.get("base", Value())
         self._accesses.append(Value(base.bases[:1], base.origins))
         for key, fact in (("shape", "size"), ("strides", "stride"), ("offsets", "offset"), ("block_shape", "tile")):
@@ -224,10 +227,10 @@ class Usage(Body):
             element = ""
             match parts.get(f"{side_of}_format"):
                 case ast.Constant(value=written):
-                    element = _FORMATS.get(str(written), "")
+                    element = FORMATS.get(str(written), "")
                 case ast.Name(id=name) if name in self.facts:
                     self.facts[name].strings.append("e4m3")  # of which no two share a byte
-                    element = _FORMATS.get(self.facts[name].strings[0], "")
+                    element = FORMATS.get(self.facts[name].strings[0], "")
             for part, dtype in ((side_of, element), (f"{side_of}_scale", "u8")):
                 value = self._value(parts[part]) if part in parts else Value()
                 for name in value.loaded or value.bases:
@@ -253,7 +256,7 @@ class Usage(Body):
             if size and any(word.arg == "bitcast" and is_true(word.value) for word in node.keywords):
                 for name in value.loaded if not value.kind else ():
                     if "float" in target.attr:
-                        self.facts[name].element = self.facts[name].element or _OF_BITS.get(int(size.group()), "")
+                        self.facts[name].element = self.facts[name].element or OF_BITS.get(int(size.group()), "")
                     else:
                         self.facts[name].bits = int(size.group())
                 return Value(kind="int" if "int" in target.attr else "float", made=made)
