@@ -12,7 +12,7 @@ from tt2gl.decision import decide
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
 from tt2gl.file_plan import file_plan, keep_unpipelined, left_whole
 from tt2gl.formatting import fitted
-from tt2gl.kernel_state import Calls, Kernel, blame_originals
+from tt2gl.kernel_state import Calls, Kernel, blame_originals, constants_by_body
 from tt2gl.launches import Launch
 from tt2gl.lowering.lowered_source import LoweredSource, lowered_source
 from tt2gl.observation import (
@@ -43,6 +43,7 @@ from tt2gl.pipelining.invariant_conversions import without_invariant_conversions
 from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
+from tt2gl.pipelining.lone_loops import with_operands_in_lone_loops
 from tt2gl.pipelining.masked_reads import with_masked_reads
 from tt2gl.pipelining.names_apart import carried_otherwise, with_names_apart
 from tt2gl.pipelining.rows_behind_loops import with_rows_behind_loops
@@ -214,6 +215,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             made = with_tiles_read_again(made, functions)
             if asked.target.backend == "hip":
                 made = with_equal_reads(with_early_reads(with_turned_reads(made, functions), functions), functions)
+                made = with_operands_in_lone_loops(made, constants_by_body(kernels))
                 entries = {each.name or names[each.line] for each in plan.functions if each.is_kernel}
                 made = with_uniform_offsets(made, entries)
             made = with_names_apart(with_instructions(made), apart)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.facts import LaunchFacts
@@ -113,6 +113,18 @@ class Kernel:
             )
             for index in range(len(self.launches))
         ]
+
+
+def constants_by_body(kernels: Iterable[Kernel]) -> dict[str, list[Mapping[str, object]]]:
+    """The constants of the launches that each body of the kernels is compiled for, by its name."""
+    return {
+        analysis.bodies.get(analysis.function, kernel.function.name): [
+            each.launch.constexprs for each in analysis.scenes
+        ]
+        for kernel in kernels
+        if kernel.variants is not None
+        for analysis in kernel.variants.analyses
+    }
 
 
 def blame_originals(kernels: Sequence[Kernel], target: Target, timeout: float) -> None:

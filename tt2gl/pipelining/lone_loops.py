@@ -1,0 +1,181 @@
+"""What a loop that turns once takes for a product goes through LDS, and is read, right above that product, on AMD.
+
+a_smem = gl.allocate_shared_memory(a.dtype, [BLOCK_T, BLOCK_T], a_shared, a)                            # before
+a_lhs = a_smem.load(lhs_layout)
+for i in range(gl.cdiv(V, BLOCK_V)):        # BLOCK_V covers V, as packages choose it
+    scores = mfma(b_lhs, c_rhs, scores)
+    out = mfma(a_lhs, d_rhs, zeros)
+
+for i in range(gl.cdiv(V, BLOCK_V)):                                                                    # after
+    scores = mfma(b_lhs, c_rhs, scores)
+    a_smem = gl.allocate_shared_memory(a.dtype, [BLOCK_T, BLOCK_T], a_shared, a)
+    a_lhs = a_smem.load(lhs_layout)
+    out = mfma(a_lhs, d_rhs, zeros)
+
+Where constants of the compilation say that there is one turn, Triton's compiler has no loop, and converts an operand
+where its product takes it; before the loop it waits in registers as the product has it, in many lanes at once: the
+gradient of a gated delta rule's attention took 168 registers on gfx942 for Triton's 121, and takes 119.
+
+Loops that stand in no other, and that every launch turns once, are meant; that a launch to come turns them more often
+changes nothing but how often this is done.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from tt2gl.edits import Edit, Places, in_functions
+from tt2gl.pipelining.flow import inside, reads, writes
+from tt2gl.pipelining.static import called, constants
+from tt2gl.trees import blocks, nodes_in
+
+Launched = Mapping[str, Sequence[Mapping[str, object]]]
+"""The constants of the launches that functions are compiled for, by name."""
+
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+
+
+_GIVEN = 4
+"""What is said of memory that is made with what is in it."""
+
+
+def with_operands_in_lone_loops(text: str, launched: Launched) -> str:
+    """The text with such operands of these functions at their products."""
+    return in_functions(text, launched, lambda places, function: _edits(places, function, launched[function.name]))
+
+
+def _edits(places: Places, function: ast.FunctionDef, launches: Sequence[Mapping[str, object]]) -> Iterator[Edit]:
+    fixed = constants(function)
+    known = [{name: value for name, value in each.items() if name in fixed} for each in launches]
+    for block, at in _outermost(function.body):
+        loop = block[at]
+        if isinstance(loop, ast.For) and known and all(_turns(loop, each) == 1 for each in known):
+            for made, read in _ways(block[:at], function):
+                product = _product(function, loop, read)
+                between = [each for each in inside(function.body) if made.lineno < each.lineno <= _end(loop)]
+                changed = {name for each in between if each is not read for name in writes(each)}
+                if product is not None and changed.isdisjoint(reads(made) | reads(read) - writes(made)):
+                    yield from _moved([made, read], product, places)
+
+
+def _outermost(block: Sequence[ast.stmt]) -> Iterator[tuple[Sequence[ast.stmt], int]]:
+    """The loops of a block that stand in no other, by the block that each is in and its place there."""
+    for at, statement in enumerate(block):
+        if isinstance(statement, ast.For | ast.While):
+            yield block, at
+        else:
+            for inner in blocks(statement):
+                yield from _outermost(inner)
+
+
+def _ways(block: Sequence[ast.stmt], function: ast.FunctionDef) -> Iterator[tuple[ast.Assign, ast.Assign]]:
+    """The statements of a block that put a value into memory of its own, each with the one that alone reads it."""
+    names = [node for node in nodes_in(function) if isinstance(node, ast.Name)]
+    for made in block:
+        name = _name_given(made)
+        if not name or not isinstance(made, ast.Assign) or called(made.value) != "allocate_shared_memory":
+            continue
+        readers = [each for each in block if _name_given(each) and name in reads(each)]
+        uses = [node for node in names if node.id == name]
+        plain = isinstance(made.value, ast.Call) and len(made.value.args) == _GIVEN and not made.value.keywords
+        if plain and len(readers) == 1 and len(uses) == len(["made", "read"]):
+            read = readers[0]
+            whole = isinstance(read, ast.Assign) and ast.unparse(read.value).startswith(f"{name}.load(")
+            if isinstance(read, ast.Assign) and whole and called(read.value) == "load":
+                yield made, read
+
+
+def _product(function: ast.FunctionDef, loop: ast.For, read: ast.Assign) -> ast.stmt | None:
+    """The first statement of a loop that takes what is read, or its other operands: what is read serves that alone.
+
+    None where something else names it.
+    """
+    name = _name_given(read)
+    own = range(loop.lineno + 1, _end(loop) + 1)
+    elsewhere = [each for each in _simple(function.body) if each is not read and each.lineno not in own]
+    named = any(name in reads(each) | writes(each) for each in elsewhere)
+    if named or any(name in writes(each) for each in inside(loop.body)):
+        return None
+    product = next((at for at, each in enumerate(loop.body) if name in reads(each)), None)
+    if product is None:
+        return None
+    first = product
+    while first and _is_way(loop.body[first - 1], loop.body[first : product + 1]):
+        first -= 1
+    return loop.body[first]
+
+
+def _is_way(statement: ast.stmt, below: Sequence[ast.stmt]) -> bool:
+    """Whether a statement does nothing but bring an operand to what stands right below it."""
+    way = isinstance(statement, ast.Assign) and called(statement.value) in ("allocate_shared_memory", "load")
+    return way and any(_name_given(statement) in reads(each) for each in below)
+
+
+def _moved(statements: Sequence[ast.stmt], target: ast.stmt, places: Places) -> Iterator[Edit]:
+    """The edits that put statements above another one and its comments, in its column."""
+    start, _ = places.lines(target, comments=True)
+    indent = " " * target.col_offset
+    said = ""
+    for each in statements:
+        first, last = places.lines(each, comments=True)
+        said += textwrap.indent(textwrap.dedent(places.raw[first:last].decode()), indent)
+        yield Edit(first, last, "")
+    yield Edit(start, start, said)
+
+
+def _simple(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a block that have no block of their own, and the heads of the others, as expressions."""
+    for each in inside(block):
+        match each:
+            case ast.For(iter=head) | ast.While(test=head) | ast.If(test=head):
+                yield ast.copy_location(ast.Expr(head), head)
+            case _:
+                yield each
+
+
+def _name_given(statement: ast.stmt) -> str:
+    """The one name that an assignment gives a value; empty for anything else."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ""
+
+
+def _end(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
+
+
+def _turns(loop: ast.For, known: Mapping[str, object]) -> int | None:
+    """How often a loop over a range turns; None where its bounds are not known."""
+    if not isinstance(loop.iter, ast.Call) or called(loop.iter) != "range" or loop.iter.keywords:
+        return None
+    found = [_number(each, known) for each in loop.iter.args]
+    bounds = [each for each in found if each is not None]
+    return len(range(*bounds)) if len(bounds) == len(found) and bounds[2:] != [0] else None
+
+
+def _number(node: ast.expr, known: Mapping[str, object]) -> int | None:
+    """What an integer expression is; None where that is not known."""
+    match node:
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.Name(id=name):
+            given = known.get(name)
+            return given if isinstance(given, int) else None
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            one, other = _number(left, known), _number(right, known)
+            return None if one is None or other is None else _OPERATORS[type(op)](one, other)
+        case ast.Call(args=[left, right], keywords=[]) if called(node) == "cdiv":
+            one, other = _number(left, known), _number(right, known)
+            return -(-one // other) if one is not None and other else None
+    return None
+
+
+__all__ = ["Launched", "with_operands_in_lone_loops"]
