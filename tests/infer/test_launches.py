@@ -641,8 +641,8 @@ def test_what_elements_are_taken_of_is_a_tuple() -> None:
     assert launch.divisible_by_16 == ("o",)
     each = "for k in tl.static_range(len(ptrs)): tl.store(ptrs[k] + tl.arange(0, SIZES[1]), ON[k])"
     launch = guess("ptrs, SIZES: tl.constexpr, ON: tl.constexpr", each)
-    assert launch.signature["ptrs"] == "(*fp32, *fp32)"
-    assert launch.constexprs == {"SIZES": (1024, 1024), "ON": (False, False)}
+    assert launch.signature["ptrs"] == "(*fp32, *fp32, *fp32, *fp32)"
+    assert launch.constexprs == {"SIZES": (1024, 1024), "ON": (False,) * 4}
     assert guess("x, i", "tl.store(x + tl.arange(0, 64)[:, None] + i, 1.0)").signature == {"x": "*fp32", "i": "i32"}
 
 
@@ -685,3 +685,28 @@ def test_a_stride_is_one_whatever_else_its_name_says() -> None:
     ).constexprs
     assert found["CURRENT_K_HEAD_STRIDE"] == 1024
     assert found["k_block_stride"] in (1, 1024)
+
+
+def test_a_tuple_has_as_many_elements_as_loops_that_are_written_out_take_turns() -> None:
+    launch = guess(
+        "pads, W: tl.constexpr", "for k in tl.static_range(W):; tl.store(pads[k], 1)".replace(":; ", ":;     ")
+    )
+    assert launch.signature["pads"].count(",") + 1 == launch.constexprs["W"] == 4
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("assert w.dtype == torch.uint8", "*u8"),
+        ("assert w.is_cuda and w.dtype == torch.uint8, 'bytes'", "*u8"),
+        ("if w.dim() != 2 or w.dtype != torch.uint8:\n        raise TypeError", "*u8"),
+        ("assert w.is_cuda or w.dtype == torch.uint8", "*fp32"),
+        ("assert w.dtype != torch.uint8", "*fp32"),
+        ("if x is w:\n        assert w.dtype == torch.uint8", "*fp32"),
+        ("assert w.dtype == x.dtype", "*fp32"),
+    ],
+)
+def test_the_host_says_of_what_a_tensor_is(said: str, kind: str) -> None:
+    kernel = "@triton.jit\ndef kernel(x, w):\n    i = tl.arange(0, 32)\n    tl.store(x + i, tl.load(w + i))\n\n\n"
+    launch, *_ = inferred(f"{kernel}def run(x, w):\n    {said}\n    kernel[(1,)](x, w)\n")
+    assert launch.signature == {"x": "*fp32", "w": kind}

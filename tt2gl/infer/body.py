@@ -12,6 +12,9 @@ from tt2gl.infer.kernel import DTYPES
 
 _WHOLE = (ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
 
+_TURNS = 4
+"""Elements of a tuple that are taken by what is not known: as many as loops that are written out take turns."""
+
 
 class Body:
     """Reads a function's body for evidence; `Usage` adds its calls."""
@@ -166,7 +169,7 @@ class Body:
                 elif isinstance(places, ast.Constant) and type(places.value) is int:
                     self._taken(value, places.value + 1)
                 elif not isinstance(places, ast.Slice | ast.Tuple | ast.Constant):
-                    self._taken(value, 1)
+                    self._taken(value, _TURNS)
                 return self._value(value)
             case ast.Attribute(value=value, attr=attribute):
                 inner = self._value(value)

@@ -154,15 +154,35 @@ def _is_integer(argument: ast.expr, scope: Scope) -> bool:
 
 
 def _tensor_dtype(argument: ast.expr, scope: Scope) -> str | None:
-    """The dtype of a tensor made in the same function: `torch.empty(..., dtype=torch.float32)`."""
-    if not isinstance(argument, ast.Name) or argument.id in scope.parameters:
+    """The dtype of a tensor made in the same function: `torch.empty(..., dtype=torch.float32)`, or asserted there."""
+    if not isinstance(argument, ast.Name):
         return None
+    if argument.id in scope.parameters:
+        return _asserted_dtype(argument.id, scope)
     for binding in reversed(scope.bindings.get(argument.id, [])):
         match binding.node:
             case ast.Assign(value=ast.Call(keywords=keywords)) if not binding.path:
                 for keyword in keywords:
                     if keyword.arg == "dtype" and isinstance(keyword.value, ast.Attribute):
                         return DTYPES.get(keyword.value.attr)
+    return None
+
+
+def _asserted_dtype(name: str, scope: Scope) -> str | None:
+    """The dtype that a function asserts of a parameter: `assert x.dtype == torch.uint8`, or it raises."""
+    for node in scope.owner.body if isinstance(scope.owner, ast.FunctionDef) else ():
+        if not isinstance(node, ast.Assert) and not (isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise)):
+            continue
+        every, equal = (ast.And, ast.Eq) if isinstance(node, ast.Assert) else (ast.Or, ast.NotEq)
+        test = node.test
+        for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, every) else (test,):
+            match part:
+                case ast.Compare(
+                    left=ast.Attribute(value=ast.Name(id=of), attr="dtype"),
+                    ops=[op],
+                    comparators=[ast.Attribute(attr=dtype)],
+                ) if of == name and isinstance(op, equal):
+                    return DTYPES.get(dtype)
     return None
 
 
