@@ -199,73 +199,105 @@ def collect(
     body: Callable[[FunctionKey], Body],
 ) -> None:
     """Add one launch's decisions to `functions`, each to the `body` that the launch has of a function."""
+    collector = _Collector(functions, kernel, launch, decisions, body)
+    collector.layouts()
+    collector.products()
+    collector.words()
+    collector.variables()
 
-    def at(spot: Spot) -> Function:
-        return functions.setdefault(body(spot.site.function), Function())
 
-    def put(kind: str, spot: Spot, position: Position, term: Term) -> Function:
-        function = at(spot)
-        entry = Entry((kernel, launch, spot.site.context), spot.clone, term)
+@dataclass(frozen=True)
+class _Collector:
+    """What `collect` is asked for."""
+
+    functions: dict[Body, Function]
+    kernel: int
+    launch: int
+    decisions: Decisions
+    body: Callable[[FunctionKey], Body]
+
+    def layouts(self) -> None:
+        """The webs of variables, where layouts stand, and those that variables are read and given in."""
+        decisions = self.decisions
+        for web in decisions.webs:
+            self._of(web.function).webs.append(((self.kernel, self.launch, web.context), web))
+        for kind, wanted in (("creation", decisions.creations), ("convert", decisions.converts)):
+            for spot, term in wanted.items():
+                self._put(kind, spot, spot.site.position, term)
+        for spot, term in decisions.unconverted.items():
+            if not isinstance(term, Stored):
+                self._put("unconverted", spot, spot.site.position, term)
+        for (spot, position), (dims, term) in decisions.fills.items():
+            self._put("fill", spot, position, term).dims[position] = dims
+        for kind, named in (("read", decisions.reads), ("target", decisions.targets)):
+            for spot, (name, term) in named.items():
+                self._put(kind, spot, spot.site.position, term).variables[spot.site.position] = name
+        for spot, (missing, rank) in decisions.expansions.items():
+            function = self._put("rank", spot, spot.site.position, Root(f"{missing} dimensions"))
+            if missing:
+                function.ranks[spot.site.position] = missing, rank
+
+    def products(self) -> None:
+        """Loads through rings, dots, and what goes to shared memory and comes from there for those."""
+        for spot, (term, ring) in self.decisions.staged.items():
+            self._put("staged", spot, spot.site.position, term).rings[spot.site.position] = ring
+            self._put("ring", spot, spot.site.position, ring.slot)
+        for spot, (term, dot) in self.decisions.dots.items():
+            products = self._put("dot", spot, spot.site.position, term).dots
+            # Another kernel's words may be wrong for one that gives its calls several extents.
+            before = products.get(spot.site.position, dot)
+            products[spot.site.position] = replace(dot, dims=before.dims) if said_by_itself(before.dims) else dot
+            for kind, position, asked in _asked_of(dot, spot.site.position):
+                self._put(kind, spot, position, asked)
+        for kind, wanted in (("load", self.decisions.loads), ("store", self.decisions.stores)):
+            for spot, term in wanted.items():
+                self._put(kind, spot, spot.site.position, term)
+
+    def words(self) -> None:
+        """What calls become, whichever layouts they have."""
+        decisions = self.decisions
+        for spot, kind in decisions.tiles.items():
+            self._at(spot).tiles[spot.site.position] = kind
+        for spot, order in decisions.views.items():
+            self._at(spot).views[spot.site.position] = order
+        for site, (name, statement) in decisions.mentions.items():
+            mentions = self._of(site.function).mentions
+            mentions.setdefault(site.position, (name, set()))[1].add(statement)
+        for spot, what in decisions.indexed.items():
+            self._at(spot).indexed[spot.site.position] = what
+        for spot, element in decisions.shortened.items():
+            # What has fewer bits under one launch has more under another: it is converted as it is.
+            known = self._at(spot).shortened
+            known[spot.site.position] = element if known.get(spot.site.position, element) == element else ""
+        for spot, passed in decisions.passed.items():
+            self._at(spot).passed[spot.site.position] = passed
+
+    def variables(self) -> None:
+        """What stands below the statements that give variables their values."""
+        decisions, launch = self.decisions, (self.kernel, self.launch)
+        for (key, statement, chain), steps in decisions.after.items():
+            made = self._of(key).after
+            for name, source, target in steps:
+                made.setdefault((statement, name), []).append(((*launch, chain), source, target))
+        for key, statement, chain, name, term in decisions.recast:
+            self.functions[self.body(key)].recast.add((statement, name, (*launch, chain), term))
+        for key, chain, name in decisions.ranges:
+            self.functions[self.body(key)].ranges.setdefault(name, set()).add((*launch, chain))
+        for (key, chain, name), slot in decisions.given.items():
+            self._of(key).given.setdefault(name, {})[*launch, chain] = slot
+
+    def _of(self, key: FunctionKey) -> Function:
+        return self.functions.setdefault(self.body(key), Function())
+
+    def _at(self, spot: Spot) -> Function:
+        return self._of(spot.site.function)
+
+    def _put(self, kind: str, spot: Spot, position: Position, term: Term) -> Function:
+        function = self._at(spot)
+        entry = Entry((self.kernel, self.launch, spot.site.context), spot.clone, term)
         function.slots.setdefault((kind, position), []).append(entry)
         function.statements[position] = spot.site.statement
         return function
-
-    for web in decisions.webs:
-        functions.setdefault(body(web.function), Function()).webs.append(((kernel, launch, web.context), web))
-    for spot, term in decisions.creations.items():
-        put("creation", spot, spot.site.position, term)
-    for spot, term in decisions.converts.items():
-        put("convert", spot, spot.site.position, term)
-    for spot, term in decisions.unconverted.items():
-        if not isinstance(term, Stored):
-            put("unconverted", spot, spot.site.position, term)
-    for (spot, position), (dims, term) in decisions.fills.items():
-        put("fill", spot, position, term).dims[position] = dims
-    for kind, named in (("read", decisions.reads), ("target", decisions.targets)):
-        for spot, (name, term) in named.items():
-            put(kind, spot, spot.site.position, term).variables[spot.site.position] = name
-    for spot, (missing, rank) in decisions.expansions.items():
-        function = put("rank", spot, spot.site.position, Root(f"{missing} dimensions"))
-        if missing:
-            function.ranks[spot.site.position] = missing, rank
-    for spot, (term, ring) in decisions.staged.items():
-        put("staged", spot, spot.site.position, term).rings[spot.site.position] = ring
-        put("ring", spot, spot.site.position, ring.slot)
-    for spot, (term, dot) in decisions.dots.items():
-        products = put("dot", spot, spot.site.position, term).dots
-        # Another kernel's words may be wrong for one that gives its calls several extents.
-        before = products.get(spot.site.position, dot)
-        products[spot.site.position] = replace(dot, dims=before.dims) if said_by_itself(before.dims) else dot
-        for kind, position, asked in _asked_of(dot, spot.site.position):
-            put(kind, spot, position, asked)
-    for kind, wanted in (("load", decisions.loads), ("store", decisions.stores)):
-        for spot, term in wanted.items():
-            put(kind, spot, spot.site.position, term)
-    for spot, kind in decisions.tiles.items():
-        at(spot).tiles[spot.site.position] = kind
-    for spot, order in decisions.views.items():
-        at(spot).views[spot.site.position] = order
-    for site, (name, statement) in decisions.mentions.items():
-        mentions = functions.setdefault(body(site.function), Function()).mentions
-        mentions.setdefault(site.position, (name, set()))[1].add(statement)
-    for spot, what in decisions.indexed.items():
-        at(spot).indexed[spot.site.position] = what
-    for spot, element in decisions.shortened.items():
-        # What has fewer bits under one launch has more under another: it is converted as it is.
-        known = at(spot).shortened
-        known[spot.site.position] = element if known.get(spot.site.position, element) == element else ""
-    for spot, passed in decisions.passed.items():
-        at(spot).passed[spot.site.position] = passed
-    for (key, statement, chain), steps in decisions.after.items():
-        made = functions.setdefault(body(key), Function()).after
-        for name, source, target in steps:
-            made.setdefault((statement, name), []).append(((kernel, launch, chain), source, target))
-    for key, statement, chain, name, term in decisions.recast:
-        functions[body(key)].recast.add((statement, name, (kernel, launch, chain), term))
-    for key, chain, name in decisions.ranges:
-        functions[body(key)].ranges.setdefault(name, set()).add((kernel, launch, chain))
-    for (key, chain, name), slot in decisions.given.items():
-        functions.setdefault(body(key), Function()).given.setdefault(name, {})[kernel, launch, chain] = slot
 
 
 def _asked_of(dot: DotWant, position: Position) -> Iterator[tuple[str, Position, Term]]:
