@@ -23,7 +23,7 @@ FLOORS = (
     ("convert",),
     ("decision", "observation"),
     ("file_plan", "shared_memory"),
-    ("buffers",),
+    ("buffers", "layout_helpers"),
     ("kernel_state",),
     ("variants",),
     ("analysis", "guesses", "verify"),
