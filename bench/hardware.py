@@ -29,13 +29,14 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench.run import Case, cases_of_file, environment  # noqa: E402
+from bench.machine import gpu_present  # noqa: E402
+from bench.run import Case, cases_of_file  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
 from tt2gl.children import Outcome  # noqa: E402
 from tt2gl.cores import available_cores  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
 from tt2gl.ir.types import element_type  # noqa: E402
-from tt2gl.isolate import map_isolated, preload, private_triton, run_isolated  # noqa: E402
+from tt2gl.isolate import map_isolated, preload, private_triton  # noqa: E402
 from tt2gl.launches import Launch  # noqa: E402
 from tt2gl.simulate.api import Simulation, TensorOutput  # noqa: E402
 from tt2gl.spawned import run_spawned  # noqa: E402
@@ -118,9 +119,8 @@ def main() -> int:
     arguments = parse_arguments()
     start = time.perf_counter()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    found = run_isolated(environment, arguments.commit, timeout=120.0)
-    if found.value is None:
-        print(f"The GPU cannot be used: {found.error}", file=sys.stderr)
+    where = gpu_present(arguments.commit)
+    if where is None:
         return 2
     preload()
     target = default_target().name
@@ -130,7 +130,7 @@ def main() -> int:
     # Nothing is timed, so kernels may share the GPU.
     with ThreadPoolExecutor(max_workers=available_cores()) as pool:
         rows = list(pool.map(compared, cases, simulated, repeat(arguments.timeout)))
-    write(arguments.out / f"{target}-simulation.json", rows, found.value)
+    write(arguments.out / f"{target}-simulation.json", rows, where)
     print_table(rows)
     return 0 if all(row.fine for row in rows) else 1
 

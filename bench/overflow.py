@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench.growing import Growth, Large  # noqa: E402
-from bench.run import ask  # noqa: E402
+from bench.machine import ask  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
 from tt2gl.analysis.buffer_sizes import BUFFER_BYTES  # noqa: E402
 from tt2gl.analysis.naming import listed  # noqa: E402

@@ -12,12 +12,10 @@ short leaves what it has. The table of results comes last.
 from __future__ import annotations
 
 import argparse
-import datetime
 import importlib
 import inspect
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -31,11 +29,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench import rivals  # noqa: E402
+from bench.machine import gpu_present  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size, tensors_of  # noqa: E402
 from tt2gl.children import Outcome  # noqa: E402
 from tt2gl.convert import convert  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
-from tt2gl.isolate import map_isolated, preload, private_triton, run_isolated  # noqa: E402
+from tt2gl.isolate import map_isolated, preload, private_triton  # noqa: E402
 from tt2gl.launches import Launch, launches_for  # noqa: E402
 from tt2gl.lowering.lowered_source import has_block_pointers, without_block_pointers  # noqa: E402
 from tt2gl.report.document import document  # noqa: E402
@@ -89,10 +88,8 @@ def main() -> int:
     arguments = parse_arguments()
     start = time.perf_counter()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    # In a process of its own: a parent that has started CUDA cannot fork children that compile.
-    found = run_isolated(environment, arguments.commit, timeout=120.0)
-    if found.value is None:
-        print(f"The GPU cannot be used: {found.error}", file=sys.stderr)
+    where = gpu_present(arguments.commit)
+    if where is None:
         return 2
     target = arguments.target or default_target().name
     preload()
@@ -102,7 +99,7 @@ def main() -> int:
     for entry in measured(cases, arguments.at_once, arguments.timeout):
         entries.append(entry)
         print(f"[{len(entries)}/{len(cases)}] {row(entry)}", flush=True)
-        write(arguments.out / f"{target}.json", entries, found.value, time.perf_counter() - start)
+        write(arguments.out / f"{target}.json", entries, where, time.perf_counter() - start)
     print_table(entries)
     ran = [entry for entry in entries if entry.case.port is not None]
     good = [entry for entry in ran if entry.outcome and entry.outcome.value and entry.outcome.value.result.equal]
@@ -122,32 +119,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=180.0, help="seconds a kernel may take on the GPU")
     parser.add_argument("--at-once", type=int, default=4, metavar="N", help="kernels compared at once (default: 4)")
     return parser.parse_args()
-
-
-def environment(commit: str | None) -> dict[str, str]:
-    """GPU, driver, torch, Triton, date and commit; raises where torch has no GPU."""
-    import torch
-    import triton
-
-    if not torch.cuda.is_available():
-        raise RuntimeError("torch finds no GPU; see `tt2gl doctor`")
-    return {
-        "gpu": torch.cuda.get_device_name(),
-        "driver": ask("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") or "unknown",
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "commit": commit or ask("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD") or "unknown",
-    }
-
-
-def ask(*command: str) -> str:
-    """The first line of what a command prints; empty where it fails."""
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return said.strip().partition("\n")[0]
 
 
 # --------------------------------------------------------------------------------------- on the host, in parallel

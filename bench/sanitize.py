@@ -34,11 +34,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench.run import Case, cases_of_file, environment  # noqa: E402
+from bench.machine import gpu_present  # noqa: E402
+from bench.run import Case, cases_of_file  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
 from tt2gl.children import Outcome  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
-from tt2gl.isolate import map_isolated, preload, run_isolated  # noqa: E402
+from tt2gl.isolate import map_isolated, preload  # noqa: E402
 from tt2gl.launches import Launch  # noqa: E402
 from tt2gl.slicing.slices import Slice  # noqa: E402
 from tt2gl.spawned import run_spawned  # noqa: E402
@@ -85,9 +86,8 @@ def main() -> int:
     arguments = parse_arguments()
     start = time.perf_counter()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    found = run_isolated(environment, arguments.commit, timeout=120.0)
-    if found.value is None:
-        print(f"The GPU cannot be used: {found.error}", file=sys.stderr)
+    where = gpu_present(arguments.commit)
+    if where is None:
         return 2
     tools = arguments.tool or [CONSAN]
     if tools != [CONSAN]:
@@ -107,7 +107,7 @@ def main() -> int:
             for finding in pool.map(partial(sanitized, timeout=arguments.timeout), work):
                 findings.append(finding)
                 print(f"[{len(findings)}/{len(work) * len(tools)}] {line(finding)}", flush=True)
-                write(arguments.out / f"{target}-sanitizer.json", findings, found.value)
+                write(arguments.out / f"{target}-sanitizer.json", findings, where)
     print_summary(findings)
     return 0 if all(finding.verdict == "clean" for finding in findings if finding.whose == "port") else 1
 

@@ -77,7 +77,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "bench_run", module)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "environment", lambda commit: {"gpu": "GPU", "commit": commit})
+    monkeypatch.setattr(module, "gpu_present", lambda commit: {"gpu": "GPU", "commit": commit})
     monkeypatch.setattr(module, "run_on_device", fake_run)
     return module
 

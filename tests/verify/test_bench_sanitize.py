@@ -76,7 +76,7 @@ def test_ports_run_with_the_sanitizer_on_and_what_it_says_is_written(
     for name in (sanitize.INSTRUMENTED, *sanitize.BLOCKING):
         monkeypatch.setenv(name, "")
     monkeypatch.setattr(sanitize, "compute_sanitizer", lambda: "tool")
-    monkeypatch.setattr(sanitize, "environment", lambda commit: {"commit": commit})
+    monkeypatch.setattr(sanitize, "gpu_present", lambda commit: {"commit": commit})
     monkeypatch.setattr(sanitize, "prepare", lambda arguments, target: cases)
     monkeypatch.setattr(sanitize, "run_spawned", run)
     out = tmp_path / "out"
