@@ -134,14 +134,7 @@ class CallReader:
                     value.dims = (*tensors[0].dims, "2") if name == "join" else tensors[0].dims[:-1]
             return halves
         if name in OPAQUE:
-            shaped = self.spread(node, tensors, frame, fact, "opaque", name)
-            if isinstance(shaped, Node):
-                shaped.order = self.order(name, arguments, len(shaped.shape), frame)
-                shaped.dims = self.reshaped(name, shaped, arguments, tensors[0], frame)
-                if name == "gather" and (axis := integer(arguments.get("axis", 2), frame)) is not None:
-                    shaped.axis, shaped.dims = axis % len(shaped.shape), tensors[1].dims
-                shaped.squeezed = name in ("reshape", "view") and not arguments.keywords and _is_squeezed(shaped)
-            return shaped
+            return self.rearranged(name, node, arguments, tensors, frame, fact)
         if name in ELEMENTWISE or is_operator(name) or is_extern_math(qualified):
             computed = self.spread(node, tensors, frame, fact, "elementwise", name if name == "to" else "")
             is_cast = name in ("to", "cast") and fact == self.builder.shape_of(arguments.get("input", 0), frame)
@@ -152,6 +145,25 @@ class CallReader:
             self.builder.effect(*tensors)
             return Static(None, fact)
         raise unsupported("TTG301", f"`{ast.unparse(node.func)}`", node, frame)
+
+    def rearranged(
+        self,
+        name: str,
+        node: ast.Call,
+        arguments: Arguments,
+        tensors: list[Node],
+        frame: Frame,
+        fact: Fact | None,
+    ) -> Value:
+        """The elements of a tensor in another order, or another shape."""
+        shaped = self.spread(node, tensors, frame, fact, "opaque", name)
+        if isinstance(shaped, Node):
+            shaped.order = self.order(name, arguments, len(shaped.shape), frame)
+            shaped.dims = self.reshaped(name, shaped, arguments, tensors[0], frame)
+            if name == "gather" and (axis := integer(arguments.get("axis", 2), frame)) is not None:
+                shaped.axis, shaped.dims = axis % len(shaped.shape), tensors[1].dims
+            shaped.squeezed = name in ("reshape", "view") and not arguments.keywords and _is_squeezed(shaped)
+        return shaped
 
     def attribute(self, node: ast.Attribute, frame: Frame, fact: Fact | None) -> Value:
         """`x.T` is transposed, `pair.first` an element of a `NamedTuple`."""

@@ -185,22 +185,10 @@ class Propagation(Anchors):
                 self.decisions.converts[spot] = term
             case "opaque" if id(node) in self.products.turned:
                 self.products.view(node, clone)
-            case "opaque" | "elementwise" if in_ring(node) and isinstance(term, Inferred):
-                # Nothing says in which layout memory is read that is turned: it is turned in registers.
-                self.resolve(node.operands[0], term if node.kind == "elementwise" else term.parent, clone)
             case "opaque" | "elementwise" if in_ring(node):
-                self.resolve(node.operands[0], IN_RING, clone)
-                self.decisions.views[spot] = node.order
-                if not isinstance(term, Stored):
-                    self.decisions.loads[spot] = term
+                self._view(node, term, spot)
             case "elementwise" | "load":
-                own = self._computed_in(node, term)
-                self.take(node, own, clone)
-                self.convert(node, own, term, spot)
-                self.products.load(node, term, spot)
-                if (held := self.cores.held(node)) is not None:
-                    want = RingWant(held.name, IN_RING, "", in_memory=False, registers=True, held=True)
-                    self.decisions.staged[spot] = IN_RING, want
+                self._compute(node, term, spot)
             case "store" | "atomic":
                 self.accesses.write(node, term, spot)
             case "reduce" | "scan":
@@ -214,16 +202,43 @@ class Propagation(Anchors):
                 whole = node.natural.parent
                 is_row = len(node.operands[0].shape) == 1
                 self.resolve(node.operands[0], Cut(0, whole) if is_row else whole, clone)
-            case "opaque" if node.function == "interleave":
-                self.rearranged.interleave(node, term, spot)
-            case "opaque" if node.function == "gather" and isinstance(node.natural or term, Root | Cut):
-                self.rearranged.gather(node, term, spot)
-            case "opaque" if node.function == "cat":
-                self.rearranged.concatenate(node, term, spot)
             case "opaque":
-                self.rearranged.reorder(node, term, spot)
+                self._rearrange(node, term, spot)
             case "call" | "argument":
                 self._passed(node, term, spot)
+
+    def _view(self, node: Node, term: Term, spot: Spot) -> None:
+        """What is turned, or cast to what it is, of a ring's slot."""
+        if isinstance(term, Inferred):
+            # Nothing says in which layout memory is read that is turned: it is turned in registers.
+            self.resolve(node.operands[0], term if node.kind == "elementwise" else term.parent, spot.clone)
+            return
+        self.resolve(node.operands[0], IN_RING, spot.clone)
+        self.decisions.views[spot] = node.order
+        if not isinstance(term, Stored):
+            self.decisions.loads[spot] = term
+
+    def _compute(self, node: Node, term: Term, spot: Spot) -> None:
+        """What is computed element by element, or loaded: all that it takes comes in the layout that it is made in."""
+        own = self._computed_in(node, term)
+        self.take(node, own, spot.clone)
+        self.convert(node, own, term, spot)
+        self.products.load(node, term, spot)
+        if (held := self.cores.held(node)) is not None:
+            want = RingWant(held.name, IN_RING, "", in_memory=False, registers=True, held=True)
+            self.decisions.staged[spot] = IN_RING, want
+
+    def _rearrange(self, node: Node, term: Term, spot: Spot) -> None:
+        """What has the elements of others in another order."""
+        match node.function:
+            case "interleave":
+                self.rearranged.interleave(node, term, spot)
+            case "gather" if isinstance(node.natural or term, Root | Cut):
+                self.rearranged.gather(node, term, spot)
+            case "cat":
+                self.rearranged.concatenate(node, term, spot)
+            case _:
+                self.rearranged.reorder(node, term, spot)
 
     def _fold(self, node: Node, term: Term, spot: Spot) -> None:
         """A reduction or a scan: what it takes comes in one layout, which says that of what it gives."""
