@@ -1124,6 +1124,18 @@ def test_tiles_under_a_flag_come_where_those_before_them_are_read() -> None:
     assert [loop.index(each) for each in order] == sorted(loop.index(each) for each in order)
 
 
+OWN = FLAGGED.replace("k < n", "left > 0").replace("else:\n", "else:\n        left = n - k\n")
+
+
+def test_what_a_flag_alone_computes_for_tiles_stays_above_the_first() -> None:
+    first, second = (Ring(name, "gl.float16", ("BLOCK",), "shared", False, registers=True) for name in "ab")
+    made = written(OWN, LoopRings("kernel", 2, (first, second), "STAGES - 1"))
+    loop = made[made.index("for k in range(drain):") :]
+    order = ["left = n - ahead\n", "a_next = gl.load(a_ptr + ahead, mask=left > 0)", "a = a_slots[0]\n"]
+    order += ["b_next = gl.load(b_ptr + ahead, mask=left > 0)", "b = b_slots[0]\n"]
+    assert [loop.index(each) for each in order] == sorted(loop.index(each) for each in order)
+
+
 def held() -> LoopRings:
     return LoopRings("kernel", 2, (Ring("a", "", (), "", in_memory=False, registers=True, held=True),), "STAGES - 1")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 import libcst as cst
 
-from tt2gl.pipelining.flow import NONE, reads, writes
+from tt2gl.pipelining.flow import NONE, Names, reads, writes
 from tt2gl.pipelining.texts import negated
 from tt2gl.pipelining.trees import code, indented, leading
 from tt2gl.pipelining.walking import Lines
@@ -49,24 +50,43 @@ def joined(lines: Lines) -> Lines:
     return made
 
 
-def parted(line: cst.If) -> Lines:
-    """A branch as one for each of its statements, where both sides bind the same names in one order; else whole."""
+def parted(line: cst.If, *, own: bool = False) -> Lines:
+    """A branch as one for each of its statements, where both sides bind the same names in one order; else whole.
+
+    `own`: what a side binds for itself stays above the statement that it is for.
+    """
     if isinstance(line.orelse, cst.If):
         return [line]
     sides = [indented(each.body) for each in (line, line.orelse) if each is not None]
-    rows = list(zip(*(side.body for side in sides), strict=False))
-    trees = [[ast.parse(code(each)) for each in row] for row in rows]
-    bound = [{writes(tree) for tree in row} for row in trees]
-    every = NONE.union(*(names for row in bound for names in row))
-    alike = all(len(side.body) == len(rows) for side in sides) and all(len(names) == 1 for names in bound)
-    if not alike or any(reads(tree) & every for row in trees for tree in row):
+    trees = [[ast.parse(code(each)) for each in side.body] for side in sides]
+    both = frozenset.intersection(*(NONE.union(*map(writes, side)) for side in trees))
+    rows = [_rows(side, tree, both if own else None) for side, tree in zip(sides, trees, strict=True)]
+    if any(each is None or [name for name, _ in each] != [name for name, _ in rows[0] or ()] for each in rows):
+        return [line]
+    if any(reads(tree) & both for side in trees for tree in side):
         return [line]
     made: Lines = []
-    for row in rows:
-        body, *other = (side.with_changes(body=[each]) for side, each in zip(sides, row, strict=True))
+    for row in zip(*(each for each in rows if each is not None), strict=True):
+        body, *other = (side.with_changes(body=part) for side, (_, part) in zip(sides, row, strict=True))
         orelse = line.orelse.with_changes(body=other[0]) if line.orelse is not None else None
         made.append(line.with_changes(body=body, orelse=orelse, leading_lines=[] if made else line.leading_lines))
     return made
+
+
+def _rows(
+    side: cst.IndentedBlock, trees: Sequence[ast.AST], both: Names | None
+) -> list[tuple[Names, list[cst.BaseStatement]]] | None:
+    """A side's statements, each with what it binds; those that bind none of `both`, if given, with the one below."""
+    made: list[tuple[Names, list[cst.BaseStatement]]] = []
+    above: list[cst.BaseStatement] = []
+    for each, tree in zip(side.body, trees, strict=True):
+        bound = writes(tree)
+        if both is None or bound & both:
+            made.append((bound, [*above, each]))
+            above = []
+        else:
+            above.append(each)
+    return None if above else made
 
 
 def _joined(first: cst.BaseStatement, second: cst.BaseStatement) -> cst.If | None:

@@ -132,7 +132,7 @@ def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
     of the compilation are taken apart for it.
     """
     whole = ahead
-    ahead = [part for line in ahead for part in (parted(line) if is_decided(line, plan) else [line])]
+    ahead = [part for line in ahead for part in (parted(line, own=True) if is_decided(line, plan) else [line])]
     loading, reading = ([ast.parse(code(line)) for line in part] for part in (ahead, here))
     bound, rebound = (NONE.union(*map(writes, part)) for part in (loading, reading))
     if bound & NONE.union(rebound, *map(reads, reading)) or rebound & NONE.union(*map(reads, loading)):
