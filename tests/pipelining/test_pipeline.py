@@ -1068,6 +1068,39 @@ def test_no_iterations_are_apart_without_the_flag_that_a_ring_stands_under() -> 
     body = "for k in range(n):\n    if FLAG:\n        a = _tt2gl_ring_a(a_ptr + k).load(at)\n"
     made = written(body, through_registers())
     assert "drain = gl.maximum(n - (STAGES - 1), 0) if FLAG else n\n" in made
+    assert "if FLAG:\n    for s in gl.static_range(STAGES - 1):\n" in made[made.index("# the last iterations") :]
+
+
+UNDER_A_FLAG = """\
+acc, at_ptr, at_k = zeros, a_ptr, 0
+for k in range(n):
+    if FLAG:
+        a = _tt2gl_ring_a(a_ptr + k).load(at)
+    else:
+        left = m - at_k
+        a = gl.load(at_ptr, mask=left > 0)
+    {product}
+    at_ptr += 1
+    at_k += 1
+"""
+
+
+def test_the_last_iterations_under_a_flag_do_what_it_says() -> None:
+    made = written(UNDER_A_FLAG.format(product="acc = wmma(a, b, acc)"), through_registers())
+    assert made[made.index("# the last iterations") :].splitlines()[1:] == [
+        "if FLAG:",
+        "    for s in gl.static_range(STAGES - 1):",
+        "        exists = s < n",
+        "        a = a_slots[0].load(at)",
+        "        if exists:",
+        "            acc = wmma(a, b, acc)",
+        "        a_slots = a_slots[1:] + a_slots[:1]",
+    ]
+
+
+def test_products_under_a_flag_leave_the_last_iterations_a_loop() -> None:
+    made = written(UNDER_A_FLAG.format(product="if FLAG:\n        acc = wmma(a, b, acc)"), through_registers())
+    assert "for k in range(drain, n):\n" in made
 
 
 FLAGGED = """\

@@ -20,6 +20,8 @@ import libcst as cst
 
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.texts import negated
+from tt2gl.pipelining.trees import code, indented
+from tt2gl.pipelining.walking import Lines
 from tt2gl.trees import blocks, nodes_in
 from tt2gl.words import RING_MARK
 
@@ -53,6 +55,22 @@ def guarded(line: cst.BaseStatement, tests: Sequence[str]) -> cst.BaseStatement:
     for test in reversed(tests):
         line = cst.If(cst.parse_expression(test), cst.IndentedBlock([line]))
     return line
+
+
+def settled(lines: Sequence[cst.BaseStatement], tests: Sequence[str]) -> Lines:
+    """Lines where tests hold: of branches on those, what is done then."""
+    made: Lines = []
+    for line in lines:
+        test = ast.unparse(ast.parse(code(line.test), mode="eval")) if isinstance(line, cst.If) else ""
+        if not isinstance(line, cst.If) or not {test, negated(test)} & {*tests}:
+            made.append(line)
+        elif test in tests:
+            made += settled(indented(line.body).body, tests)
+        elif isinstance(line.orelse, cst.If):
+            made += settled([line.orelse], tests)
+        elif line.orelse is not None:
+            made += settled(indented(line.orelse.body).body, tests)
+    return made
 
 
 def either(conditions: Mapping[str, tuple[str, ...]], rings: Sequence[str], some: str, none: str) -> str:

@@ -15,7 +15,7 @@ l_i = gl.where(exists, l_i, l_i_before)                         # at its end
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeGuard
 
 import libcst as cst
@@ -23,7 +23,7 @@ import libcst as cst
 from tt2gl.pipelining.branches import joined
 from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.effects import Effects
-from tt2gl.pipelining.flow import NONE, Names, inside, writes
+from tt2gl.pipelining.flow import NONE, Names, inside, reads, writes
 from tt2gl.pipelining.guards import Guarded, is_load, is_store, masked
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.static import called, is_static
@@ -46,6 +46,11 @@ _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 def products_in(node: ast.AST) -> int:
     """How many products by AMD's instructions a statement has."""
     return sum(called(each).startswith(_PRODUCTS) for each in nodes_in(node) if isinstance(each, ast.Call))
+
+
+def products_in_branches(loop: ast.For) -> bool:
+    """Whether a loop has products in branches."""
+    return any(products_in(each) for each in nodes_in(loop) if isinstance(each, ast.If))
 
 
 def made_by_products(loop: ast.For) -> Iterator[str]:
@@ -244,6 +249,18 @@ class _Products(Editor):
         made = f"{product} = {code(updated_node.func)}({', '.join(operands)}, {product})"
         self.above.append(cst.If(cst.Name(self.exists), cst.IndentedBlock([statement(made)])))
         return cst.Name(product)
+
+
+def without_idle_steps(
+    lines: Lines, befores: Mapping[str, str], wanted: Collection[str]
+) -> tuple[Lines, Mapping[str, str]]:
+    """Lines without those that step variables which no other line reads, and which are not `wanted`; and the rest."""
+    trees = [ast.parse(code(line)).body[0] for line in lines]
+    steps = {id(tree): writes(tree) if isinstance(tree, ast.AugAssign) else NONE for tree in trees}
+    others = NONE.union(wanted, *((reads(tree) | writes(tree)) - steps[id(tree)] for tree in trees))
+    idle = befores.keys() - others
+    kept = [line for line, tree in zip(lines, trees, strict=True) if not steps[id(tree)] & idle]
+    return kept, {name: before for name, before in befores.items() if name not in idle}
 
 
 def kept_where(exists: str, befores: Mapping[str, str], flags: Mapping[str, Sequence[str]]) -> tuple[Lines, Lines]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from tt2gl.pipelining.counting import Count
 from tt2gl.pipelining.direct import TDM_LOAD
+from tt2gl.pipelining.flow import NONE, Names
 from tt2gl.pipelining.last import Named
 from tt2gl.pipelining.late_reads import Late
 from tt2gl.pipelining.lookups import Lookups
@@ -28,7 +29,8 @@ class Last:
     `slots`: of each ring of several tiles, where those are, the oldest first: both loops carry that. `exists`: where
     products alone are under a condition, its name; `products`: then, the names of each and of its operands; `befores`:
     what variables are called as they were before an iteration, and `flags`, the tests that they are only changed under;
-    `renamed`: variables that would meet those of another branch.
+    `renamed`: variables that would meet those of another branch. `tests`: the flags that they stand under; `wanted`:
+    the variables that are read below.
     """
 
     counter: str
@@ -40,6 +42,8 @@ class Last:
     befores: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, Sequence[str]] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
+    tests: Sequence[str] = ()
+    wanted: Names = NONE
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.endings import Ending, Endings
 from tt2gl.pipelining.flags import bound_in_any_case, flags_over, lasting_under_flags
 from tt2gl.pipelining.flow import NONE, Liveness, Names, reads, takes_attribute, writes
-from tt2gl.pipelining.last import only_computes, products_in
+from tt2gl.pipelining.last import only_computes, products_in, products_in_branches
 from tt2gl.pipelining.late_reads import Late, late_reads
 from tt2gl.pipelining.loads import is_marker, is_masked, needs, ring_name
 from tt2gl.pipelining.lookups import LookedUp, lookups_of
@@ -241,8 +241,10 @@ class FunctionWriter:
     ) -> Ending:
         """How a loop ends; `tests`: what its rings stand under, `always`: what is bound before it in any case."""
         loop, rings = ahead.loop, ahead.rings
-        # Where flags leave no ring, nothing runs ahead, and no iteration is a last one.
-        unrolled = all(ring.registers for ring in rings) and not all(tests.get(ring.name) for ring in rings)
+        # Where flags leave no ring, nothing runs ahead, and no iteration is a last one: such stand under those flags.
+        under = {tests.get(ring.name, ()) for ring in rings}
+        flags = next(iter(under)) if len(under) == 1 and not products_in_branches(loop) else ()
+        unrolled = all(ring.registers for ring in rings) and (bool(flags) or () in under)
         # What branches alone bind, under flags, lasts from no turn to the next.
         lasting = ahead.parts.lasting - ahead.first_in_branches
         lasting = lasting_under_flags(loop, lasting, ahead.live_after, self._is_settled)
@@ -264,7 +266,7 @@ class FunctionWriter:
         if not comes_early(rings) or not (apart or unrolled):
             return Ending()
         drain = self.fresh("drain")
-        last = endings.plain(rings, self.spec) if unrolled else None
+        last = replace(endings.plain(rings, self.spec), tests=flags, wanted=ahead.live_after) if unrolled else None
         if last is not None and asking and products:
             last = endings.asked_for(last)
         return Ending(drain, last, endings.split(rings, self.spec, last) if computing else None)

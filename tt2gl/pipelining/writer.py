@@ -10,11 +10,11 @@ import libcst as cst
 
 from tt2gl.pipelining.branches import joined
 from tt2gl.pipelining.branches_below import Unwritten, with_branch_below
-from tt2gl.pipelining.conditions import guarded
+from tt2gl.pipelining.conditions import guarded, settled
 from tt2gl.pipelining.consumer import Consumer
 from tt2gl.pipelining.counting import with_bounds
 from tt2gl.pipelining.flow import reads, takes_attribute
-from tt2gl.pipelining.last import asked_for, kept_where
+from tt2gl.pipelining.last import asked_for, kept_where, without_idle_steps
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.loop_plan import LoopPlan
 from tt2gl.pipelining.producer import Producer
@@ -192,7 +192,7 @@ class LoopWriter:
         made = cst.For(cst.Name(count.variable), span, block)
         return made.with_changes(leading_lines=comment("the last iterations, whose tiles have all come"))
 
-    def _unrolled(self, loop: ast.For, node: cst.For) -> cst.For:
+    def _unrolled(self, loop: ast.For, node: cst.For) -> cst.BaseStatement:
         """The last iterations one after the other, tiles read whether there is such an iteration or not, as Triton's.
 
         So there is more to do between their reads and their products. As the compiler chooses for the whole kernel how
@@ -202,14 +202,14 @@ class LoopWriter:
         assert last is not None
         consumer = Consumer(plan, self.rebuild, self.indent + 8)
         tiles = TilesRead({} if last.exists else {plan.tile(ring): last.tiles[ring.name] for ring in plan.rings})
-        at = count.after(plan.drain, last.counter)
-        here = [edited(bare(line), tiles) for line in consumer.lines(loop, node)]
+        here = [edited(bare(line), tiles) for line in settled(consumer.lines(loop, node), last.tests)]
+        here, befores = without_idle_steps(here, last.befores, last.wanted if last.tests else last.befores)
         if any(count.variable in reads(ast.parse(code(line))) for line in here):
             here = [edited(line, Renamed({count.variable: last.variable})) for line in here]
-            here.insert(0, statement(f"{last.variable} = {at}"))
+            here.insert(0, statement(f"{last.variable} = {count.after(plan.drain, last.counter)}"))
         test = count.is_left(plan.drain, last.counter)
         if last.exists:
-            above, below = kept_where(last.exists, last.befores, last.flags)
+            above, below = kept_where(last.exists, befores, last.flags)
             asked = asked_for([edited(line, Renamed(last.renamed)) for line in here], last.exists, iter(last.products))
             here = [statement(f"{last.exists} = {test}"), *above, *asked, *below]
         else:
@@ -217,8 +217,8 @@ class LoopWriter:
         read = [statement(f"{name} = {source}") for name, source in tiles.found.items()]
         block = cst.IndentedBlock([*read, *here, *rotated(plan), *self._advanced()])
         span = cst.parse_expression(f"gl.static_range({plan.spec.ahead.source})")
-        made = cst.For(cst.Name(last.counter), span, block)
-        return made.with_changes(leading_lines=comment("the last iterations, whose tiles have all come"))
+        made = guarded(cst.For(cst.Name(last.counter), span, block), last.tests)
+        return under(made, comment("the last iterations, whose tiles have all come"))
 
     @property
     def _carries_slots(self) -> bool:
