@@ -1169,6 +1169,38 @@ def test_what_a_flag_alone_computes_for_tiles_stays_above_the_first() -> None:
     assert [loop.index(each) for each in order] == sorted(loop.index(each) for each in order)
 
 
+READ_UNDER_A_FLAG = """\
+acc, at_ptr = zeros, a_ptr
+for k in range(n):
+    if FLAG:
+        a = _tt2gl_ring_a(a_ptr + k).load(at)
+        b = _tt2gl_ring_b(b_ptr + k).load(at)
+    else:
+        left = m - k
+        a = gl.load(at_ptr, mask=left > 0)
+        b = gl.load(at_ptr, mask=left > 1)
+    acc = wmma(a, b, acc)
+"""
+
+
+def test_branches_that_read_tiles_are_taken_apart_for_the_loads_beside_them() -> None:
+    first, second = (Ring(name, "gl.float16", ("BLOCK",), "shared", False, registers=True) for name in "ab")
+    made = written(READ_UNDER_A_FLAG, LoopRings("kernel", 2, (first, second), "STAGES - 1"))
+    loop = made[made.index("for k in range(drain):") :]
+    assert loop[: loop.index("    acc = wmma")].splitlines()[2:] == [
+        "    ahead = k + STAGES - 1",
+        "    if FLAG:",
+        "        a_next = gl.load(a_ptr + ahead)",
+        "        a = a_slots[0].load(at)",
+        "        b_next = gl.load(b_ptr + ahead)",
+        "        b = b_slots[0].load(at)",
+        "    else:",
+        "        left = m - k",
+        "        a = gl.load(at_ptr, mask=left > 0)",
+        "        b = gl.load(at_ptr, mask=left > 1)",
+    ]
+
+
 def held() -> LoopRings:
     return LoopRings("kernel", 2, (Ring("a", "", (), "", in_memory=False, registers=True, held=True),), "STAGES - 1")
 

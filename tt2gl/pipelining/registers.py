@@ -131,12 +131,15 @@ def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
     All loads stand above the whole where either part of it binds what the other reads or binds. Branches on constants
     of the compilation are taken apart for it.
     """
-    whole = ahead
-    ahead = [part for line in ahead for part in (parted(line, own=True) if is_decided(line, plan) else [line])]
+    whole = [*ahead, *here]
+    ahead, here = (
+        [part for line in lines for part in (parted(line, own=True) if is_decided(line, plan) else [line])]
+        for lines in (ahead, here)
+    )
     loading, reading = ([ast.parse(code(line)) for line in part] for part in (ahead, here))
     bound, rebound = (NONE.union(*map(writes, part)) for part in (loading, reading))
     if bound & NONE.union(rebound, *map(reads, reading)) or rebound & NONE.union(*map(reads, loading)):
-        return [*whole, *here]
+        return whole
     made: Lines = []
     done = 0
     for line in here:
@@ -145,7 +148,7 @@ def between(plan: LoopPlan, ahead: Lines, here: Lines) -> Lines:
             last = max((at for at, each in enumerate(loading, 1) if writes(each) & tiles), default=0)
             made += [*joined(ahead[done:last]), *([] if late else [line])]
             done = max(done, last)
-    return [*made, *joined(ahead[done:])]
+    return joined([*made, *ahead[done:]])
 
 
 def is_decided(line: cst.BaseStatement, plan: LoopPlan) -> TypeGuard[cst.If]:
