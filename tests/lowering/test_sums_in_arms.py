@@ -37,6 +37,9 @@ def lower(body: str) -> Lowered:
         pytest.param("if WIDE:\n    s = tl.dot(a, b)\nelse:\n    y = tl.dot(a, b)\nx += s\n", id="other names"),
         pytest.param("if WIDE:\n    s = tl.dot(a, b, x)\nelse:\n    s = tl.dot(a, b, y)\nx += s\n", id="with a start"),
         pytest.param(f"s = x\n{CHOICE}x += s\n", id="a name that is something before"),
+        pytest.param("if WIDE:\n    s = a\nelse:\n    s = b\nx = s\n", id="another name of no product"),
+        pytest.param(f"{CHOICE}x = y = s\n", id="two other names"),
+        pytest.param(f"{CHOICE}x[0] = s\n", id="an element"),
     ],
 )
 def test_what_stays(body: str) -> None:
@@ -60,6 +63,10 @@ def test_what_stays(body: str) -> None:
         (
             f"for k in range(n):\n{textwrap.indent(CHOICE, '    ')}    x += s\n",
             f"for k in range(n):\n    if WIDE:\n        x += {IEEE}\n    else:\n        x += tl.dot(a, b)\n",
+        ),
+        (
+            "if WIDE:\n    s = tl.dot(a, b, x)\nelif MODE == 2:\n    s = a * b\nelse:\n    s = tl.dot(a, a)\nx = s\n",
+            "if WIDE:\n    x = tl.dot(a, b, x)\nelif MODE == 2:\n    x = a * b\nelse:\n    x = tl.dot(a, a)\n",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Products that branches choose, made in the sum that follows, Triton to Triton.
+"""Products that branches choose, made in the sum or under the name that follows, Triton to Triton.
 
     if IEEE:
         result = tl.dot(a, b, input_precision="ieee")
@@ -39,7 +39,7 @@ from tt2gl.syntax import comments_in
 
 @dataclass(frozen=True)
 class _Chosen:
-    """A value that branches choose, and the sum that reads it.
+    """A value that branches choose, and the sum, or the other name, that reads it.
 
     `arms`: the assignments at the ends of the branches; `site`: where the sum has it.
     """
@@ -74,10 +74,12 @@ def _chosen(block: cst.IndentedBlock, variables: set[str], source: SourceFile) -
             continue
         arms = _arms(branch, variables)
         names = {_target(each) for each in arms or ()}
-        if arms is None or len(names) != 1 or not any(_is_sum_of_its_own(each.value, source) for each in arms):
+        if arms is None or len(names) != 1 or (name := names.pop()) is None:
             continue
-        name = names.pop()
-        if name is not None and (site := _site(name, line, source)) is not None:
+        site = _renamed(name, line) if any(is_product(each.value, source) for each in arms) else None
+        if site is None and any(_is_sum_of_its_own(each.value, source) for each in arms):
+            site = _site(name, line, source)
+        if site is not None:
             yield _Chosen(name, tuple(arms), line, site)
 
 
@@ -119,6 +121,14 @@ def _is_sum_of_its_own(value: cst.BaseExpression, source: SourceFile) -> bool:
     return isinstance(value, cst.Call) and is_product(value, source) and starts_from_nothing(value)
 
 
+def _renamed(name: str, line: cst.SimpleStatementLine) -> cst.Name | None:
+    """Where a statement gives a name's value another name, and does nothing else."""
+    match line.body:
+        case [cst.Assign(targets=[cst.AssignTarget(target=cst.Name())], value=cst.Name(value=other) as site)]:
+            return site if other == name else None
+    return None
+
+
 def _site(name: str, line: cst.SimpleStatementLine, source: SourceFile) -> cst.Name | None:
     """Where a statement adds a name to something that is no product; None where it does not, or reads it twice."""
     found: list[cst.Name] = []
@@ -146,6 +156,7 @@ def _made_there(each: _Chosen, spans: Spans) -> Iterator[Edit]:
     head, tail = spans.raw[start:before].decode(), spans.raw[after:end].decode()
     for arm in each.arms:
         said = spans.text(arm.value)
-        value = said if is_atom(arm.value) else f"({said})"
+        alone = getattr(each.line.body[0], "value", None) is each.site
+        value = said if alone or is_atom(arm.value) else f"({said})"
         yield Edit(*spans.of(arm), f"{head}{value}{tail}")
     yield spans.gone(start, end)
