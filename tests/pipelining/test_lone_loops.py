@@ -33,6 +33,8 @@ def written(body: str, *launches: dict[str, object]) -> str:
 
 
 LOOP = "for i in range(gl.cdiv(V, BLOCK)):\n"
+FIRST = "for k in range(n):\n    q += 1\n"
+AGAIN = "out += a_smem.load(rhs)\n"
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,10 @@ LOOP = "for i in range(gl.cdiv(V, BLOCK)):\n"
         pytest.param(f"{WAY}{LOOP}{BODY}    a_lhs = out\n", [ONCE], id="given in the loop, too"),
         pytest.param(f"{WAY}a_smem.store(n)\n{LOOP}{BODY}", [ONCE], id="memory that is written to"),
         pytest.param(f"{WAY}{LOOP}    x = mfma(q, x_smem.load(rhs), x)\n", [ONCE], id="not read"),
+        pytest.param(f"{WAY}{FIRST}    out += a_lhs\n{LOOP}{BODY}{AGAIN}", [ONCE], id="read in a loop above"),
+        pytest.param(f"{WAY}{FIRST}    a_smem.store(out)\n{LOOP}{BODY}{AGAIN}", [ONCE], id="written in a loop above"),
+        pytest.param(f"{WAY}{FIRST}    a = a + 1\n{LOOP}{BODY}{AGAIN}", [ONCE], id="another value in a loop above"),
+        pytest.param(f"{WAY}q += 1\n{LOOP}{BODY}{AGAIN}", [ONCE], id="read again, and no loop above"),
     ],
 )
 def test_operands_stay(body: str, launches: list[dict[str, object]]) -> None:
@@ -65,6 +71,10 @@ def test_an_operand_goes_above_the_other_one_of_its_product(loop: str) -> None:
     before, _, after = BODY.partition("    d_smem")
     said = textwrap.indent(f"# what it is of\n{WAY}", "    ")
     assert written(f"# what it is of\n{WAY}{loop}{BODY}") == f"{loop}{before}{said}    d_smem{after}"
+
+
+def test_an_operand_that_is_read_again_goes_below_the_loops_above() -> None:
+    assert written(f"{WAY}{FIRST}{LOOP}{BODY}{AGAIN}") == f"{FIRST}{WAY}{LOOP}{BODY}{AGAIN}"
 
 
 KERNEL = """import triton

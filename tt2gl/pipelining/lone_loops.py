@@ -16,6 +16,9 @@ Where constants of the compilation say that there is one turn, Triton's compiler
 where its product takes it; before the loop it waits in registers as the product has it, in many lanes at once: the
 gradient of a gated delta rule's attention took 168 registers on gfx942 for Triton's 121, and takes 119.
 
+What is read behind the loop, too, goes above the loop alone, if another one stands above that: its memory is free in
+that one. Keys and values of a delta rule take 195 registers and 16384 bytes for 260 and 24576, Triton's 239 and 16384.
+
 Loops that stand in no other, and that every launch turns once, are meant; that a launch to come turns them more often
 changes nothing but how often this is done.
 """
@@ -30,7 +33,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import inside, reads, writes
 from tt2gl.pipelining.static import called, constants
-from tt2gl.trees import blocks, nodes_in
+from tt2gl.trees import blocks
 
 Launched = Mapping[str, Sequence[Mapping[str, object]]]
 """The constants of the launches that functions are compiled for, by name."""
@@ -57,12 +60,12 @@ def _edits(places: Places, function: ast.FunctionDef, launches: Sequence[Mapping
     for block, at in _outermost(function.body):
         loop = block[at]
         if isinstance(loop, ast.For) and known and all(_turns(loop, each) == 1 for each in known):
-            for made, read in _ways(block[:at], function):
-                product = _product(function, loop, read)
+            for made, read in _ways(block[:at]):
+                target = _product(function, loop, made, read) or _second_loop(block[: at + 1], made, read)
                 between = [each for each in inside(function.body) if made.lineno < each.lineno <= _end(loop)]
                 changed = {name for each in between if each is not read for name in writes(each)}
-                if product is not None and changed.isdisjoint(reads(made) | reads(read) - writes(made)):
-                    yield from _moved([made, read], product, places)
+                if target is not None and changed.isdisjoint(reads(made) | (reads(read) - writes(made))):
+                    yield from _moved([made, read], target, places)
 
 
 def _outermost(block: Sequence[ast.stmt]) -> Iterator[tuple[Sequence[ast.stmt], int]]:
@@ -75,33 +78,32 @@ def _outermost(block: Sequence[ast.stmt]) -> Iterator[tuple[Sequence[ast.stmt], 
                 yield from _outermost(inner)
 
 
-def _ways(block: Sequence[ast.stmt], function: ast.FunctionDef) -> Iterator[tuple[ast.Assign, ast.Assign]]:
-    """The statements of a block that put a value into memory of its own, each with the one that alone reads it."""
-    names = [node for node in nodes_in(function) if isinstance(node, ast.Name)]
+def _ways(block: Sequence[ast.stmt]) -> Iterator[tuple[ast.Assign, ast.Assign]]:
+    """The statements of a block that put a value into memory of its own, each with the one of it that reads it."""
     for made in block:
         name = _name_given(made)
         if not name or not isinstance(made, ast.Assign) or called(made.value) != "allocate_shared_memory":
             continue
         readers = [each for each in block if _name_given(each) and name in reads(each)]
-        uses = [node for node in names if node.id == name]
         plain = isinstance(made.value, ast.Call) and len(made.value.args) == _GIVEN and not made.value.keywords
-        if plain and len(readers) == 1 and len(uses) == len(["made", "read"]):
+        if plain and len(readers) == 1:
             read = readers[0]
             whole = isinstance(read, ast.Assign) and ast.unparse(read.value).startswith(f"{name}.load(")
             if isinstance(read, ast.Assign) and whole and called(read.value) == "load":
                 yield made, read
 
 
-def _product(function: ast.FunctionDef, loop: ast.For, read: ast.Assign) -> ast.stmt | None:
+def _product(function: ast.FunctionDef, loop: ast.For, made: ast.Assign, read: ast.Assign) -> ast.stmt | None:
     """The first statement of a loop that takes what is read, or its other operands: what is read serves that alone.
 
-    None where something else names it.
+    None where something else names it, or its memory.
     """
-    name = _name_given(read)
+    memory, name = _name_given(made), _name_given(read)
     own = range(loop.lineno + 1, _end(loop) + 1)
-    elsewhere = [each for each in _simple(function.body) if each is not read and each.lineno not in own]
+    rest = [each for each in _simple(function.body) if each not in (made, read)]
+    elsewhere = (each for each in rest if each.lineno not in own)
     named = any(name in reads(each) | writes(each) for each in elsewhere)
-    if named or any(name in writes(each) for each in inside(loop.body)):
+    if named or any(memory in reads(each) or {memory, name} & writes(each) for each in rest):
         return None
     product = next((at for at, each in enumerate(loop.body) if name in reads(each)), None)
     if product is None:
@@ -110,6 +112,15 @@ def _product(function: ast.FunctionDef, loop: ast.For, read: ast.Assign) -> ast.
     while first and _is_way(loop.body[first - 1], loop.body[first : product + 1]):
         first -= 1
     return loop.body[first]
+
+
+def _second_loop(block: Sequence[ast.stmt], made: ast.Assign, read: ast.Assign) -> ast.stmt | None:
+    """The loop that a block ends with, if it takes what is read, and one stands above it that names none of it."""
+    own = {_name_given(made), _name_given(read)}
+    between = [each for each in block[block.index(made) + 1 : -1] if each is not read]
+    loops = any(isinstance(each, ast.For | ast.While) for each in between)
+    named = any(own & (reads(each) | writes(each)) for each in between)
+    return block[-1] if loops and not named and _name_given(read) in reads(block[-1]) else None
 
 
 def _is_way(statement: ast.stmt, below: Sequence[ast.stmt]) -> bool:
