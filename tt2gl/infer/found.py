@@ -41,6 +41,10 @@ class Known:
     """The parameters that are said to be multiples of 16; None where nothing is said of that."""
     tiles: dict[str, int] = field(default_factory=dict)
     """Blocks that go with the extents that are said."""
+    arguments: dict[str, ast.expr] = field(default_factory=dict)
+    """What the launch call writes for parameters."""
+    scope: Scope | None = None
+    """Where the launch call stands."""
 
 
 def configs(kernel: Kernel) -> Iterator[Known]:
@@ -108,6 +112,7 @@ def _launch_call(kernel: Kernel, node: ast.Call, scope: Scope) -> Known:
             break
         arguments.append((name, argument))
     arguments += [(word.arg, word.value) for word in node.keywords if word.arg]
+    known.arguments, known.scope = {name: argument for name, argument in arguments if name in names}, scope
     for name, argument in arguments:
         value = kernel.value(argument, scope)
         if name in OPTIONS and name not in names:
@@ -238,4 +243,6 @@ def _merge(call: Known, config: Known, always: Known) -> Known:
         always.types,
         always.aligned,
         always.tiles,
+        call.arguments,
+        call.scope,
     )

@@ -14,6 +14,7 @@ from tt2gl.host.evaluator import open_module
 from tt2gl.infer.assertions import held_to
 from tt2gl.infer.blocks import guess_block
 from tt2gl.infer.constexprs import guess_constexpr
+from tt2gl.infer.derived import worked_out
 from tt2gl.infer.found import Known, calls, combine, configs
 from tt2gl.infer.generated import generated
 from tt2gl.infer.kernel import MISSING, Kernel, launch_value
@@ -179,7 +180,8 @@ def _constexprs(
             guessed[name] = value
         constexprs[name] = value
     free = [name for name in guessed if name not in choices and name not in known.tiles]
-    asked = held_to(kernel, usage.required, constexprs, free)
+    made = worked_out(kernel, known, constexprs, free)
+    asked = made | held_to(kernel, usage.required, constexprs | made, free)
     constexprs |= asked
     guessed |= asked
     return constexprs, guessed, flagged
