@@ -106,9 +106,7 @@ def convert(
         # One kept for a helper whose callers differ is tried with that one written out, too, first, and one that fails
         # with those whose turns have other shapes; one kept for some of other files with those brought along.
         converting = {name for kernel in kernels for name in kernel.converting}
-        differ = {kernel.torn for kernel in kernels if kernel.torn}
-        failing = [seen for kernel in kernels if kernel.kept or kernel.failed for seen in kernel.facts.values()]
-        differ = (differ | reshaping_helpers(failing, known.work.path)) - calls.torn
+        differ = _torn(known, kernels) - calls.torn
         tried = (kernel for kernel in kernels if kernel.written_out_in_vain and kernel.torn not in differ)
         in_vain = {kernel.function.name for kernel in tried if kernel.kept is None or kernel.elsewhere <= helpers}
         accessed = {place for kernel in kernels for place in kernel.accessed_elsewhere} | worded_elsewhere(kernels)
@@ -128,6 +126,12 @@ def convert(
                 watch(best[2], best[3])
             return replace(best[0], path=str(path))
         helpers, precisions, calls = helpers | more, precisions | named, wanted
+
+
+def _torn(known: LoweredSource, kernels: Sequence[Kernel]) -> set[str]:
+    """The helpers that their callers want differently, and those that reshape what failing kernels give them."""
+    failing = [seen for kernel in kernels if kernel.kept or kernel.failed for seen in kernel.facts.values()]
+    return {kernel.torn for kernel in kernels if kernel.torn} | reshaping_helpers(failing, known.work.path)
 
 
 def _converted(

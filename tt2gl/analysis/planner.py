@@ -194,16 +194,7 @@ class Planner:
             }
             memory, lhs = spelled("memory"), spelled("lhs")
             converts = spelled("convert")
-            for kind in ("sum", "scaled", "imprecise", "rank"):
-                for position, wanted in function.wanted(kind, statement, version).items():
-                    if len(set(wanted.values())) > 1:
-                        raise Conflict(key, position, [wanted])
-            tensors = {**function.wanted("convert", statement, version), **function.wanted("rank", statement, version)}
-            for position in (p for p in (*converts, *function.ranks) if p in tensors):
-                if numbers := self._numbers(key, position):
-                    raise Conflict(key, position, [{**tensors[position], **dict.fromkeys(numbers, _NUMBER)}])
-            for position, wanted in function.brought_apart(statement, version):
-                raise Conflict(key, position, [wanted])
+            self._hold_together(key, function, statement, version)
             return Edits(
                 creations={**out_of_reach, **spelled("creation")},
                 converts=converts,
@@ -236,12 +227,24 @@ class Planner:
             )
 
         copies = {s: tuple(edits(s, version) for version in each) for s, each in function.copied.items()}
-        for statement, (variable, target) in function.constants.items():
-            # A mask that is None, say, under a flag: so are those that stand for it in other layouts.
-            named = [Edits(targets={target: name}) for name in labels.others(variable)]
-            if named:
-                copies.setdefault(statement, (Edits(), *named))
-        return edits(None, None), copies
+        constants = _of_constants(function, labels)
+        return edits(None, None), {**constants, **copies}
+
+    def _hold_together(
+        self, key: Body, function: Function, statement: Position | None, version: Version | None
+    ) -> None:
+        """Raises `Conflict` where launches want of an expression what no layout can say for all of them."""
+        for kind in ("sum", "scaled", "imprecise", "rank"):
+            for position, wanted in function.wanted(kind, statement, version).items():
+                if len(set(wanted.values())) > 1:
+                    raise Conflict(key, position, [wanted])
+        converts = function.wanted("convert", statement, version)
+        tensors = {**converts, **function.wanted("rank", statement, version)}
+        for position in (p for p in (*converts, *function.ranks) if p in tensors):
+            if numbers := self._numbers(key, position):
+                raise Conflict(key, position, [{**tensors[position], **dict.fromkeys(numbers, _NUMBER)}])
+        for position, wanted in function.brought_apart(statement, version):
+            raise Conflict(key, position, [wanted])
 
     def _out_of_reach(self, key: Body) -> dict[Position, str]:
         """Creating calls that no launch of any kernel reaches: the compiler is left to infer their layout."""
@@ -281,6 +284,16 @@ class Planner:
                 made.append(Declaration(analysis.names[layout.name], layout.source, access_comment(layout)))
         made.extend(self.spelling.declared(key))
         return (*made, *(analysis.stages.declared if analysis.stages is not None else ()))
+
+
+def _of_constants(function: Function, labels: Labels) -> dict[Position, tuple[Edits, ...]]:
+    """Copies of statements that give constants: of a mask that is None, say, under a flag, in each of its layouts."""
+    made: dict[Position, tuple[Edits, ...]] = {}
+    for statement, (variable, target) in function.constants.items():
+        named = [Edits(targets={target: name}) for name in labels.others(variable)]
+        if named:
+            made[statement] = Edits(), *named
+    return made
 
 
 def _through(wanted: Wanted) -> str:
