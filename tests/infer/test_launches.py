@@ -240,6 +240,20 @@ def test_flags_are_tried_both_ways() -> None:
     assert [launch.constexprs["USE_A"] for launch in launches] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("use", "value"),
+    [
+        ("tl.store(x + o, 0.0, mask=o < output_numel)", 64),
+        ("tl.store(x + o, 0.0, mask=output_numel > o + p)", 64),
+        ("tl.store(x + o, tl.where(output_numel, 1.0, 2.0))", False),
+        ("tl.store(x + o, 1.0 if output_numel > 0 else 2.0)", False),
+    ],
+)
+def test_what_something_is_less_than_is_no_flag(use: str, value: int) -> None:
+    body = f"p = tl.program_id(0); o = tl.load(x + p); {use}"
+    assert guess("x, output_numel: tl.constexpr", body).constexprs["output_numel"] is value
+
+
 def test_a_flag_is_set_before_other_configs() -> None:
     text = AUTOTUNED.replace("B: tl.constexpr", "B: tl.constexpr, USE_A: tl.constexpr")
     launches = inferred(text.replace("    tl.store", "    if USE_A:\n        n += 1\n    tl.store"))

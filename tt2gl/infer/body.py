@@ -10,6 +10,7 @@ from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.evidence import Facts, Value
 from tt2gl.infer.kernel import DTYPES
 
+_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _WHOLE = (ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
 
 _TURNS = 4
@@ -251,6 +252,8 @@ class Body:
         return Value()
 
     def _compared(self, value: Value, opposite: Value, constant: ast.expr, op: ast.cmpop) -> None:
+        if isinstance(op, _ORDER) and not is_number(constant):
+            self._mark(value.bases, "ordered")
         match constant:
             case ast.Constant(value=None):
                 self._mark(value.bases, "none")

@@ -27,7 +27,7 @@ def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool, known:
         return DtypeValue(named_dtype(name)), False
     upper = name.upper()
     if not facts.integer and not facts.number and not facts.float:
-        if facts.truth or FLAG_NAME.search(name):
+        if facts.truth or (FLAG_NAME.search(name) and not facts.ordered):
             return flags, flags
         if facts.none:
             return None, False

@@ -22,6 +22,8 @@ class Facts:
     number: bool = False
     float: bool = False
     truth: bool = False
+    ordered: bool = False
+    """Something that is not written out as a number is compared with it, as less or more."""
     tile: bool = False
     unrolled: bool = False
     """It bounds a loop that the compiler writes out."""
