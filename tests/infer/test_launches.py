@@ -430,6 +430,35 @@ def test_seeds_are_wide() -> None:
     assert launch.signature == {"x": "*fp32", "seed": "i64", "n": "i32"}
 
 
+@pytest.mark.parametrize(
+    ("expression", "dtype"),
+    [
+        ("v ^ 0xFF51AFD7ED558CCD", "*u64"),
+        ("(v ^ (v >> 33)) * 0xFF51AFD7ED558CCD", "*u64"),
+        ("v == 0xFFFFFFFFFFFFFFFF", "*u64"),
+        ("v & 0x7F51AFD7ED558CCD", "*i64"),
+        ("v.to(tl.uint64) * 0xFF51AFD7ED558CCD", "*fp32"),
+    ],
+)
+def test_beside_a_number_that_no_signed_integer_holds_elements_are_unsigned(expression: str, dtype: str) -> None:
+    body = f"o = tl.arange(0, 64); v = tl.load(x + o); tl.store(y + o, {expression})"
+    assert guess("x, y", body).signature["x"] == dtype
+
+
+def test_what_a_helper_hashes_is_unsigned() -> None:
+    launch = inferred("""
+@triton.jit
+def mix(h):
+    return (h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53
+
+@triton.jit
+def kernel(x, y):
+    o = tl.arange(0, 64)
+    tl.store(y + o, mix(tl.load(x + o)))
+""")[0]
+    assert launch.signature["x"] == "*u64"
+
+
 def test_what_is_named_after_indices_holds_integers() -> None:
     body = (
         "i = tl.arange(0, 64); tl.store(draft_token_ids_ptr + i, tl.load(chunk_offsets + i)); tl.store(grid + i, 1.0)"

@@ -10,6 +10,9 @@ from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.evidence import Facts, Value
 from tt2gl.infer.kernel import DTYPES
 
+_KINDS = (("unsigned", 2**63), ("wide", 2**31))
+"""The kinds of numbers as they are written, by what they are no less than."""
+_NUMBERS = ("int", *(kind for kind, _ in _KINDS))
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _WHOLE = (ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
 
@@ -141,7 +144,7 @@ class Body:
             case ast.Constant(value=bool()):
                 return Value()
             case ast.Constant(value=int(value)):
-                return Value(kind="wide" if abs(value) >= 2**31 else "int")
+                return Value(kind=next((kind for kind, bound in _KINDS if abs(value) >= bound), "int"))
             case ast.Constant(value=float()):
                 return Value(kind="float")
             case ast.BinOp(left=left, op=op, right=right):
@@ -191,6 +194,7 @@ class Body:
 
     def _binary(self, op: ast.operator, left: Value, right: Value) -> Value:
         result = left | right
+        self._unsigned(left, right)
         if isinstance(op, _WHOLE) and "float" not in (left.kind, right.kind):
             return self._whole(op, left, right)
         if isinstance(op, ast.Add | ast.Sub):
@@ -221,12 +225,17 @@ class Body:
         made = _promoted(left, right)
         return Value((), result.origins, result.loaded, kind, made=made, ranged=ranged, scales=scales)
 
+    def _unsigned(self, left: Value, right: Value) -> None:
+        for value, other in ((left, right), (right, left)):
+            if other.kind == "unsigned" and not value.kind and not value.made:
+                self._mark(value.loaded or value.origins, "unsigned")
+
     def _whole(self, op: ast.operator, left: Value, right: Value) -> Value:
         """`//`, `%`, shifts and bitwise operations; of two conditions `&` and `|` say nothing."""
         for value, other in ((left, right), (right, left)):
-            if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor) and other.kind not in ("int", "wide"):
+            if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor) and other.kind not in _NUMBERS:
                 continue
-            marks = ["whole", "wide"] if other.kind == "wide" else ["whole"]
+            marks = ["whole", "wide"] if other.kind in ("wide", "unsigned") else ["whole"]
             loaded = value.loaded if not value.kind else value.raw
             for mark in marks:
                 self._mark((*value.bases, *loaded), mark)
@@ -236,10 +245,10 @@ class Body:
             if not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
                 self._mark(value.bases, "number")
                 self._mark(value.bases, "multiplied")
-        kinds = [kind for kind in (left.kind, right.kind) if kind not in ("int", "wide")]
+        kinds = [kind for kind in (left.kind, right.kind) if kind not in _NUMBERS]
         total = left | right
         # An index stays one, whatever it is divided by.
-        index = isinstance(op, ast.FloorDiv | ast.Mod) and left.kind in ("int", "wide")
+        index = isinstance(op, ast.FloorDiv | ast.Mod) and left.kind in _NUMBERS
         kind = "int" if not kinds or index else kinds[0]
         return Value((), total.origins, total.loaded, kind, total.raw, ranged=total.ranged)
 
@@ -254,6 +263,7 @@ class Body:
     def _compared(self, value: Value, opposite: Value, constant: ast.expr, op: ast.cmpop) -> None:
         if isinstance(op, _ORDER) and not is_number(constant):
             self._mark(value.bases, "ordered")
+        self._unsigned(value, opposite)
         match constant:
             case ast.Constant(value=None):
                 self._mark(value.bases, "none")

@@ -36,6 +36,8 @@ class Facts:
     """Loaded values are shifted, or bits of them taken: integers, though products may be made of the parts."""
     wide: bool = False
     """Whole, and of 64 bits."""
+    unsigned: bool = False
+    """Computed with, uncast, beside a number that no signed integer holds."""
     index: bool = False
     """Loaded values are indices or labels."""
     mask: bool = False

@@ -55,7 +55,7 @@ def guess_type(
         return "fp32", False
     if re.search(r"(_ptr|_pointer)s?$|^ptr", parameter.name, re.I):
         return f"*{_element(parameter.name, usage)}", False
-    return ("i64" if facts.wide else "i32"), False
+    return ("u64" if facts.unsigned else "i64" if facts.wide else "i32"), False
 
 
 def _pointer(element: str, facts: Facts, block: Sequence[int]) -> str:
@@ -68,8 +68,8 @@ def _element(name: str, usage: Usage) -> str:
     facts = usage.evidence(name)
     if facts.element:
         return facts.element
-    if facts.wide and not facts.dot:  # no product takes such operands
-        return "i64"
+    if (facts.wide or facts.unsigned) and not facts.dot:  # no product takes such operands
+        return "u64" if facts.unsigned else "i64"
     if facts.narrow:
         return "i8"
     if facts.bits:

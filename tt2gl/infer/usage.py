@@ -307,13 +307,8 @@ class Usage(Body):
                     self._accesses.append(value)
                     for base in self._base(value):
                         kept = self.facts[base]
-                        kept.index |= found.index
-                        kept.mask |= found.mask
-                        kept.dot |= found.dot
-                        kept.narrow |= found.narrow
-                        kept.whole |= found.whole
-                        kept.packed |= found.packed
-                        kept.wide |= found.wide
+                        for mark in ("index", "mask", "dot", "narrow", "whole", "packed", "wide", "unsigned"):
+                            setattr(kept, mark, getattr(kept, mark) or getattr(found, mark))
                         kept.element = kept.element or found.element
                         kept.bits = max(kept.bits, found.bits)
                         kept.items = max(kept.items, found.items)
@@ -326,6 +321,7 @@ class Usage(Body):
                     self.facts[base].whole |= found.whole
                     self.facts[base].packed |= found.packed or found.whole
                     self.facts[base].wide |= found.wide
+                    self.facts[base].unsigned |= found.unsigned and not value.kind and not value.made
             self.casts |= usage.casts
             self.products += [self._passed(product, usage, values) for product in usage.products]
             if usage._makes_ranges:  # else it spreads what it is given, whatever the shape
