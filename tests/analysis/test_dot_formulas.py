@@ -36,6 +36,14 @@ def test_a_tile_s_elements_are_said_by_its_own_pointer_where_that_is_right(
     assert f"{said}.dtype.element_ty.primitive_bitwidth" in found.source
 
 
+def test_a_pointer_that_another_launch_has_none_for_says_no_elements(launch: Callable[..., Launch]) -> None:
+    facts = SimpleNamespace(lowered=Lowered())
+    launches = [launch("a=*fp16 g=*fp16", K=32), launch("a=*fp16 g=constexpr", K=32)]
+    scenes = [cast(Scene, SimpleNamespace(launch=each, facts=facts, lanes=32)) for each in launches]
+    found = Formulas(scenes).written(("64", "K"), {0: (64, 32)}, {0: SWIZZLED}, "g")
+    assert "a.dtype.element_ty.primitive_bitwidth" in found.source
+
+
 @pytest.mark.parametrize(("columns", "per_phase", "max_phase"), [(128, 1, 16), (64, 2, 8)])
 def test_launches_apart_say_their_second_operands_by_one_formula(
     launch: Callable[..., Launch], columns: int, per_phase: int, max_phase: int

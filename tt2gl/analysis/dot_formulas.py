@@ -208,11 +208,19 @@ class Formulas:
         return [Width(f"{dtype.source}.primitive_bitwidth", dtype.values) for dtype in self._dtypes(at, pointer)]
 
     def _dtypes(self, at: Sequence[int], pointer: str | None = None) -> list[Width]:
-        """The types of what the kernel's pointers and descriptors point to, with their bits under each launch."""
-        names = sorted(self.elements[at[0]], key=lambda name: name != pointer)
+        """The types of what the kernel's pointers and descriptors point to, with their bits under each launch.
+
+        Those that are None under another launch come last: that one compiles the layout, too.
+        """
+        always = self._pointers()
+        names = sorted(self.elements[at[0]], key=lambda name: (name not in always, name != pointer))
         own = self.elements[at[0]]
         found = [Width(own[name][0], tuple(self.elements[i].get(name, ("", 0))[1] for i in at)) for name in names]
         return telling_apart(dtype for dtype in found if all(dtype.values))
+
+    def _pointers(self) -> set[str]:
+        """The names that are pointers or descriptors under every launch."""
+        return set.intersection(*({name for name, (_, bits) in own.items() if bits} for own in self.elements))
 
     def _flags(self, at: Sequence[int]) -> list[_Test]:
         """The flags that hold under some launches, and not under the others."""
