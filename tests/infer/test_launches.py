@@ -445,6 +445,14 @@ def test_beside_a_number_that_no_signed_integer_holds_elements_are_unsigned(expr
     assert guess("x, y", body).signature["x"] == dtype
 
 
+def test_what_is_looked_up_and_multiplied_by_a_stride_is_an_index() -> None:
+    launch = guess(
+        "pages, out, page_stride",
+        "o = tl.arange(0, 64); page = tl.load(pages + o); tl.store(out + o, page * page_stride + o)",
+    )
+    assert (launch.signature["pages"], launch.signature["page_stride"]) == ("*i32", "i32")
+
+
 def test_what_a_helper_hashes_is_unsigned() -> None:
     launch = inferred("""
 @triton.jit

@@ -9,6 +9,7 @@ from dataclasses import replace
 from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.evidence import Facts, Value
 from tt2gl.infer.kernel import DTYPES
+from tt2gl.infer.names import STRIDE_NAME
 
 _KINDS = (("unsigned", 2**63), ("wide", 2**31))
 """The kinds of numbers as they are written, by what they are no less than."""
@@ -208,6 +209,9 @@ class Body:
                 self._mark(one.bases, "multiplied")
             if other.kind == "float":
                 self._mark(one.bases, "float")
+            elif other.loaded and not other.kind and any(STRIDE_NAME.search(name) for name in one.bases):
+                for name in other.loaded:  # a page, or a row, whose place is looked up
+                    self.facts[name].index = True
             elif other.loaded and not other.kind:
                 self._beside.append((one.bases, other.loaded))
             elif isinstance(op, ast.Mult) and other.kind == "int":

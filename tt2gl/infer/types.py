@@ -49,7 +49,7 @@ def guess_type(
         return ("i64" if abs(value) >= 2**31 else "i32"), True
     if isinstance(kernel.default(parameter), float):
         return "fp32", False
-    if not facts.integer and (
+    if not (facts.integer or STRIDE_NAME.search(parameter.name)) and (
         facts.float or (FLOAT_NAME.search(parameter.name) and not SIZE_NAME.search(parameter.name))
     ):
         return "fp32", False
