@@ -23,6 +23,7 @@ from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.idle_statements import without_idle
 from tt2gl.rewrite.imports import with_gluon
 from tt2gl.rewrite.late_bounces import put_late
+from tt2gl.rewrite.named_casts import with_named_casts
 from tt2gl.rewrite.named_sums import with_named_sums
 from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.sums import summed_first
@@ -84,6 +85,7 @@ OTHERS = {
     "idle_statements",
     "imports",
     "late_bounces",
+    "named_casts",
     "named_sums",
     "ranges",
     "reads",
@@ -157,6 +159,13 @@ def test_rules_of_functions(name: str, rule: Callable[[cst.FunctionDef], cst.Fun
         assert isinstance(function, cst.FunctionDef)
         made = cst.Module([rule(function)]).code
         assert made == "def kernel(x, w, acc):\n" + textwrap.indent(f"{after}\n", "    ")
+
+
+def test_a_rule_of_files() -> None:
+    for before, after in examples("named_casts"):
+        head = "def kernel(x_ptr, y_ptr, idx, live):\n"
+        made = with_named_casts(head + textwrap.indent(f"{before}\n", "    "), "")
+        assert made == head + textwrap.indent(f"{after}\n", "    ")
 
 
 def test_carried_operands() -> None:

@@ -1,15 +1,15 @@
 """Rule `named_casts`: what is cast alike again and again, as the offsets of buffer operations are, is cast once.
 
+It is named above the statement that casts it first, for the rest of its block, up to where the name gets another value.
+Not where a branch or a loop does so first: it may not be run. What the author casts is left as it is, and so is what a
+name is given as it is cast: it has one.
+
 x = gl.amd.cdna3.buffer_load(x_ptr, gl.cast(idx, gl.int32), mask=live)        # before
 y = gl.amd.cdna3.buffer_load(y_ptr, gl.cast(idx, gl.int32), mask=live)
 
 idx_int32 = gl.cast(idx, gl.int32)                                            # after
 x = gl.amd.cdna3.buffer_load(x_ptr, idx_int32, mask=live)
 y = gl.amd.cdna3.buffer_load(y_ptr, idx_int32, mask=live)
-
-It is named above the statement that casts it first, for the rest of its block, up to where the name gets another value.
-Not where a branch or a loop does so first: it may not be run. What the author casts is left as it is, and so is what a
-name is given as it is cast: it has one.
 """
 
 from __future__ import annotations
