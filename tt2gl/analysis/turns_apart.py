@@ -12,7 +12,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tt2gl.analysis.facts import ConstFact, FunctionFacts, LaunchFacts, Position, are_unlike_blocks
+from tt2gl.analysis.facts import ConstFact, Fact, FunctionFacts, LaunchFacts, Position, are_unlike_blocks
 from tt2gl.plan import TurnsApart
 from tt2gl.trees import nodes_in
 
@@ -57,15 +57,13 @@ def _reshaping_calls(facts: LaunchFacts, path: str) -> Iterator[tuple[Position, 
 
 
 def _are_unlike(functions: Sequence[FunctionFacts]) -> bool:
-    """Whether a helper that is compiled several times has tensors of other shapes."""
+    """Whether a helper that is compiled several times has tensors of other shapes, wherever more than one reaches."""
     first = functions[0] if functions else None
     if first is None or any((each.path, each.line) != (first.path, first.line) for each in functions):
         return False
-    return any(
-        are_unlike_blocks(first.expressions.get(place), fact)
-        for each in functions[1:]
-        for place, fact in each.expressions.items()
-    )
+    seen: dict[Position, Fact] = {}
+    facts = (each for function in functions for each in function.expressions.items())
+    return any(are_unlike_blocks(seen.setdefault(place, fact), fact) for place, fact in facts)
 
 
 def _loops(tree: ast.Module) -> Iterator[ast.For]:
