@@ -125,6 +125,24 @@ def test_the_translator_may_be_left_out_and_no_launch_is_lost_without_a_word(
     assert "k.py gave no missing to measure" in capsys.readouterr().err
 
 
+def test_the_translator_gets_a_sixth_of_the_time_as_some_translations_are_never_compiled(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "k.py").write_text(SOURCE)
+    write_launches(tmp_path / "l.json", [launch("double", 64)])
+    limits: list[float] = []
+
+    def noting(job: DeviceJob, timeout: float) -> Outcome[DeviceRun]:
+        limits.append(timeout)
+        return fake_run(job, timeout)
+
+    monkeypatch.setattr(bench, "run_on_device", noting)
+    options = ["--launches", str(tmp_path / "l.json"), "--root", str(tmp_path), "--target", "sm90", "--timeout", "60"]
+    monkeypatch.setattr(sys, "argv", ["run.py", "--out", str(tmp_path), "--at-once", "2", *options])
+    assert bench.main() == 0
+    assert limits == [120.0, 20.0]
+
+
 def test_what_fails_beside_others_is_tried_again_by_itself_and_comes_last(
     bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
