@@ -475,6 +475,30 @@ def test_what_is_named_after_indices_holds_integers() -> None:
     assert launch.signature == {"draft_token_ids_ptr": "*i64", "chunk_offsets": "*i32", "grid": "*fp32"}
 
 
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("tl.exp(v).to(tl.float32)", "*fp32"),
+        ("w.to(tl.int8)", "*i8"),
+        ("tl.exp(v).to(tl.float16)", "*fp16"),
+        ("tl.exp(v).to(tl.bfloat16) * 2", "*bf16"),
+        ("v", "*fp16"),
+        ("tl.exp(v).to(v.dtype)", "*fp16"),
+        ("tl.exp(v).to(x.dtype.element_ty)", "*fp16"),
+        ("tl.exp(v).to(y.dtype.element_ty)", "*fp32"),
+        ("w", "*fp32"),
+        ("w >> 1", "*i32"),
+        ("1", "*fp32"),
+    ],
+)
+def test_what_is_stored_tells_what_a_pointer_points_to(value: str, kind: str) -> None:
+    loads = "i = tl.arange(0, 64); v = tl.load(x + i[:, None] + i); w = tl.load(z + i); d = tl.dot(v, v)"
+    assert guess("x, y, z", f"{loads}; tl.store(y + i, {value})").signature["y"] == kind
+    helper = "@triton.jit\ndef put(to, value, at):\n    tl.store(to + at, value)\n"
+    kernel = f"@triton.jit\ndef kernel(x, y, z):\n    {loads}\n    put(y, {value}, i)\n".replace("; ", "\n    ")
+    assert inferred(helper + kernel)[0].signature["y"] == kind
+
+
 def test_a_table_of_pointers_is_wide() -> None:
     launch = guess("table", "p = tl.load(table).to(tl.pointer_type(tl.float32)); tl.store(p, 0.0)")
     assert launch.signature == {"table": "*i64"}

@@ -48,6 +48,10 @@ class Facts:
     """Of one of integers."""
     element: str = ""
     """The dtype that a scaled product, or being reinterpreted as floats, asks of loaded values."""
+    stored: str = ""
+    """The dtype that what is stored was cast to."""
+    copies: list[str] = field(default_factory=list)
+    """Parameters whose elements are stored as they were loaded, or whose dtype what is stored was cast to."""
     bits: int = 0
     """Bits of a loaded value that is reinterpreted as an integer, 0 where none is."""
     items: int = 0

@@ -24,6 +24,9 @@ from tt2gl.jit_functions import Parameter
 # The dtype of what is loaded and then reinterpreted as an integer of so many bits.
 _OF_BITS: Mapping[int, str] = {8: "fp8e4nv", 16: "bf16", 32: "fp32", 64: "fp64"}
 
+_USUAL = "fp32"
+"""What everything is of that nothing is said of."""
+
 
 def guess_type(
     kernel: Kernel, usage: Usage, parameter: Parameter, dtype: str | None, value: Any, block: Sequence[int]
@@ -64,10 +67,11 @@ def _pointer(element: str, facts: Facts, block: Sequence[int]) -> str:
     return f"*{element}"
 
 
-def _element(name: str, usage: Usage) -> str:
+def _element(name: str, usage: Usage, asked: frozenset[str] = frozenset()) -> str:
+    """The dtype that a pointer points to; `asked`: those that it may not be asked of, as they store what it has."""
     facts = usage.evidence(name)
-    if facts.element:
-        return facts.element
+    if facts.element or facts.stored:
+        return facts.element or facts.stored
     if (facts.wide or facts.unsigned) and not facts.dot:  # no product takes such operands
         return "u64" if facts.unsigned else "i64"
     if facts.narrow:
@@ -87,7 +91,11 @@ def _element(name: str, usage: Usage) -> str:
         return "i32"
     if operand is not None or facts.dot or facts.rank:
         return operand or ("bf16" if "bfloat16" in usage.casts and "float16" not in usage.casts else "fp16")
-    return "i1" if TRUTH_NAME.search(name) else "fp32"
+    if TRUTH_NAME.search(name):
+        return "i1"
+    others = [other for other in facts.copies if usage.evidence(other).address and other not in asked]
+    elements = (_element(other, usage, asked | {name, *others}) for other in others)
+    return next((element for element in elements if element != _USUAL), _USUAL)
 
 
 def is_divisible(name: str, kind: str, facts: Facts, value: Any) -> bool:

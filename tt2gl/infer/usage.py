@@ -40,6 +40,7 @@ from tt2gl.infer.evidence import SOME_DTYPE, Value, be_alike
 from tt2gl.infer.kernel import DTYPES, Helpers
 from tt2gl.infer.names import STRIDE_NAME
 from tt2gl.infer.products import Product, operand_types, side
+from tt2gl.infer.stored import note_stored, passed_on, stored
 
 
 class Usage(Body):
@@ -173,13 +174,15 @@ class Usage(Body):
     def _access(self, node: ast.Call, name: str, keywords: Mapping[str, ast.expr]) -> Value:
         address = self._value(node.args[0] if node.args else keywords["pointer"])
         self._accesses.append(address)
+        through = frozenset(self._base(address))
         for argument in [*node.args[1:], *(value for key, value in keywords.items() if key != "pointer")]:
             value = self._value(argument)
             self._word(keywords, argument)
             if argument is keywords.get("mask") or (name == "load" and node.args[1:] and argument is node.args[1]):
                 for loaded in value.loaded:
                     self.facts[loaded].mask = True
-        through = frozenset(self._base(address))
+            for pointer in through if argument is stored(node, keywords) and name == "store" else ():
+                note_stored(self.facts[pointer], value)
         if name in OF_INTEGERS or name in COUNTING and len(node.args) > 1 and is_whole(node.args[1]):
             self._mark(through, "whole")
         ranged = address.ranged or bool(address.scales)
@@ -310,6 +313,7 @@ class Usage(Body):
                         for mark in ("index", "mask", "dot", "narrow", "whole", "packed", "wide", "unsigned"):
                             setattr(kept, mark, getattr(kept, mark) or getattr(found, mark))
                         kept.element = kept.element or found.element
+                        passed_on(kept, found, values, usage.facts)
                         kept.bits = max(kept.bits, found.bits)
                         kept.items = max(kept.items, found.items)
                 elif len(value.bases) == 1 and len(value.origins) == 1:
