@@ -112,3 +112,22 @@ def test_an_operand_in_registers_is_read_above_the_fence() -> None:
         + PRODUCT.replace("q_smem.load(lhs)", "q_lhs_1")
         + "    qk += 1\n"
     )
+
+
+@pytest.mark.parametrize("made", ["gl.convert_layout(bias, qk_layout) / scale", "gl.load(bias_ptrs)"])
+def test_a_sum_that_is_loaded_or_converted_is_made_above_the_fence(made: str) -> None:
+    head = "    fence_async_shared()\n    k = k_buf.index(slot)\n"
+    product = "    qk = warpgroup_mma({}, k, {}, is_async=True)\n"
+    assert above(f"for i in range(n):\n{head}{product.format('q_smem', made)}") == (
+        f"for i in range(n):\n    k = k_buf.index(slot)\n    qk_before_1 = {made}\n    fence_async_shared()\n"
+        + product.format("q_smem", "qk_before_1")
+    )
+    assert above(f"for i in range(n):\n{head}{product.format('q_smem.load(lhs)', made)}") == (
+        f"for i in range(n):\n    k = k_buf.index(slot)\n    q_lhs_1 = q_smem.load(lhs)\n    qk_before_1 = {made}\n"
+        "    fence_async_shared()\n" + product.format("q_lhs_1", "qk_before_1")
+    )
+
+
+def test_a_sum_that_stays_in_registers_stays_in_its_product() -> None:
+    body = "for i in range(n):\n    fence_async_shared()\n    acc = warpgroup_mma(p, v, acc * alpha[:, None])\n"
+    assert above(body) == body

@@ -25,7 +25,15 @@ fence_async_shared()
 qk = warpgroup_mma(q_lhs, k, zeros)
 
 ptxas moves no such read over a fence, and with it below each of the instructions that a product is made of waits for
-its own part: attention with Q in registers then took 1.15 times as long on an H200.
+its own part: attention with Q in registers then took 1.15 times as long on an H200. A sum that is converted for its
+product, or loaded, is made above as well (attention with a bias took 1.03 times as long on an H100):
+
+fence_async_shared()                                                               # before
+qk = warpgroup_mma(q_smem, k, gl.convert_layout(bias, qk_layout) / scale)
+
+qk_before = gl.convert_layout(bias, qk_layout) / scale                             # after
+fence_async_shared()
+qk = warpgroup_mma(q_smem, k, qk_before)
 """
 
 from __future__ import annotations
@@ -55,7 +63,10 @@ def with_single_fences(function: cst.FunctionDef) -> cst.FunctionDef:
 
 
 def with_reads_above_fences(function: cst.FunctionDef, fresh: Callable[[str], str]) -> cst.FunctionDef:
-    """A function whose products by `wgmma` read first operands from memory above the fence; `fresh`: an unused name."""
+    """A function whose products by `wgmma` have all that is read for their registers above the fence.
+
+    `fresh` makes an unused name of one.
+    """
     if not mentions(function, FENCE):
         return function
     made = function.visit(_Reads(fresh))
@@ -72,48 +83,56 @@ class _Reads(Editor):
         body = list(updated_node.body)
         for at in reversed([at for at, line in enumerate(body) if _is_fence(line)]):
             below = next((place for place in range(at + 1, len(body)) if not _is_harmless(body[place])), len(body))
-            found = _memory_operand(body[below]) if below < len(body) else None
-            if found is None:
+            made = self._made_above(body[below]) if below < len(body) else []
+            if not made:
                 continue
-            memory, read = found
-            name = self.fresh(f"{memory.removesuffix('_smem')}_lhs")
-            above = under(statement(f"{name} = {code(read)}"), leading(body[below]))
-            product = edited(under(body[below], []), _Replaced(read, cst.Name(name)))
-            body[at : below + 1] = [*body[at + 1 : below], above, body[at], product]
+            above: list[cst.BaseStatement] = [statement(f"{name} = {code(read)}") for read, name in made]
+            above[0] = under(above[0], leading(body[below]))
+            product = under(body[below], [])
+            for read, name in made:
+                product = edited(product, _Replaced(read, cst.Name(name)))
+            body[at : below + 1] = [*body[at + 1 : below], *above, body[at], product]
         return updated_node.with_changes(body=body)
+
+    def _made_above(self, line: cst.BaseStatement) -> list[tuple[cst.BaseExpression, str]]:
+        """What a product reads from memory for its registers, each with a name for it."""
+        match line:
+            case cst.SimpleStatementLine(
+                body=[
+                    cst.Assign(
+                        targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                        value=cst.Call(func=cst.Name(value="warpgroup_mma"), args=args),
+                    )
+                ]
+            ):
+                memory = _read_memory(args[0].value)
+                made = [(args[0].value, self.fresh(f"{memory.removesuffix('_smem')}_lhs"))] if memory else []
+                if len(args) > 2 and args[2].keyword is None and _takes_memory(args[2].value):
+                    made.append((args[2].value, self.fresh(f"{name}_before")))
+                return made
+        return []
 
 
 class _Replaced(Editor):
-    def __init__(self, old: cst.Call, new: cst.Name) -> None:
+    def __init__(self, old: cst.BaseExpression, new: cst.Name) -> None:
         super().__init__()
         self.old, self.new = old, new
 
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        return self.new if original_node is self.old else updated_node
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        return updated_node.with_changes(value=self.new) if original_node.value is self.old else updated_node
 
 
-def _memory_operand(line: cst.BaseStatement) -> tuple[str, cst.Call] | None:
-    """The memory by name, and its reading, that a product by `wgmma` has for its first operand; None for others."""
-    match line:
-        case cst.SimpleStatementLine(
-            body=[
-                cst.Assign(
-                    value=cst.Call(
-                        func=cst.Name(value="warpgroup_mma"),
-                        args=[
-                            cst.Arg(
-                                value=cst.Call(
-                                    func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="load"))
-                                ) as read
-                            ),
-                            *_,
-                        ],
-                    )
-                )
-            ]
-        ):
-            return name, read
+def _read_memory(operand: cst.BaseExpression) -> str | None:
+    """The memory by name that an operand is read from to registers; None for others."""
+    match operand:
+        case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="load"))):
+            return name
     return None
+
+
+def _takes_memory(added: cst.BaseExpression) -> bool:
+    """Whether what a product adds to is loaded, or converted by way of shared memory, where it is said."""
+    return mentions(added, "load") or mentions(added, "convert_layout")
 
 
 class _Fences(Editor):
