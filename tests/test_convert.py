@@ -153,6 +153,13 @@ class TestKept:
         assert [report.status for report in made.kernels] == ["kept"]
         assert codes(made) == {code}
 
+    def test_what_the_compiler_only_prints_is_told(self, file: File) -> None:
+        text = f"{HEADER}\n\n@triton.jit\ndef k(p):\n    tl.store(p.to(tl.pointer_type(tl.float32)), 0.0)\n"
+        made = convert(file(text), target="sm90", launches=[launch("k", {"p": "i32"})])
+        (told,) = made.kernels[0].diagnostics
+        assert told.code == "TTG401"
+        assert "'tt.int_to_ptr' op operand #0 must be 64-bit" in told.message
+
     AGGREGATE = """
 @tl.core._aggregate
 class Row:

@@ -18,6 +18,7 @@ from tt2gl.analysis.scalar_rings import decide
 from tt2gl.analysis.staging import staged_loads
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.failures import CompileError, explain
+from tt2gl.isolate import printed_so_far
 from tt2gl.launches import Launch
 from tt2gl.slicing.slices import Slice
 from tt2gl.targets import Target
@@ -28,11 +29,12 @@ def observe_job(kernel: Slice, launch: Launch, target: str, direct_to_lds: bool)
     """Facts of one launch; for a child process."""
     import tempfile
 
+    earlier = len(printed_so_far())  # of the jobs that this process did before
     with tempfile.TemporaryDirectory(prefix="facts-") as directory:
         try:
             return observe(kernel, launch, target, Path(directory), direct_to_lds=direct_to_lds)
         except Exception as error:
-            raise CompileError(explain(error, kernel)) from error
+            raise CompileError(explain(error, kernel, printed_so_far()[earlier:])) from error
 
 
 def observe_accesses_job(kernel: Slice, launch: Launch, target: str) -> dict[CallChain, Access]:
