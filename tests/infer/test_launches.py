@@ -420,6 +420,17 @@ def test_loaded_bits_are_integers_through_a_helper() -> None:
     assert launch.signature["a"] == "*i32"
 
 
+def test_pointers_that_arms_give_one_name_are_pointers() -> None:
+    body = "if tl.program_id(0):\n        p = a\n    else:\n        p = b; tl.store(p + tl.arange(0, 64), 0.0)"
+    assert guess("a, b", body).signature == {"a": "*fp32", "b": "*fp32"}
+
+
+def test_what_a_helper_casts_to_a_pointer_is_one() -> None:
+    helper = "@triton.jit\ndef put(p):\n    return asm(p.to(tl.pointer_type(tl.uint64)))\n"
+    launch = inferred(f"{helper}@triton.jit\ndef kernel(first, count):\n    put(first + count * 8)\n    put(first)\n")
+    assert launch[0].signature == {"first": "*u64", "count": "i32"}
+
+
 def test_a_block_divides_loaded_lengths() -> None:
     launch = guess("lens, BLOCK: tl.constexpr", "tl.store(lens, (tl.load(lens) + (BLOCK - 1)) // BLOCK)")
     assert launch.constexprs["BLOCK"] == 1024

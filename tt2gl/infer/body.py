@@ -105,7 +105,9 @@ class Body:
         after, self._locals = self._locals, before
         self._body(other)
         for name, value in after.items():
-            self._locals[name] = value | self._locals[name] if name in self._locals else value
+            other_value = self._locals.get(name, value)
+            self._alternatives(value, other_value)
+            self._locals[name] = value | other_value
 
     def _bind(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         match target:

@@ -56,7 +56,7 @@ def guess_type(
         facts.float or (FLOAT_NAME.search(parameter.name) and not SIZE_NAME.search(parameter.name))
     ):
         return "fp32", False
-    if re.search(r"(_ptr|_pointer)s?$|^ptr", parameter.name, re.I):
+    if re.search(r"(_ptr|_pointer)s?(_?\d+)?$|^ptr", parameter.name, re.I):
         return f"*{_element(parameter.name, usage)}", False
     return ("u64" if facts.unsigned else "i64" if facts.wide else "i32"), False
 

@@ -276,6 +276,7 @@ class Usage(Body):
         match cast, target.args:
             case ast.Name(id=name), [ast.Attribute(attr=element), *_] if value.bases == (name,) and element in DTYPES:
                 self.facts[name].element = self.facts[name].element or DTYPES[element]
+                self.facts[name].address = True
             case _:
                 for mark in ("whole", "wide"):
                     self._mark((*value.bases, *value.loaded), mark)
