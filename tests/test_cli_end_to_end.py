@@ -109,6 +109,14 @@ def write_launches(*launches: dict[str, Any]) -> None:
     Path("launches.json").write_text(json.dumps({"version": 1, "launches": list(launches)}))
 
 
+@pytest.mark.once
+def test_a_file_called_as_a_package_is_not_run(folder: Path) -> None:
+    Path("triton.py").write_text("raise SystemExit('run')\n")
+    Path("libcst.py").write_text("raise SystemExit('run')\n")
+    exit_code, _, err = run("convert", "triton.py", "--target", "sm90")
+    assert (exit_code, "TTG004" in err) == (65, True)
+
+
 # --------------------------------------------------------------------------------------------------- bad input
 
 

@@ -255,6 +255,14 @@ def test_a_fresh_interpreter_returns_the_value() -> None:
     assert run_spawned(divmod, 7, 2).value == (3, 1)
 
 
+def test_a_fresh_interpreter_runs_no_file_of_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pickle.py").write_text("raise SystemExit(1)\n")
+    assert run_spawned(divmod, 7, 2).value == (3, 1)
+
+
 def test_a_fresh_interpreter_reports_an_exception() -> None:
     assert run_spawned(divmod, 7, 0).error.startswith("ZeroDivisionError")
 

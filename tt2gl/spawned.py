@@ -36,7 +36,7 @@ def run_spawned(
         paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
         with (folder / "output").open("wb") as log:
             process = subprocess.Popen(
-                [*under, sys.executable, "-c", "from tt2gl.spawned import _run_job; _run_job()", str(folder)],
+                [*under, sys.executable, "-P", "-c", "from tt2gl.spawned import _run_job; _run_job()", str(folder)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
