@@ -55,6 +55,7 @@ from tt2gl.pipelining.turned_reads import with_turned_reads
 from tt2gl.pipelining.uniform_offsets import with_uniform_offsets
 from tt2gl.results import Conversion
 from tt2gl.rewrite.file import rewrite
+from tt2gl.rewrite.idle_names import without_idle_names
 from tt2gl.rewrite.imports import with_instructions
 from tt2gl.rewrite.named_casts import with_named_casts
 from tt2gl.shared_memory import made_smaller, tell_fewer_stages
@@ -223,7 +224,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                 entries = {each.name or names[each.line] for each in plan.functions if each.is_kernel}
                 made = with_uniform_offsets(made, entries)
             made = with_names_apart(with_instructions(made), apart)
-            text = fitted(with_named_casts(made, source.text), source.text)
+            made = without_idle_names(with_named_casts(made, source.text), functions, source.text)
+            text = fitted(made, source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)
             continue

@@ -20,6 +20,7 @@ from tt2gl.rewrite.carried_operands import stored_first
 from tt2gl.rewrite.converted_sums import converted_first
 from tt2gl.rewrite.equal_arms import with_equal_arms
 from tt2gl.rewrite.file import rewrite
+from tt2gl.rewrite.idle_names import without_idle_names
 from tt2gl.rewrite.idle_statements import without_idle
 from tt2gl.rewrite.imports import with_gluon
 from tt2gl.rewrite.late_bounces import put_late
@@ -82,6 +83,7 @@ OTHERS = {
     "equal_arms",
     "guards",
     "hoists",
+    "idle_names",
     "idle_statements",
     "imports",
     "late_bounces",
@@ -161,10 +163,14 @@ def test_rules_of_functions(name: str, rule: Callable[[cst.FunctionDef], cst.Fun
         assert made == "def kernel(x, w, acc):\n" + textwrap.indent(f"{after}\n", "    ")
 
 
-def test_a_rule_of_files() -> None:
+def test_rules_of_files() -> None:
     for before, after in examples("named_casts"):
         head = "def kernel(x_ptr, y_ptr, idx, live):\n"
         made = with_named_casts(head + textwrap.indent(f"{before}\n", "    "), "")
+        assert made == head + textwrap.indent(f"{after}\n", "    ")
+    for before, after in examples("idle_names"):
+        head = "from triton.experimental.gluon import language as gl\n\ndef kernel(x_ptr, rows, stride, pid, rest):\n"
+        made = without_idle_names(head + textwrap.indent(f"{before}\n", "    "), {"kernel"}, "")
         assert made == head + textwrap.indent(f"{after}\n", "    ")
 
 
