@@ -66,10 +66,7 @@ class Count:
         """The variable that many iterations on."""
         if self.step == "1":
             return f"{self.variable} {_signed(iterations)}"
-        sign, step = "-" if self.downwards else "+", self._size
-        if iterations.known == 1:
-            return f"{self.variable} {sign} {step}"
-        return f"{self.variable} {sign} {iterations.factor} * {operand(step)}"
+        return self.after(self.variable, iterations.factor)
 
     def last(self, iterations: Amount) -> str:
         """The variable in the first of that many last iterations, or where there are not as many, in the first."""
@@ -86,7 +83,11 @@ class Count:
 
     def _steps(self, number: str) -> str:
         """That many steps, without their sign."""
-        return number if self._size == "1" else f"{number} * {operand(self._size)}"
+        if self._size == "1":
+            return number
+        if number == "1":
+            return self._size if _is_product(self._size) else operand(self._size)
+        return f"{number} * {operand(self._size)}"
 
     @property
     def _size(self) -> str:
@@ -115,15 +116,19 @@ class Count:
 
         Written so that all but the comparison can be worked out before the loop.
         """
-        sign, step = "+" if self.downwards else "-", self._size
-        distance = iterations.factor
-        if step != "1":
-            distance = operand(step) if iterations.known == 1 else f"{distance} * {operand(step)}"
+        sign, distance = "+" if self.downwards else "-", self._steps(iterations.factor)
         return f"{self.variable} {'>' if self.downwards else '<'} {operand(self.upper)} {sign} {distance}"
 
     def number(self, variable: str) -> str:
         """The number of the iteration at a value of the variable, where it goes by slots."""
         return variable if self.step == "1" else f"{variable} // {operand(self.step)}"
+
+
+def _is_product(source: str) -> bool:
+    match ast.parse(source, mode="eval").body:
+        case ast.BinOp(op=ast.Mult()):
+            return True
+    return False
 
 
 def _signed(amount: Amount) -> str:

@@ -23,7 +23,6 @@ from tt2gl.pipelining.rings import NotPipelinedError, rings_note
 from tt2gl.pipelining.scalars import layout_of
 from tt2gl.pipelining.split_turns import SplitTurns, split
 from tt2gl.pipelining.static import called
-from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.tma import allocation
 from tt2gl.pipelining.trees import (
     Renamed,
@@ -359,7 +358,7 @@ class LoopWriter:
         plan, count, ahead = self.plan, self.plan.count, self.plan.spec.ahead
         lines: Lines = []
         if plan.stage == plan.first:
-            span = f"0, {ahead.factor} * {operand(count.step)}, {count.step}" if count.step != "1" else ahead.source
+            span = f"0, {count.at(ahead.factor)}, {count.step}" if count.step != "1" else ahead.source
         else:
             span = ahead.source
             first = count.at(plan.stage)
