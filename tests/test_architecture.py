@@ -50,7 +50,7 @@ FLOORS = (
         "reaching",
         "spawned",
     ),
-    ("isolate", "names", "syntax", "trees", "words"),
+    ("integers", "isolate", "names", "syntax", "trees", "words"),
     ("children", "cores"),
 )
 """From the top: a module imports modules of floors below its own, or of its own package."""

@@ -36,9 +36,7 @@ def test_the_width_of_what_a_pointer_points_to(launch: MakeLaunch, kind: str, wi
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        *[("B", 64), ("B * 2 + 1", 129), ("B // 3", 21), ("2 ** 3", 8), ("B % 10", 4), ("other", None), ("f(B)", None)],
-        *[("(B if ROWS else 1)", 1), ("(B if B == 64 else 1)", 64), ("(B if B is None else 1) + 1", 2)],
-        *[("(B if B != 64 else other)", None), ("(B if f(B) else 1)", None), ("(B if other else 1)", None)],
+        *[("B", 64), ("B * 2 + 1", 129), ("other", None), ("(B if ROWS else 1)", 1)],
     ],
 )
 def test_an_extents_value(launch: MakeLaunch, text: str, value: int | None) -> None:

@@ -66,7 +66,9 @@ def test_functions_of_no_launch_stay() -> None:
     assert with_operands_in_lone_loops(text, {}) == with_operands_in_lone_loops(text, {"kernel": ()}) == text
 
 
-@pytest.mark.parametrize("loop", [LOOP, "for i in range(0, V, BLOCK):\n", "for i in range(V - BLOCK, V, 2 * BLOCK):\n"])
+@pytest.mark.parametrize(
+    "loop", [LOOP, *(f"for i in range({each}):\n" for each in ("0, V, BLOCK", "V - BLOCK, V, 2 * BLOCK", "V // BLOCK"))]
+)
 def test_an_operand_goes_above_the_other_one_of_its_product(loop: str) -> None:
     before, _, after = BODY.partition("    d_smem")
     said = textwrap.indent(f"# what it is of\n{WAY}", "    ")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
-import operator
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tt2gl.analysis.choices import conditional
 from tt2gl.analysis.graph import Node
+from tt2gl.integers import integer
 from tt2gl.launches import Launch
 
 # Types of one bit, as launches spell them.
@@ -97,59 +96,12 @@ def _said(extent: int, indices: Sequence[int], launches: Sequence[Launch]) -> st
     return next(equal, str(extent))
 
 
-_OPERATORS: dict[type[ast.operator], Any] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Pow: operator.pow,
-    ast.Mod: operator.mod,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-}
-
-
 def evaluated(text: str, launch: Launch) -> int | None:
     """An extent's value under a launch; None where it takes more than the launch's constexprs to know."""
-
-    def value(node: ast.expr) -> int | None:
-        match node:
-            case ast.Constant(value=int() as number):
-                return number
-            case ast.Name(id=name):
-                found = launch.constexprs.get(name)
-                return found if isinstance(found, int) else None
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                first, second = value(left), value(right)
-                return None if first is None or second is None else int(_OPERATORS[type(op)](first, second))
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                holds = _holds(test, launch)
-                return None if holds is None else value(body if holds else orelse)
-        return None
-
-    return value(_expression(text))
+    return integer(_expression(text), launch.constexprs)
 
 
 # Few texts, asked for under every launch for each value of those extents.
 @functools.lru_cache(maxsize=256)
 def _expression(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
-
-
-def _holds(test: ast.expr, launch: Launch) -> bool | None:
-    """Whether a condition on one constexpr holds under a launch, None where it is another one."""
-    match test:
-        case ast.Name(id=name) if name in launch.constexprs:
-            return bool(launch.constexprs[name])
-        case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=value)]):
-            if name in launch.constexprs and type(op) in _COMPARISONS:
-                return bool(_COMPARISONS[type(op)](launch.constexprs[name], value))
-    return None
-
-
-_COMPARISONS: dict[type[ast.cmpop], Any] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-}

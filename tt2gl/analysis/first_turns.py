@@ -15,9 +15,9 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from tt2gl.analysis.facts import CallChain, ConstFact, FunctionFacts, LaunchFacts
+from tt2gl.analysis.facts import CallChain, LaunchFacts
+from tt2gl.analysis.single_turns import turns_in
 from tt2gl.analysis.spread_stores import LOOPS
-from tt2gl.analysis.statics import position_of
 from tt2gl.ir.operations import Operation
 from tt2gl.trees import nodes_in
 
@@ -43,9 +43,9 @@ def first_turns(facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module],
     reached = [each for seen in facts for each in seen.functions.values() if each.path == own]
     loops = [*_written_out(trees[own])] if own in trees else []
     found = set[tuple[int, int]]()
-    for chain, turns in {each for seen in facts for each in seen.lowered.uneven.items()}:
+    for chain, times in {each for seen in facts for each in seen.lowered.uneven.items()}:
         around = [loop for loop in loops for place in chain if place[0] == own and _holds(loop, place[1:])]
-        if len(around) == 1 and turns in {_turns(around[0], each) for each in reached}:
+        if len(around) == 1 and times in {turns_in(around[0], each) for each in reached}:
             found.add((around[0].lineno, around[0].col_offset))
     return found
 
@@ -60,11 +60,3 @@ def _written_out(tree: ast.Module) -> Iterator[ast.For]:
 def _holds(loop: ast.For, place: tuple[int, int]) -> bool:
     start, end = (loop.body[0].lineno, loop.body[0].col_offset), (loop.end_lineno or 0, loop.end_col_offset or 0)
     return start <= place <= end
-
-
-def _turns(loop: ast.For, function: FunctionFacts) -> int:
-    """How often a loop runs in a function under one launch; 0 if that is not known."""
-    assert isinstance(loop.iter, ast.Call)
-    found = [function.expressions.get(position_of(each)) for each in loop.iter.args]
-    bounds = [each.value for each in found if isinstance(each, ConstFact) and isinstance(each.value, int)]
-    return len(range(*bounds)) if bounds and len(bounds) == len(found) and bounds[2:] != [0] else 0

@@ -11,7 +11,9 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from tt2gl.analysis.facts import ConstFact, FunctionFacts, LaunchFacts, Position
+from tt2gl.analysis.facts import ConstFact, FunctionFacts, LaunchFacts
+from tt2gl.analysis.statics import position_of
+from tt2gl.integers import turns
 from tt2gl.trees import nodes_in
 
 
@@ -24,8 +26,8 @@ def single_turns(facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module]
         (loop.lineno, loop.col_offset)
         for loop in _inner_loops(trees[own] if own in trees else ast.Module([], []))
         if any((loop.lineno, loop.col_offset) < ring <= _end(loop) for ring in rings)
-        and (known := [turns for each in reached if (turns := _turns(loop, each)) is not None])
-        and all(turns == 1 for turns in known)
+        and (known := [count for each in reached if (count := turns_in(loop, each)) is not None])
+        and all(count == 1 for count in known)
     }
 
 
@@ -60,18 +62,14 @@ def _names(node: ast.expr) -> set[str]:
     return {each.id for each in nodes_in(node) if isinstance(each, ast.Name)}
 
 
-def _turns(loop: ast.For, function: FunctionFacts) -> int | None:
+def turns_in(loop: ast.For, function: FunctionFacts) -> int | None:
     """How often a loop runs in a function under one launch; 0 if that is not known, None if it is none of its."""
     assert isinstance(loop.iter, ast.Call)
-    found = [function.expressions.get(_place(each)) for each in loop.iter.args]
+    found = [function.expressions.get(position_of(each)) for each in loop.iter.args]
     if not any(found):
         return None
-    bounds = [each.value for each in found if isinstance(each, ConstFact) and isinstance(each.value, int)]
-    return len(range(*bounds)) if len(bounds) == len(found) and bounds[2:] != [0] else 0
-
-
-def _place(node: ast.expr) -> Position:
-    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0
+    values = [each.value if isinstance(each, ConstFact) else None for each in found]
+    return turns([value if isinstance(value, int) else None for value in values]) or 0
 
 
 def counts(call: ast.Call) -> bool:

@@ -26,24 +26,17 @@ changes nothing but how often this is done.
 from __future__ import annotations
 
 import ast
-import operator
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tt2gl.edits import Edit, Places, in_functions
+from tt2gl.integers import integer, turns
 from tt2gl.pipelining.flow import inside, reads, writes
 from tt2gl.pipelining.static import called, constants
 from tt2gl.trees import blocks
 
 Launched = Mapping[str, Sequence[Mapping[str, object]]]
 """The constants of the launches that functions are compiled for, by name."""
-
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-}
-
 
 _GIVEN = 4
 """What is said of memory that is made with what is in it."""
@@ -167,26 +160,7 @@ def _turns(loop: ast.For, known: Mapping[str, object]) -> int | None:
     """How often a loop over a range turns; None where its bounds are not known."""
     if not isinstance(loop.iter, ast.Call) or called(loop.iter) != "range" or loop.iter.keywords:
         return None
-    found = [_number(each, known) for each in loop.iter.args]
-    bounds = [each for each in found if each is not None]
-    return len(range(*bounds)) if len(bounds) == len(found) and bounds[2:] != [0] else None
-
-
-def _number(node: ast.expr, known: Mapping[str, object]) -> int | None:
-    """What an integer expression is; None where that is not known."""
-    match node:
-        case ast.Constant(value=int(value)):
-            return value
-        case ast.Name(id=name):
-            given = known.get(name)
-            return given if isinstance(given, int) else None
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            one, other = _number(left, known), _number(right, known)
-            return None if one is None or other is None else _OPERATORS[type(op)](one, other)
-        case ast.Call(args=[left, right], keywords=[]) if called(node) == "cdiv":
-            one, other = _number(left, known), _number(right, known)
-            return -(-one // other) if one is not None and other else None
-    return None
+    return turns([integer(each, known) for each in loop.iter.args])
 
 
 __all__ = ["Launched", "with_operands_in_lone_loops"]
