@@ -145,3 +145,60 @@ def test_no_module_imports_matchers() -> None:
     # LibCST's own take a quarter of a second of every command to import: `tt2gl.syntax` answers in their stead.
     imported = re.compile(r"libcst(\.| import .*)\bmatchers")
     assert [path.name for path in MODULES if imported.search(path.read_text("utf-8"))] == []
+
+
+_WITHOUT_ORDER = frozenset(("all", "any", "frozenset", "len", "max", "min", "set", "sorted", "sum", "union", "update"))
+
+
+def _is_set(node: ast.expr) -> bool:
+    """Whether an expression says of itself that it is a set."""
+    match node:
+        case ast.Set() | ast.SetComp() | ast.Call(func=ast.Name(id="set" | "frozenset")):
+            return True
+        case ast.Call(func=ast.Subscript(value=ast.Name(id="set" | "frozenset"))):
+            return True
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() | ast.Sub() | ast.BitXor(), right=right):
+            return any(_is_set(each) or _is_keys(each) for each in (left, right))
+    return False
+
+
+def _is_keys(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "keys"
+
+
+def _in_order_of_sets(tree: ast.AST) -> Iterator[int]:
+    """The lines that go through a set in its order: Python gives another one to each process."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = [getattr(call.func, "id", getattr(call.func, "attr", "")) for call in calls]
+    idle = {arg for call, name in zip(calls, names, strict=True) if name in _WITHOUT_ORDER for arg in call.args}
+    for call, name in zip(calls, names, strict=True):
+        if name in ("iter", "list", "tuple", "join", "enumerate", "fromkeys") and any(map(_is_set, call.args)):
+            yield call.lineno
+    for node in ast.walk(tree):
+        match node:
+            case ast.For(iter=taken) if _is_set(taken):
+                yield node.lineno
+            case ast.ListComp(generators=parts) | ast.DictComp(generators=parts) | ast.GeneratorExp(generators=parts):
+                if node not in idle and any(_is_set(each.iter) for each in parts):
+                    yield node.lineno
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                if any(isinstance(each, ast.Starred) and _is_set(each.value) for each in items):
+                    yield node.lineno
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        *[("next(iter({a, b}))", True), ("for x in set(a): pass", True), ("[x for x in {y for y in a}]", True)],
+        *[("{x: 1 for x in a.keys() & b}", True), ("(*{a, b}, c)", True), ("', '.join(set[str](a))", True)],
+        *[("sorted({a, b})", False), ("any(x for x in a.keys() - b)", False), ("{x for x in {a, b}}", False)],
+    ],
+)
+def test_what_goes_through_a_set_in_its_order(text: str, found: bool) -> None:
+    assert bool([*_in_order_of_sets(ast.parse(text))]) is found
+
+
+def test_nothing_goes_through_a_set_in_its_order() -> None:
+    # What is decided, and the text, would be another with each hash seed: sort it, or keep the order with a dict.
+    found = {path: [*_in_order_of_sets(ast.parse(path.read_text("utf-8")))] for path in MODULES}
+    assert {str(path.relative_to(ROOT)): lines for path, lines in found.items() if lines} == {}

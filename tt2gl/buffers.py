@@ -138,7 +138,7 @@ def _decided(
                 held.append(body.carried)
                 unproven += ((body, name) for name in sorted(ops.unproven - body.moved.keys()))
             body.carried = {name: base for name, base in held[0].items() if all(name in each for each in held)}
-            for name in cannot | (body.pairs.keys() - body.carried.keys()):
+            for name in sorted(cannot | (body.pairs.keys() - body.carried.keys())):
                 del body.pairs[name]
                 again = True
         for body, name in () if again else unproven:

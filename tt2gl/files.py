@@ -128,7 +128,7 @@ def remove_unfinished(paths: Collection[Path]) -> None:
 
     Nobody else may be writing to them. What cannot be listed or removed stays.
     """
-    for folder in {path.parent for path in paths}:
+    for folder in sorted({path.parent for path in paths}):
         with contextlib.suppress(OSError):
             for each in list(folder.iterdir()):
                 match = _UNFINISHED.fullmatch(each.name)

@@ -114,7 +114,7 @@ def resolver_of(module: cst.Module, names: QualifiedNames) -> Resolver:
         if isinstance(node, cst.Call) and "functools.partial" in plain.qualified(node.func) and node.args:
             node = node.args[0].value
         if isinstance(node, (cst.Name, cst.Attribute)):
-            for name in plain.qualified(node):
+            for name in sorted(plain.qualified(node)):
                 name = aliases.get(name, name)
                 if decorator_kind(name)[0] != "other":
                     aliases[target] = name

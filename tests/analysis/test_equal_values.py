@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tt2gl.analysis.equal_values import equal_values
+from tt2gl.analysis.equal_values import _joined, equal_values
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.kernel import parsed
 from tt2gl.launches import Launch
@@ -157,3 +157,9 @@ def test_what_each_launch_finds_is_joined(found: Callable[..., list[tuple[str, s
     assert found(text, True) == [("a", "FLAG")]
     assert found(text, False) == [("a", "not FLAG")]
     assert found(text, True, False) == [("a", "")]
+
+
+@pytest.mark.parametrize(("a", "b"), ["AB", "CD", "FG", "KM", "PQ", "VW"])
+def test_tests_are_joined_alike_in_whatever_order_their_set_has_them(a: str, b: str) -> None:
+    tests = {frozenset((a, b)), frozenset((a, f"not {b}")), frozenset((f"not {a}", b))}
+    assert _joined(tests) == f"({a} and not {b}) or ({b})"

@@ -62,6 +62,13 @@ def test_a_name_stands_for_what_it_is_assigned() -> None:
     assert found["B"] == 64
 
 
+def test_names_may_be_made_of_others_in_whatever_order_their_set_has_them() -> None:
+    names = ["P", "Q", "R", "S", "T", "U"]
+    made = [f"{name} = {other} * 2" for other, name in zip(["(B // 64)", *names], names, strict=False)]
+    asserted = "tl.static_assert(P < Q and Q < R and R < S and S < T and T < U and U == 512)"
+    assert constexprs("x, B: tl.constexpr, V: tl.constexpr", *made, asserted, STORE)["B"] == 512
+
+
 def test_flags_are_those_that_go_together() -> None:
     parameters = "x, USE_A: tl.constexpr, USE_B: tl.constexpr"
     text = HEADER.format(parameters) + "    tl.static_assert(USE_A != USE_B)\n    tl.store(x, 1)\n"

@@ -156,9 +156,9 @@ def with_aligning(
     narrow = {less: set(_narrower(facts[less.index].accesses, accesses)) for less, accesses in seen}
     bare = {chain for less, chains in narrow.items() if not less.kept for chain in chains}
     for less, chains in narrow.items():
-        for chain in chains if len(less.gone) == 1 else ():
+        for chain in sorted(chains) if len(less.gone) == 1 else ():
             needed[chain] |= less.gone
-        for chain in bare - chains if len(less.kept) == 1 else ():
+        for chain in sorted(bare - chains) if len(less.kept) == 1 else ():
             enough[chain] |= less.kept
     names = list(dict.fromkeys(name for less in narrow for name in less.launch.signature))
     told: dict[CallChain, tuple[tuple[str, ...], ...]] = {}

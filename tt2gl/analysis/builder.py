@@ -181,7 +181,7 @@ class Builder:
     def loop(self, node: ast.For | ast.While, frame: Frame, test: ast.expr | None = None) -> None:
         """Walk a body once; names it carries join their values before it."""
         stored = {n.id for part in node.body for n in nodes_in(part) if isinstance(n, ast.Name) and _is_store(n)}
-        for name in stored & frame.env.keys():
+        for name in [each for each in frame.env if each in stored]:
             if not isinstance(frame.env[name], Web) and becomes_tensor(name, node, frame):
                 frame.env[name] = Web(name, frame.key)
         before, outer = dict(frame.env), frame.loop

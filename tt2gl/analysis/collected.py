@@ -281,7 +281,7 @@ class _Collector:
                 made.setdefault((statement, name), []).append(((*launch, chain), source, target))
         for key, statement, chain, name, term in decisions.recast:
             self.functions[self.body(key)].recast.add((statement, name, (*launch, chain), term))
-        for key, chain, name in decisions.ranges:
+        for key, chain, name in sorted(decisions.ranges):
             self.functions[self.body(key)].ranges.setdefault(name, set()).add((*launch, chain))
         for (key, chain, name), slot in decisions.given.items():
             self._of(key).given.setdefault(name, {})[*launch, chain] = slot

@@ -57,13 +57,22 @@ def equal_values(
 def _joined(alternatives: Collection[_Tests]) -> str:
     """What has to hold, of tests of which each alone would do, all of its parts; empty where it always does."""
     left = set(alternatives)
-    while pair := next(((one, part) for one in left for part in one if one - {part} | {_not(part)} in left), None):
+    while pair := _told_by_one(left):
         one, part = pair
         left = left - {one, one - {part} | {_not(part)}} | {one - {part}}
     if frozenset() in left:
         return ""
     texts = sorted(" and ".join(sorted(each)) for each in left)
     return texts[0] if len(texts) == 1 else " or ".join(f"({each})" for each in texts)
+
+
+def _told_by_one(tests: Collection[_Tests]) -> tuple[_Tests, str] | None:
+    """The first of several tests that another one is but for a part that is the contrary, and that part."""
+    for one in sorted(tests, key=sorted):
+        for part in sorted(one):
+            if one - {part} | {_not(part)} in tests:
+                return one, part
+    return None
 
 
 def _not(test: str) -> str:
@@ -138,7 +147,7 @@ class _Walk:
             self.block(taken, scope)
             if not all(_is_pure(each) for each in other):
                 self.reader.written()
-            for name in _stored(both):
+            for name in sorted(_stored(both)):
                 scope.values[name] = asking(scope.values.get(name, Value()), {asked})
             return
         self.reader.value(branch.test, scope)
@@ -152,7 +161,7 @@ class _Walk:
     def _forgotten(self, statements: Sequence[ast.stmt], scope: Scope) -> None:
         """Know nothing of what statements assign, nor of memory."""
         self.reader.written()
-        for name in _stored(statements):
+        for name in sorted(_stored(statements)):
             scope.values[name] = Value()
 
     def _compared(self, statement: ast.Assign, name: str, made: Value, scope: Scope) -> None:

@@ -43,7 +43,7 @@ def first_turns(facts: Collection[LaunchFacts], trees: Mapping[str, ast.Module],
     reached = [each for seen in facts for each in seen.functions.values() if each.path == own]
     loops = [*_written_out(trees[own])] if own in trees else []
     found = set[tuple[int, int]]()
-    for chain, times in {each for seen in facts for each in seen.lowered.uneven.items()}:
+    for chain, times in sorted({each for seen in facts for each in seen.lowered.uneven.items()}):
         around = [loop for loop in loops for place in chain if place[0] == own and _holds(loop, place[1:])]
         if len(around) == 1 and times in {turns_in(around[0], each) for each in reached}:
             found.add((around[0].lineno, around[0].col_offset))

@@ -61,7 +61,7 @@ def unsupported(code: str, what: str, node: ast.expr, frame: Frame) -> Unsupport
 def joined(first: dict[str, Binding], second: dict[str, Binding]) -> dict[str, Binding]:
     """What names mean after two ways meet: webs of the same shape become one."""
     both = {**first, **second}
-    for name in first.keys() & second.keys():
+    for name in [each for each in first if each in second]:
         one, other = first[name], second[name]
         if isinstance(one, Web) and isinstance(other, Web) and _shape(other) in (_shape(one), None):
             both[name] = one.join(other)

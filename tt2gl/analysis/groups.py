@@ -55,8 +55,8 @@ _ORDER: tuple[Instruction, ...] = (
 def traits(facts: LaunchFacts) -> Traits:
     """How a launch's dots and loads are carried out, and by which warps."""
     found = {chain: _PLAIN for chain, access in facts.accesses.items() if "load" in access.operation}
-    found.update(dict.fromkeys(facts.lowered.held.keys() & found.keys(), _HELD))
-    for chain in facts.lowered.operands & found.keys():
+    found.update({chain: _HELD for chain in facts.lowered.held if chain in found})
+    for chain in sorted(facts.lowered.operands & found.keys()):
         found[chain] += _OPERAND
     found.update((chain, _laid_out(ring)) for chain, ring in facts.lowered.rings.items() if not ring.looked_up)
     found.update((chain, _how(dot)) for chain, dot in facts.lowered.dots.items())

@@ -118,7 +118,7 @@ class Passing:
             for callees in reached.values():
                 names = dict.fromkeys(name for callee in callees for name in self.parameters[callee])
                 for callee in callees:
-                    for name in names.keys() - self.parameters[callee].keys():
+                    for name in [each for each in names if each not in self.parameters[callee]]:
                         self.parameters[callee][name] = {}
                         self._functions.setdefault(callee, Function())
                         changed = True
@@ -137,7 +137,7 @@ class Passing:
         while more := {call.caller for call in self.calls if call.callee in found} - found:
             found |= more
         staged: dict[Body, Stages] = {}
-        for key in found:
+        for key in sorted(found):
             own = self._kernels[key].stages if key in self._kernels else Stages(STAGES, parameter=True)
             if own is not None:
                 staged[key] = own

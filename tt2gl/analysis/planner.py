@@ -43,9 +43,9 @@ class Planner:
             for launch, decisions in enumerate(analysis.decisions):
                 collect(self.functions, place, launch, decisions, analysis.body)
             for scene in analysis.scenes:
-                for key in scene.graph.touched:
+                for key in sorted(scene.graph.touched):
                     self.functions.setdefault(analysis.body(key), Function()).touched = True
-                for name, site in scene.graph.constants:
+                for name, site in sorted(scene.graph.constants, key=lambda each: (each[1].position, each[0])):
                     known = self.functions.setdefault(analysis.body(site.function), Function())
                     known.constants[site.statement] = name, site.position
         self.passing = Passing(analyses, self.kernels, self.functions)

@@ -19,6 +19,7 @@ from collections.abc import Collection
 
 from tt2gl.analysis.addresses import pointer_kinds
 from tt2gl.analysis.offset_ranges import Body, definitions_of
+from tt2gl.analysis.statics import position_of
 from tt2gl.reaching import reads_after, together
 from tt2gl.trees import nodes_in
 
@@ -81,7 +82,7 @@ def _assignments(body: Body, name: str) -> tuple[list[list[ast.Name]], set[ast.s
     for read, after in reads_after(body.tree.body, name, frozenset()):
         if not after or not after <= targets.keys():
             return None
-        targets[next(iter(after))].append(read)
+        targets[min(after, key=position_of)].append(read)
         groups.append(after)
     things = together(targets, groups)
     found = {id(thing): thing for thing in things.values()}

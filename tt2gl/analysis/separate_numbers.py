@@ -123,7 +123,8 @@ class _Walk:
         """Have reads and assignments use their own names; what those read that add in place to another name's value."""
         before: dict[ast.stmt, str] = {}
         for node, reached in self.reads.items():
-            name = called.get((node.id, next(iter(reached), None)), node.id)
+            # What is read together has one name; where a read may come after no assignment, theirs.
+            name = min((called[node.id, each] for each in reached if (node.id, each) in called), default=node.id)
             if isinstance(node.ctx, ast.Load):
                 node.id = name
             elif name != called.get((node.id, self.made[node]), node.id):

@@ -59,7 +59,7 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     text = AuthorText(trees, [scene.facts for scene in scenes])
     compiled = _compiled(scenes)
     nodes, tiles, held = compiled.nodes, compiled.tiles, compiled.held
-    pointers = {key: text.pointers(key) for key in {node.site.function for node in (*nodes, *tiles)}}
+    pointers = {key: text.pointers(key) for key in dict.fromkeys(node.site.function for node in (*nodes, *tiles))}
     in_order = {node.chain for node in tiles if text.rereads(node.site.function, node.loop, [node], pointers)}
     refused = [*compiled.refused, *(_refusal(node, _BEHIND) for node in tiles if node.chain in in_order)]
     scalars = scalar_loads(scenes, text.functions, nodes, pointers) if nodes else []
@@ -84,7 +84,7 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     return Staging(
         kept - held,
         {key: frozenset(n for k, loop in loops if k == key for n in text.wide(key, loop)) for key, _ in loops},
-        {key: text.flattened(key, rereading.get(key, ())) for key in text.seen},
+        {key: text.flattened(key, rereading.get(key, ())) for key in sorted(text.seen)},
         {key: frozenset((loop.lineno, loop.col_offset) for loop in around) for key, around in rereading.items()},
         tuple(dict.fromkeys(refused)),
         kept & held,

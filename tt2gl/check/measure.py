@@ -110,7 +110,7 @@ def measure(
         result = compile_result(outcome, job.compile.target)
         found[place] = _measured(job, outcome.value, home) if result.ok else _failed(job, result.error or "", home)
         known[identities[place]] = found[place].lowering
-    for place in set(range(len(jobs))) - set(fresh):
+    for place in sorted(set(range(len(jobs))) - set(fresh)):
         # The one used last comes last: a cache keeps so many.
         identity = identities[place]
         known[identity] = known.pop(identity)

@@ -201,7 +201,7 @@ class Evaluator(Expressions):
             bound[arguments.kwarg.arg] = extra
         elif extra:
             raise HostRaise("TypeError", f"{function.name} has no parameter {next(iter(extra))!r}")
-        for name in every - bound.keys():
+        for name in [each.arg for each in all_arguments(arguments) if each.arg not in bound]:
             if name not in defaults:
                 raise HostRaise("TypeError", f"{function.name} misses {name!r}")
             bound[name] = self.lenient(defaults[name], function.frame)

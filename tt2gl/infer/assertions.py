@@ -72,9 +72,10 @@ def _value(kernel: Kernel, test: ast.expr, frame: Frame) -> bool | None:
     """Whether a condition holds, None where that cannot be told."""
     try:
         assert frame.locals is not None
-        for name in _names(kernel, test, 1):
-            values = assigned(kernel.node).get(name, ())
-            if name not in frame.locals and len(values) == 1:
+        names = _names(kernel, test, 1)
+        # In the order of their assignments: one may be made of another.
+        for name, values in assigned(kernel.node).items():
+            if name in names and name not in frame.locals and len(values) == 1:
                 frame.locals[name] = kernel.evaluator.evaluate(values[0], frame)
         value = kernel.evaluator.evaluate(test, frame)
     except (Undecided, HostRaise):

@@ -160,7 +160,7 @@ class Functions:
     def _spread(self) -> None:
         """Who calls what stays, or is called by it, stays too."""
         for name, refused in list(self.refused.items()):
-            for other in self.linked([name]):
+            for other in sorted(self.linked([name])):
                 self.refused.setdefault(other, refused)
 
     def _callers_first(self) -> Iterator[_Function]:

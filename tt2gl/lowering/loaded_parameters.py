@@ -63,7 +63,7 @@ class _AsSums(ast.NodeTransformer):
 
 def _behind_loads(function: ast.FunctionDef, name: str) -> list[ast.Name]:
     """Where a parameter's name stands for what was loaded, or made after that, where pointers made of it live on."""
-    statements = sorted(assigned_in(function.body, name), key=lambda statement: statement.lineno)
+    statements = sorted(assigned_in(function.body, name), key=lambda each: (each.lineno, each.col_offset))
     values = {each: each.value for each in statements if isinstance(each, ast.Assign | ast.AnnAssign) and each.value}
     loaded = [each for each, value in values.items() if _is_loaded(value)]
     if len(values) < len(statements) or not loaded:
@@ -78,7 +78,7 @@ def _behind_loads(function: ast.FunctionDef, name: str) -> list[ast.Name]:
         if entry in after:
             given.append(read)
         else:
-            nodes[next(iter(after))].append(read)
+            nodes[min(after, key=lambda statement: (statement.lineno, statement.col_offset))].append(read)
     things = together([entry, *statements], groups)
     behind = [each for each in statements if entry not in things[each]]
     if not any(each in behind and _is_pointed_to(function, given, each) for each in loaded):

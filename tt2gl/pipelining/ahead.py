@@ -110,7 +110,7 @@ class _Question:
             for node in nodes_in(self.loop)
             if isinstance(node, ast.Call) and position(node) in wanted
         }
-        for missing in wanted - set(found):
+        for missing in sorted(wanted - set(found)):
             raise _NotAhead(f"there is no load at line {missing[0]} in the loop")
         loads = [found[each] for each in positions]
         for load in loads:
@@ -193,7 +193,7 @@ class _Question:
             raise _NotAhead("a compile-time constant that a load needs is bound in a branch")
         chosen = set(loads)
         self._check_lookups(loads, parts)
-        places: list[ast.AST] = [*parts.taken, *(each for load in loads for each in needs(load))]
+        places: list[ast.AST] = [*sorted(parts.taken, key=position), *(each for load in loads for each in needs(load))]
         for place in places:
             if isinstance(place, ast.stmt) and list(blocks(place)):
                 raise _NotAhead("what a load needs is computed in a loop of its own")

@@ -184,7 +184,7 @@ class Loop:
 
     def gone(self, moved: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         """The statements of the loop that nobody needs then: what moved, and what steps on variables of that alone."""
-        for name in dict.fromkeys(name for each in moved for name in writes(each)):
+        for name in dict.fromkeys(name for each in moved for name in sorted(writes(each))):
             writers = [each for each in inside(self.loop.body) if name in _bound(each)]
             readers = [each for each in inside(self.loop.body) if name in _read(each) and each not in writers]
             steps = all(each in moved or each in self.loop.body and _steps(each) for each in writers)

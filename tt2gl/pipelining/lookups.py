@@ -215,7 +215,9 @@ def needed_by_lookups(function: ast.FunctionDef, rings: Sequence[Ring]) -> list[
         places = {each: loads for each, loads in found.items() if loads}
         for place, loads in places.items():
             taken, _ = _around(loop, {place: loads})
-            needed += [marked[called(load)] for each in taken - {place} for load in places.get(each, ())]
+            needed += [
+                marked[called(load)] for each in places if each in taken and each is not place for load in places[each]
+            ]
     return needed
 
 

@@ -50,7 +50,7 @@ def with_names_apart(text: str, names: Mapping[str, Collection[str]]) -> str:
 def _edits(places: Places, function: ast.FunctionDef, names: Collection[str]) -> Iterator[Edit]:
     taken = {node.id for node in nodes_in(function) if isinstance(node, ast.Name)}
     taken |= {argument.arg for argument in function.args.args}
-    for name in names:
+    for name in sorted(names):
         for thing in _things(function, name)[1:]:
             own = claimed(f"{name}_2", taken)
             yield from (Edit(*places.of(node), own) for node in thing)
@@ -58,7 +58,7 @@ def _edits(places: Places, function: ast.FunctionDef, names: Collection[str]) ->
 
 def _things(function: ast.FunctionDef, name: str) -> list[list[ast.Name]]:
     """The assignments to a name with their reads, thing by thing; none where that cannot be said."""
-    statements = sorted(assigned_in(function.body, name), key=lambda statement: statement.lineno)
+    statements = sorted(assigned_in(function.body, name), key=_place)
     if not all(isinstance(statement, ast.Assign) for statement in statements):
         return []
     nodes = {
@@ -72,11 +72,15 @@ def _things(function: ast.FunctionDef, name: str) -> list[list[ast.Name]]:
     for read, after in reads_after(function.body, name, frozenset()):
         if not after:
             return []
-        groups.append(sorted(after, key=lambda statement: statement.lineno))
+        groups.append(sorted(after, key=_place))
         nodes[groups[-1][0]].append(read)
     things = together(statements, groups)
     found = {id(thing): thing for thing in things.values()}
     return [[node for each in statements if each in thing for node in nodes[each]] for thing in found.values()]
+
+
+def _place(statement: ast.stmt) -> tuple[int, int]:
+    return statement.lineno, statement.col_offset
 
 
 def _stores(node: ast.Name) -> bool:

@@ -309,7 +309,9 @@ class Producer:
             assert isinstance(first.orelse[0], ast.If)
             other = self._branches(first.orelse[0], line.orelse, there, indent)
         # What follows a branch may have to load what only one side of it does: under another flag, say.
-        self.partly |= {name: test if name in here else "" for name in (here.keys() ^ there.keys()) - copied.keys()}
+        self.partly |= {
+            name: test if name in here else "" for name in sorted((here.keys() ^ there.keys()) - copied.keys())
+        }
         copied |= {**here, **there}
         made = branched(edited(line, Renamed(self.names)), body, other)
         gone = first not in self.plan.parts.kept

@@ -56,7 +56,9 @@ def with_shared_helpers(
         if module is not None and _is_module(place, original, folders)
     }
     counts = Counter(helper.text for helpers in found.values() for helper in helpers)
-    names = Counter(name for name, _ in {(helper.name, helper.text) for each in found.values() for helper in each})
+    names = Counter(
+        name for name, _ in sorted({(each.name, each.text) for helpers in found.values() for each in helpers})
+    )
     shared = {
         helper.name: helper.text
         for helpers in found.values()

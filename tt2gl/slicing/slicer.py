@@ -209,7 +209,7 @@ class _Slicer:
             case ModuleValue(module):
                 other = self.part(module)
                 self._place(part, name, f"import {other.name} as {name}", context)
-                for chain in chains:
+                for chain in sorted(chains):
                     if chain:
                         self._need(other, chain, context)
             case Function():

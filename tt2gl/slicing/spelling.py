@@ -41,7 +41,7 @@ def spell(value: Any) -> str | None:
             items = [spell(item) for item in value]
             if None in items:
                 return None
-            inside = ", ".join(map(str, items))
+            inside = ", ".join(map(str, items if isinstance(value, tuple | list) else sorted(map(str, items))))
             if isinstance(value, tuple):
                 return f"({inside},)" if items else "()"
             return f"[{inside}]" if isinstance(value, list) else f"{type(value).__name__}([{inside}])"

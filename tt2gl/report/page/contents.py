@@ -239,7 +239,7 @@ def _reasons(kernels: Sequence[KernelPage]) -> Iterator[Reason]:
     """Every code that is told of a kernel; first what holds most source back, then by how often it is told."""
     holding = {page.anchor: {each.code for each in _holding(page)} for page in kernels if page.status != "converted"}
     found = []
-    for code in {each.code for page in kernels for each in page.diagnostics}:
+    for code in sorted({each.code for page in kernels for each in page.diagnostics}):
         told = [each for page in kernels for each in page.diagnostics if each.code == code]
         pages = tuple(page for page in kernels if code in {each.code for each in page.diagnostics})
         held = tuple(page for page in pages if code in holding.get(page.anchor, ()))
