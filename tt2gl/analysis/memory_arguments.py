@@ -37,9 +37,7 @@ def caller_value(graph: Graph, web: Web, made: Definition) -> Given | None:
     """
     if any(len(dot.operands) == _SIDES and graph.by_parameters(dot) for dot, _, _ in uses(graph, web)):
         return None
-    alike = [
-        each for each in graph.webs if each.merged is None and (each.name, each.function) == (web.name, web.function)
-    ]
+    alike = calls_alike(graph, web)
     given = [_given(graph, each, definition) for each in alike for definition in each.definitions if definition.entry]
     return None if any(each is None for each in given) else _given(graph, web, made)
 
@@ -51,20 +49,28 @@ def _given(graph: Graph, web: Web, made: Definition) -> Given | None:
     given = value.web.find()
     if given.natural is None or len(given.definitions) != 1 or given.definitions[0].entry is not None:
         return None
-    if len(web.definitions) != 1 or len(list(uses(graph, web))) != len(_reads(graph, web)):
+    if len(web.definitions) != 1 or len(list(uses(graph, web))) != len(reads(graph, web)):
         return None
     return value, given, given.definitions[0]
 
 
+def calls_alike(graph: Graph, web: Web) -> list[Web]:
+    """What a helper's name is in each of its calls."""
+    return [
+        each for each in graph.webs if each.merged is None and (each.name, each.function) == (web.name, web.function)
+    ]
+
+
 def uses(graph: Graph, web: Web) -> Iterator[Use]:
     """The products that take a name, as it is or turned."""
-    reads = {id(node) for node in _reads(graph, web)}
+    read = {id(node) for node in reads(graph, web)}
     turned = {id(node): id(node.operands[0]) for node in graph.nodes if node.kind == "opaque" and node.order}
     for dot in (node for node in graph.nodes if node.kind == "dot"):
         for place, operand in enumerate(dot.operands[:2]):
-            if id(operand) in reads or turned.get(id(operand)) in reads:
-                yield dot, place, id(operand) not in reads
+            if id(operand) in read or turned.get(id(operand)) in read:
+                yield dot, place, id(operand) not in read
 
 
-def _reads(graph: Graph, web: Web) -> list[Node]:
+def reads(graph: Graph, web: Web) -> list[Node]:
+    """Where a name is read."""
     return [node for node in graph.nodes if node.kind == "read" and node.web is not None and node.web.find() is web]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tt2gl.analysis.cast_operands import cast_transposition, through_memory
 from tt2gl.analysis.cheap import in_ring, tile_in_ring
 from tt2gl.analysis.decisions import Clone, DotWant, Spot
+from tt2gl.analysis.given_tiles import taken_as_given
 from tt2gl.analysis.graph import Definition, Node, Web, made_once, uncast
 from tt2gl.analysis.memory_arguments import Use, caller_value, uses
 from tt2gl.analysis.reshapes import is_idle
@@ -170,7 +171,7 @@ class Products:
                     self.flow.resolve(operand, wanted, spot.clone)
             elif self._is_turned(operand) or in_ring(operand) and self.cores.read_in_place(node, place, operand):
                 self.flow.resolve(operand, IN_RING, spot.clone)
-            else:
+            elif not taken_as_given(self.flow, node, place, operand, spot.clone):
                 self._store(node, place, operand, spot.clone)
             if self._is_transposed(node, place, operand):
                 self.decisions.loads[Spot(operand.site, spot.clone)] = wanted
