@@ -116,3 +116,36 @@ def test_what_is_computed_and_turned_goes_to_shared_memory_as_it_lies(said: str,
     made = convert(path, target=target, launches=[launch], root=tmp_path).text
     assert "gl.convert_layout(tl.trans(" not in made
     assert "gated_smem.load(" in made
+
+
+MIRRORED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, o_ptr, K, B: tl.constexpr):
+    rows, cols = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, K, B):
+        acc = tl.dot(tl.load(a_ptr + rows * K + k + cols), tl.load(a_ptr + k + rows + cols * K), acc)
+    turned = tl.trans(acc)
+    tl.store(o_ptr + rows * B + cols, turned)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "named", "stored"),
+    [
+        ("*fp32", "gl.convert_layout(tl.trans(acc), o_layout)", "turned)"),
+        ("*fp16", "tl.trans(acc)", "gl.convert_layout(turned.to(o_ptr.dtype.element_ty), "),
+    ],
+    ids=["in as many bits", "in fewer"],
+)
+def test_a_sum_that_is_turned_to_be_stored(kind: str, named: str, stored: str, tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(MIRRORED)
+    kinds = {"a_ptr": "*fp16", "o_ptr": kind, "K": "i32", "B": "constexpr"}
+    launch = Launch(path.name, "kernel", kinds, {"B": 64}, ("a_ptr", "o_ptr", "K"), Options(4, 3))
+    made = convert(path, target="sm90", launches=[launch], root=tmp_path, compile=False).text
+    assert f"turned = {named}\n" in made
+    assert stored in made

@@ -236,13 +236,19 @@ class Anchors:
     def is_kept(self, node: Node) -> bool:
         """Whether Triton leaves a value in the layout that follows from a product's, under every launch.
 
-        What takes a sum apart by its columns is gone where Triton loads those from tensor memory.
+        What takes a sum apart by its columns is gone where Triton loads those from tensor memory. A sum that is turned
+        is kept so where it is stored alone, in fewer bits: those are converted, and not the sum.
         """
         said = [scene.facts.lowered.inferred.get(node.chain) for scene in self.cores.scenes]
         natural = node.operands[0].natural
         kept = True in said or self.cores.in_parts(natural)
         turned = node.order == (1, 0)
-        return kept and False not in said and (not turned or is_computed(node.operands[0]))
+        return kept and False not in said and (not turned or is_computed(node.operands[0]) or self._is_narrowed(node))
+
+    def _is_narrowed(self, node: Node) -> bool:
+        """Whether a value that is made of a name is only stored, in fewer bits than it has."""
+        stored = self._readers.lead_to(node, lambda value, reader: reader.kind == "store" and reader.bits < value.bits)
+        return stored and node.operands[0].kind == "read"
 
     def _inferred(self, node: Node) -> Term | None:
         """The layout that the compiler infers for a product taken apart, where Triton leaves it in that."""
