@@ -96,3 +96,32 @@ def test_a_products_row_that_meets_it_stays_in_the_products_layout(tmp_path: Pat
     assert "before = sums[:, None] + gl.convert_layout(" in text
     _, triton, gluon = compared(path, launch, "sm90")
     assert gluon.convert_layouts <= triton.convert_layouts
+
+
+DECAYS = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, K: tl.constexpr, AXIS: tl.constexpr):
+    rows, inner = tl.arange(0, M), tl.arange(0, K)
+    b = tl.load(b_ptr + rows[:, None] * K + inner[None, :])
+    s = tl.dot(b, tl.trans(b))
+    decays = tl.where(rows[:, None] > rows[None, :], tl.load(a_ptr + rows)[:, None], 0.0)
+    decays = tl.exp(tl.cumsum(decays, axis=AXIS))
+    decays = tl.where(rows[:, None] >= rows[None, :], decays, 0.0)
+    tl.store(c_ptr + rows[:, None] * M + rows[None, :], decays * s)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("axis", "blocks"), [(1, False), (0, True)], ids=["along rows", "down columns"])
+def test_what_only_meets_a_product_is_scanned_as_one(tmp_path: Path, axis: int, *, blocks: bool) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(DECAYS)
+    kinds, constexprs = {"a_ptr": "*fp32", "b_ptr": "*fp16", "c_ptr": "*fp32"}, {"M": 64, "K": 64, "AXIS": axis}
+    launch = Launch(
+        path.name, "kernel", kinds | dict.fromkeys(constexprs, "constexpr"), constexprs, tuple(kinds), Options(4, 3)
+    )
+    text = convert(path, target="sm90", launches=[launch], root=tmp_path, compile=False).text
+    assert ("coalesced_blocks([M, M], [1, 0], 32, gl.num_warps(), 16)" in text) == blocks

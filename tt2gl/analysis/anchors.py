@@ -31,7 +31,7 @@ from tt2gl.analysis.reshapes import (
     reshaped,
     unnamed,
 )
-from tt2gl.analysis.scanned_products import is_awaited_row, of_rows
+from tt2gl.analysis.scanned_products import is_awaited_row, meets_product, of_rows
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, expanded
 from tt2gl.analysis.transform_steps import is_of_step, is_step, passed_on
@@ -89,14 +89,22 @@ class Anchors:
         return self._largest(node, {id(operand): self._prospect(operand, above) for operand in node.operands})
 
     def _anchor_reduction(self) -> bool:
-        """Give the first reduction or scan of values without a layout the default one of their tile."""
+        """Give the first reduction or scan of values without a layout the default one of their tile.
+
+        A scan that meets a product gets one as that product's, where such are scanned.
+        """
         for node in self.graph.nodes:
             undecided = node.kind in ("reduce", "scan") and node.shape and node.natural is None
             if undecided and all(operand.natural is None for operand in node.operands):
-                node.operand_term = own = self.default(node.operands[0])
+                tile, meets = node.operands[0], node.kind == "scan" and self._meets_product(node)
+                own = Root(self.classes.of_product(tile, node.axis, self.index).name) if meets else self.default(tile)
+                node.operand_term = own
                 node.natural = own if node.kind == "scan" else reduced(node, own)
                 return node.natural is not None
         return False
+
+    def _meets_product(self, node: Node) -> bool:
+        return meets_product(node, self._readers, self._is_of_dot)
 
     def _anchor_loaded_ahead(self) -> bool:
         """Give the first name that a loop loads for its next turn, and that has no layout, the default one of its tile.
