@@ -361,6 +361,31 @@ def test_a_helper_whose_calls_become_other_instructions(tmp_path: Path) -> None:
     assert (made.text.count("warpgroup_mma("), made.text.count("mma_v2(")) == (1, 1)
 
 
+STEPS = """
+def step(x, B: tl.constexpr, at: tl.constexpr):
+    pairs = tl.permute(tl.reshape(x, (4, B // (2 * at), 2, at)), (0, 1, 3, 2))
+    low, high = tl.split(pairs)
+    return tl.reshape(tl.permute(tl.join(low + high, low - high), (0, 1, 3, 2)), (4, B))
+
+
+@triton.jit
+def kernel(x_ptr, w_ptr, y_ptr, n, B: tl.constexpr):
+    places = tl.arange(0, 4)[:, None] * B + tl.arange(0, B)[None, :]
+    x = step(tl.load(x_ptr + places), B, tl.constexpr(1))
+    tl.store(y_ptr + places, step(x, B, tl.constexpr(2)) * 2)
+"""
+
+
+def test_a_helper_one_of_whose_calls_alone_has_to_convert(tmp_path: Path) -> None:
+    """Its threads have the pairs of the first step; those of the second are converted to."""
+    path = tmp_path / "kernel.py"
+    path.write_text(HEADER + STEPS.lstrip("\n"), "utf-8")
+    made = convert(path, target="sm90", launches=[dots_launch()], root=tmp_path, compile=False)
+    assert made.kernels[0].status == "converted"
+    assert "AutoLayout" not in made.text
+    assert (made.text.count("gl.split("), made.text.count("gl.split(gl.convert_layout(")) == (2, 1)
+
+
 def test_of_two_helpers_of_one_name_the_one_that_is_called_is_written_out() -> None:
     text = (
         "import triton\nimport triton.language as tl\n\n"

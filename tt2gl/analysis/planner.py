@@ -18,7 +18,7 @@ from tt2gl.analysis.facts import ConstFact, Position, TensorFact
 from tt2gl.analysis.naming import access_comment, class_names
 from tt2gl.analysis.passing import Passing
 from tt2gl.analysis.spelling import Spelling
-from tt2gl.analysis.terms import Root, Stored, root_of
+from tt2gl.analysis.terms import Root, Stored, is_inferred, root_of
 from tt2gl.analysis.versions import Context, Version, Wanted
 from tt2gl.plan import ENTRY, Conversion, Dot, Edits, FunctionPlan, Ring, Store
 from tt2gl.stages import Declaration
@@ -239,6 +239,10 @@ class Planner:
                 if len(set(wanted.values())) > 1:
                     raise Conflict(key, position, [wanted])
         converts = function.wanted("convert", statement, version)
+        for position, wanted in converts.items():
+            if any(is_inferred(term) for term in wanted.values()):
+                # Nothing can be converted to what the compiler infers: a helper's caller has it come as others want it.
+                raise Conflict(key, position, [wanted])
         tensors = {**converts, **function.wanted("rank", statement, version)}
         for position in (p for p in (*converts, *function.ranks) if p in tensors):
             if numbers := self._numbers(key, position):

@@ -243,8 +243,8 @@ def cut(term: Term, missing: int) -> Term:
     return term
 
 
-def _is_inferred(term: Term) -> bool:
-    """Whether the compiler infers a layout, of which this is a slice maybe."""
+def is_inferred(term: Term) -> bool:
+    """Whether the compiler infers a layout, or that which this is a slice of."""
     while isinstance(term, Cut):
         term = term.parent
     return isinstance(term, Inferred)
@@ -252,7 +252,7 @@ def _is_inferred(term: Term) -> bool:
 
 def rendered(term: Term, alias: str = "gl") -> str:
     """The term as Gluon source."""
-    if isinstance(term, Inferred) or _is_inferred(term):
+    if isinstance(term, Inferred) or is_inferred(term):
         return f"{alias}.AutoLayout()"
     if isinstance(term, Cut):
         return f"{alias}.SliceLayout({term.dim}, {rendered(term.parent, alias)})"
