@@ -431,6 +431,36 @@ def test_what_a_helper_casts_to_a_pointer_is_one() -> None:
     assert launch[0].signature == {"first": "*u64", "count": "i32"}
 
 
+def test_a_tuple_with_a_star_is_as_many_arguments() -> None:
+    helper = "@triton.jit\ndef put(a_scale, b_scale, n, B: tl.constexpr):\n    i = tl.arange(0, B)\n"
+    helper += "    tl.store(a_scale + i, tl.load(b_scale + i) * 0.5, mask=i < n)\n"
+    body = "    given = a_scale, b_scale\n    sizes = tl.constexpr((B,))\n    put(*given, n, *sizes)\n"
+    kernel = f"@triton.jit\ndef kernel(a_scale, b_scale, n, B: tl.constexpr):\n{body}"
+    launch = inferred(helper + kernel)[0]
+    assert launch.signature == {"a_scale": "*fp32", "b_scale": "*fp32", "n": "i32", "B": "constexpr"}
+    assert launch.constexprs == {"B": 1024}
+
+
+def test_what_bounds_a_float_is_one() -> None:
+    body = "i = tl.arange(0, 64); x = tl.clamp(tl.load(p + i).to(tl.float32), LOW, HIGH); tl.store(p + i, x)"
+    assert guess("p, LOW: tl.constexpr, HIGH: tl.constexpr", body).constexprs == {"LOW": 1.0, "HIGH": 1.0}
+
+
+def test_what_a_position_is_less_than_is_loaded_as_an_integer() -> None:
+    body = "i = tl.program_id(0) * B + tl.arange(0, B); tl.store(q + i, 1.0, mask=i < tl.load(valid) * k)"
+    launch = guess("q, valid, k, B: tl.constexpr", body)
+    assert launch.signature == {"q": "*fp32", "valid": "*i32", "k": "i32", "B": "constexpr"}
+
+
+def test_what_is_named_as_a_pointer_is_one_whatever_else_its_name_says() -> None:
+    assert guess("p, scale_ptr, rate_ptrs", "tl.store(p, 1.0)").signature["scale_ptr"] == "*fp32"
+
+
+def test_a_number_of_blocks_is_whole_whatever_else_its_name_says() -> None:
+    launch = guess("p, scale_column_blocks: tl.constexpr", "tl.store(p, 1.0)")
+    assert type(launch.constexprs["scale_column_blocks"]) is int
+
+
 def test_a_block_divides_loaded_lengths() -> None:
     launch = guess("lens, BLOCK: tl.constexpr", "tl.store(lens, (tl.load(lens) + (BLOCK - 1)) // BLOCK)")
     assert launch.constexprs["BLOCK"] == 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tt2gl.host.scopes import all_arguments
@@ -33,6 +33,8 @@ class Body:
         self.required: list[tuple[ast.expr, bool]] = []
         """Conditions that have to hold, or not to hold, for the compiler to go on."""
         self._locals: dict[str, Value] = {}
+        self._tuples: dict[str, list[ast.expr]] = {}
+        """The elements of the tuples that names stand for."""
         self._beside: list[tuple[tuple[str, ...], frozenset[str]]] = []
         """Parameters that meet a loaded value in an operation: floats, unless what was loaded is an index."""
         self._either: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
@@ -112,6 +114,7 @@ class Body:
     def _bind(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         match target:
             case ast.Name(id=name):
+                self._tuples[name] = _elements(source)
                 before = self._locals.get(name)
                 if before is not None:
                     self._alternatives(before, value)
@@ -292,10 +295,25 @@ class Body:
                 self._mark(value.bases, "float")
             case _ if opposite.loaded and not isinstance(op, ast.Eq | ast.NotEq):
                 self._beside.append((value.bases, opposite.loaded))
-        counted = opposite.ranged and opposite.kind == "int" and not opposite.loaded and not opposite.made
+        counted = opposite.ranged and opposite.kind != "float" and not opposite.loaded and not opposite.made
         if value.loaded and not value.kind and (counted or (isinstance(op, ast.Eq | ast.NotEq) and opposite.bases)):
             for name in value.loaded:
                 self.facts[name].index = True
+
+    def _bounded(self, values: Sequence[Value]) -> None:
+        """Values that are bounds of each other: beside a float, parameters are floats."""
+        if any(value.kind == "float" or value.made.startswith(("float", "bfloat")) for value in values):
+            for value in values:
+                self._mark(value.bases if len(value.origins) == 1 else (), "float")
+
+    def _given(self, node: ast.Call) -> Iterable[ast.expr]:
+        """The arguments of a call, of tuples that are given with a star each element."""
+        for argument in node.args:
+            match argument:
+                case ast.Starred(value=ast.Name(id=name)) if name in self._tuples:
+                    yield from self._tuples[name]
+                case _:
+                    yield argument
 
     def _truth(self, node: ast.expr) -> None:
         value = self._value(node)
@@ -307,6 +325,16 @@ class Body:
     def _mark(self, names: Iterable[str], fact: str) -> None:
         for name in names:
             setattr(self.facts[name], fact, True)
+
+
+def _elements(node: ast.expr | None) -> list[ast.expr]:
+    """What a tuple is written with, a constant of the compilation (`tl.constexpr((M, N))`) or not."""
+    match node:
+        case ast.Tuple(elts=elements):
+            return elements
+        case ast.Call(func=ast.Attribute(attr="constexpr"), args=[ast.Tuple(elts=elements)]):
+            return elements
+    return []
 
 
 def _promoted(left: Value, right: Value) -> str:

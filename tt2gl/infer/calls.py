@@ -13,6 +13,7 @@ OF_INTEGERS = {"atomic_and", "atomic_or", "atomic_xor"}
 COUNTING = {"atomic_add", "atomic_cas", "atomic_xchg"}
 FLOAT_CALLS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sqrt_rn", "sigmoid", "tanh", "sin", "cos", "erf",
                 "div_rn", "fdiv", "softmax", "dot", "log1p", "expm1", "pow", "floor", "ceil"}  # fmt: skip
+BOUNDS = {"maximum", "minimum", "clamp"}
 INT_CALLS = {"program_id", "num_programs", "arange", "cdiv", "argmax", "argmin", "len"}
 RANDOM_CALLS = {"rand": "float", "randn": "float", "rand4x": "float", "randn4x": "float", "randint": "int",
                  "randint4x": "int", "philox": "int"}  # fmt: skip

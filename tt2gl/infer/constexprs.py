@@ -33,7 +33,7 @@ def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool, known:
             return None, False
     if facts.called:
         return _some_helper(kernel), False
-    if not facts.integer and (facts.float or FLOAT_NAME.search(name)):
+    if not facts.integer and (facts.float or (FLOAT_NAME.search(name) and not SIZE_NAME.search(name))):
         return (1e-6 if "EPS" in upper else 1.0), False
     if STRIDE_NAME.search(name) and not facts.tile:
         return 1 if facts.unit else _OUTER_STRIDE, False

@@ -50,14 +50,14 @@ def guess_type(
         return "i1", True
     if type(value) is int:
         return ("i64" if abs(value) >= 2**31 else "i32"), True
+    if re.search(r"(_ptr|_pointer)s?(_?\d+)?$|^ptr", parameter.name, re.I):
+        return f"*{_element(parameter.name, usage)}", False
     if isinstance(kernel.default(parameter), float):
         return "fp32", False
     if not (facts.integer or STRIDE_NAME.search(parameter.name)) and (
         facts.float or (FLOAT_NAME.search(parameter.name) and not SIZE_NAME.search(parameter.name))
     ):
         return "fp32", False
-    if re.search(r"(_ptr|_pointer)s?(_?\d+)?$|^ptr", parameter.name, re.I):
-        return f"*{_element(parameter.name, usage)}", False
     return ("u64" if facts.unsigned else "i64" if facts.wide else "i32"), False
 
 

@@ -19,6 +19,7 @@ from tt2gl.infer.body import Body, innermost, is_number, is_true, is_whole
 from tt2gl.infer.calls import (
     ACCESSES,
     BLOCK_PARTS,
+    BOUNDS,
     COUNTING,
     FLOAT_CALLS,
     FORMATS,
@@ -139,6 +140,7 @@ class Usage(Body):
             return Value((), total.origins, total.loaded, "float")
         if name in THROUGH and values:
             return values[0]
+        self._bounded(values if name in BOUNDS else [])
         if receiver is not None:
             total = self._value(receiver) | total
         return Value((), total.origins, total.loaded, total.kind, ranged=total.ranged)
@@ -293,13 +295,11 @@ class Usage(Body):
 
     def _helper(self, helper: ast.FunctionDef, helpers: Helpers, node: ast.Call) -> Value:
         parameters = [arg.arg for arg in all_arguments(helper.args)]
-        arguments = dict(zip(parameters, node.args, strict=False))
+        arguments = dict(zip(parameters, self._given(node), strict=False))
         arguments |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
         values = {name: self._value(argument) for name, argument in arguments.items()}
-        usage = self.seen.get(helper)
-        if usage is None:
-            usage = Usage(helper, helpers, self.seen)
-            self.seen[helper] = usage
+        usage = self.seen.get(helper) or Usage(helper, helpers, self.seen)
+        self.seen[helper] = usage
         if usage is not self:
             for name, value in values.items():
                 found = usage.facts.get(name)
