@@ -5,6 +5,8 @@ All of these formats fit into float32, and an element times its scale does too, 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tt2gl.ir.types import FloatType, IntegerType, Type, element_type
@@ -57,18 +59,25 @@ def e2m1_codes(values: Array) -> Array:
     return signed.astype(np.uint8)
 
 
-def scale_values(scales: Array, kind: Type, arithmetic: Arithmetic, least: float = 2.0**-127) -> Array:
-    """Scales as the arithmetic holds f32: i8 is an exponent alone (e8m0, 255 a NaN), a float is what it says.
+Ends = tuple[float, float]
+"""What the smallest exponent and the largest stand for as scales."""
+OCP: Ends = (2.0**-127, math.nan)
+"""As the format defines them."""
 
-    `least`: what the smallest exponent stands for, zero where it is put into the bits of a float.
+
+def scale_values(scales: Array, kind: Type, arithmetic: Arithmetic, ends: Ends = OCP) -> Array:
+    """Scales as the arithmetic holds f32: i8 is an exponent alone (e8m0), a float is what it says.
+
+    `ends`: zero and infinity where exponents are put into the bits of a float, and nothing is said of 255.
     """
     element = element_type(kind)
     if not isinstance(element, IntegerType):
         return arithmetic.convert(scales, element, F32)
     exponents = scales.view(np.uint8).astype(np.int32)
-    bits = np.where(exponents == 255, 0x7FC00000, exponents << 23).astype(np.int32)
     # The smallest exponent is a subnormal number of float32, and has no bit pattern like the others.
-    return arithmetic.from_bits(np.where(exponents == 0, np.float32(least), bits.view(np.float32)), F32)
+    least, greatest = map(np.float32, ends)
+    powers = np.where(exponents == 0, least, (exponents << 23).view(np.float32))
+    return arithmetic.from_bits(np.where(exponents == 255, greatest, powers), F32)
 
 
 def spread(scales: Array, axis: int, extent: int) -> Array:
@@ -99,9 +108,9 @@ def scaled_operand(
     scale_kind: Type | None,
     axes: tuple[int, int],
     arithmetic: Arithmetic,
-    least: float = 2.0**-127,
+    ends: Ends = OCP,
 ) -> Array:
-    """An operand of a scaled product as the arithmetic holds f32, its scales folded in; `least`: see `scale_values`.
+    """An operand of a scaled product as the arithmetic holds f32, its scales folded in; `ends`: see `scale_values`.
 
     `form` is one of `FORMATS`; `axes` are the axis of the array that is summed over, and the one along which e2m1 is
     packed. `scales` are (P, rows, blocks), or (P, columns, blocks) where the axis summed over is not the last.
@@ -110,7 +119,7 @@ def scaled_operand(
     values = operand_values(elements, kind, form, axes[1], arithmetic)
     if scales is None or scale_kind is None:
         return values
-    factors = scale_values(scales, scale_kind, arithmetic, least)
+    factors = scale_values(scales, scale_kind, arithmetic, ends)
     if axes[0] != values.ndim - 1:
         factors = factors.swapaxes(-1, -2)
     return arithmetic.binary("mul", values, spread(factors, axes[0], values.shape[axes[0]]), F32)

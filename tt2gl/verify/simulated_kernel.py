@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tempfile
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from tt2gl.simulate.api import DEFAULT_LIMIT, Simulation, simulate
 from tt2gl.simulate.engine import Schedule
 from tt2gl.simulate.findings import Finding, SimulationError, TooLarge, Unsupported
 from tt2gl.simulate.memory import Filling
-from tt2gl.simulate.ops.dot import LEAST_SCALE
+from tt2gl.simulate.ops.dot import SCALE_ENDS
 from tt2gl.slicing.slices import Slice, names_of
 from tt2gl.targets import Target, get_target
 from tt2gl.verify.bind import bind
@@ -162,8 +163,10 @@ class SimulatedKernel:
 
 
 def _with_scales(module: Module, target: Target) -> Module:
-    """A module whose scaled products say what the target's compiler makes of the smallest scale."""
+    """A module whose scaled products say what the target's compiler makes of the ends of scales."""
     for each in module.operation.walk() if target.writes_scales_out else ():
         if each.name == "tt.dot_scaled":
-            each.attributes = {**each.attributes, LEAST_SCALE: 0.0}
+            # In a hurry (`fast_math`) it looks for no NaN.
+            greatest = math.inf if each.attributes.get("fastMath") else math.nan
+            each.attributes = {**each.attributes, SCALE_ENDS: (0.0, greatest)}
     return module

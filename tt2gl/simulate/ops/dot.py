@@ -5,12 +5,12 @@ from __future__ import annotations
 from tt2gl.ir.operations import Operation, Value
 from tt2gl.ir.types import TensorType, element_type
 from tt2gl.simulate.interpreter import Run
-from tt2gl.simulate.microscaling import F32, FORMATS, e2m1_values, nibbles, scaled_operand
+from tt2gl.simulate.microscaling import F32, FORMATS, OCP, e2m1_values, nibbles, scaled_operand
 from tt2gl.simulate.registry import handles
 from tt2gl.simulate.values import Array
 
-LEAST_SCALE = "tt2gl.least_scale"
-"""What an exponent of 0 is as a scale of a `tt.dot_scaled`, said by an attribute where that is not 2**-127."""
+SCALE_ENDS = "tt2gl.scale_ends"
+"""What exponents of 0 and 255 are as scales of a `tt.dot_scaled`: an attribute where not 2**-127 and NaN."""
 
 # By the number of `inputPrecision`.
 PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
@@ -57,7 +57,7 @@ def _scaled(
         scale_kind,
         axes,
         run.arithmetic,
-        float(operation.attributes.get(LEAST_SCALE, 2.0**-127)),
+        operation.attributes.get(SCALE_ENDS, OCP),
     )
 
 
