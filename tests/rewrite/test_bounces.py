@@ -13,11 +13,11 @@ X = "x_smem = gl.allocate_shared_memory(x.dtype, [M, K], x_shared, x)\n"
 AGAIN = X.replace("x_smem", "x_smem_2")
 
 
-def written(body: str) -> str:
+def written(body: str, *, read_at_once: bool = False) -> str:
     """A function's body after the rule."""
     function = cst.parse_statement("def kernel(x, acc):\n" + textwrap.indent(body, "    "))
     assert isinstance(function, cst.FunctionDef)
-    code = cst.Module([settled(function)]).code
+    code = cst.Module([settled(function, read_at_once=read_at_once)]).code
     return textwrap.dedent(code.removeprefix("def kernel(x, acc):\n"))
 
 
@@ -161,6 +161,12 @@ Y = X.replace("x", "y").replace("y_shared", "other")
 def test_values_are_read_below_what_follows(following: str) -> None:
     reading = "a = x_smem.load(lhs)\n"
     assert written(f"{X}{reading}{following}acc = helper(a)\n") == f"{X}{following}{reading}acc = helper(a)\n"
+
+
+def test_on_amd_values_are_read_as_soon_as_they_are_there() -> None:
+    """Two tiles of 128x128 would be in memory at once, 64 KiB where Triton's kernel takes 32."""
+    body = f"{X}a = x_smem.load(lhs)\n{Y}acc = helper(a)\n"
+    assert written(body, read_at_once=True) == body
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import replace
 
+from tt2gl.amd_matrix_layouts import chip_of
 from tt2gl.analysis.amd_dots import amd_instruction, stored_layout, turned_loads
 from tt2gl.analysis.facts import CallChain, DescriptorFact, DotFact, DotOperandFact, Instruction, Lowered, RingFact
 from tt2gl.analysis.first_turns import uneven_loads
@@ -16,7 +17,7 @@ from tt2gl.analysis.lasting_operands import is_at_hand
 from tt2gl.analysis.late_loads import LOADS, late_loads, loaded
 from tt2gl.analysis.located_loads import located_loads
 from tt2gl.analysis.operand_loads import operand_loads
-from tt2gl.analysis.operand_memory import from_memory, layout_of
+from tt2gl.analysis.operand_memory import from_memory, kept_from_memory, layout_of
 from tt2gl.analysis.split_turns import split_loads
 from tt2gl.analysis.spread_stores import LOOPS, chain_of, is_spread
 from tt2gl.analysis.tensor_memory import TensorMemoryUses
@@ -269,9 +270,12 @@ def _dot(
     sides = [_operand(side) for side in (a, b)]
     for place, side in enumerate((a, b)):
         load = made.get(id(side))
-        # What is loaded before the loop is held in registers throughout it: a conversion, made once.
+        # What is loaded before the loop is held in registers throughout it: a conversion, made once. On gfx1201 that
+        # takes another way through memory than Triton's, after which registers are given out otherwise.
         if load is not None and loops.get(id(load)) == loops.get(id(operation)):
             sides[place] = from_memory(sides[place], load, made)
+        elif load is not None and chip_of(layout) == "rdna4":
+            sides[place] = kept_from_memory(sides[place], load, made)
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
     scales = tuple(map(_operand, operation.operands[3:])) if operation.name == "tt.dot_scaled" else ()
     at_hand = any(is_at_hand(side, operation, made, loops) for side in (a, b))

@@ -221,12 +221,12 @@ class Products:
         anyhow = self._is_blocked(operand) and not self._is_amd(dot)
         # A helper gets a transposition turned.
         before = not self._is_transposed(dot, place, operand)
-        slot = self.cores.reloaded(dot, place, operand, self.graph, anyhow=anyhow, turned_before=before)
+        made = web.made_outside(value) if web is not None and web.natural is not None else None
+        kept = made is not None and made.entry is None and self._is_amd(dot)
+        slot = self.cores.reloaded(dot, place, operand, self.graph, anyhow=anyhow, turned_before=before, kept=kept)
         if slot is None:
             return False
-        made = None
         if web is not None and web.natural is not None:
-            made = web.made_outside(value)
             at_once = self._is_loaded(value) or self._beside_stored(dot, place)
             if made is None and at_once and not self._is_amd(dot):
                 made = web.made_once()

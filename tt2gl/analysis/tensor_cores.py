@@ -7,6 +7,7 @@ kernel's constexprs where one gives exactly those.
 from __future__ import annotations
 
 from collections.abc import Collection, Set
+from functools import partial
 
 from tt2gl.analysis.decisions import Passed
 from tt2gl.analysis.depths import stages
@@ -307,17 +308,17 @@ class TensorCores:
         *,
         anyhow: bool = False,
         turned_before: bool = False,
+        kept: bool = False,
     ) -> Stored | None:
         """Where an operand is put that Triton loads from shared memory for a product; None for other operands.
 
         `at`: the launch that it is asked for, if it may come otherwise under others; None where it comes alike in all.
-        `anyhow`: if it does so under some; under others Triton may compute it in its registers. `turned_before`: what
-        it is the transposition of is nowhere here, as of a helper's argument: it is put there as Triton reads it.
+        `anyhow`: if it does so under some; under others Triton may compute it in its registers. `kept`: or before its
+        loop. `turned_before`: what it is the transposition of is nowhere here (a helper's argument): put as it is read.
         """
         use = self.dots[node.chain]
-        taken = {index: self._operand(fact, operand) for index, fact in use.facts.items()}
-        if turned_before:
-            taken = {index: as_it_comes(fact) for index, fact in taken.items()}
+        as_put = partial(as_it_comes, turned_before=turned_before, kept=kept)
+        taken = {index: as_put(self._operand(fact, operand)) for index, fact in use.facts.items()}
         some = {index: fact for index, fact in taken.items() if fact.reloaded is not None}
         if at is not None:
             some = some if at in some and len(some) < len(taken) else {}
@@ -349,8 +350,7 @@ class TensorCores:
     def transposed(self, node: Node, operand: int) -> bool:
         """Whether Triton puts into shared memory what an operand is the transposition of, and reads it from there."""
         facts = [self._operand(fact, operand) for fact in self.dots[node.chain].facts.values()]
-        plain = (fact.transposed is not None and fact.transposed.name == "ttg.swizzled_shared" for fact in facts)
-        return all(plain)
+        return all(fact.transposed is not None and fact.transposed.name == "ttg.swizzled_shared" for fact in facts)
 
     def taken_otherwise(self, node: Node, operand: int) -> list[Scene]:
         """The launches under which Triton does not load a product's operand from shared memory that it put it in."""

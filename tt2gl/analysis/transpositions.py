@@ -20,9 +20,14 @@ def _is_operand(value: Node, reader: Node) -> bool:
     return reader.kind == "dot" and any(operand is value for operand in reader.operands[:2])
 
 
-def as_it_comes(operand: DotOperandFact) -> DotOperandFact:
-    """An operand that is read turned from shared memory as one that is put there turned: its bytes lie as they did."""
-    if operand.transposed is None or operand.transposed.name != "ttg.swizzled_shared":
+def as_it_comes(operand: DotOperandFact, *, turned_before: bool = True, kept: bool = False) -> DotOperandFact:
+    """An operand that is read turned from shared memory as one that is put there turned: its bytes lie as they did.
+
+    That is so if `turned_before`; if `kept`, one that is read before the loop is as those that are read in it.
+    """
+    if kept:
+        operand = replace(operand, reloaded=operand.reloaded or operand.kept)
+    if not turned_before or operand.transposed is None or operand.transposed.name != "ttg.swizzled_shared":
         return operand
     return replace(operand, reloaded=other_way(operand.transposed), transposed=None)
 

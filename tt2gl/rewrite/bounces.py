@@ -5,8 +5,8 @@ with the value, as in Triton's `reorder-instructions` pass, where a tile of a ri
 no such read down over the barrier of that way, and holds its registers across. Two products of 128x128 tiles spill 60
 registers a thread for 284 on sm120. That pass is NVIDIA's, and so only what `mma_v2` reads moves. An operand that is
 converted in the product's call gets a line and a name of its own there, `x_lhs`. What is read into a variable, as its
-product has it from a ring on the other side of a branch, is read below all other ways of its block. A way that a
-branch has, too, goes above the branch, and serves both; one that stands above it serves the branch.
+product has it from a ring on the other side of a branch, is read below all other ways of its block, on NVIDIA. A way
+that a branch has, too, goes above the branch, and serves both; one that stands above it serves the branch.
 
     gate = gate_ring.load(rhs_layout)                                           # before
     x_smem = gl.allocate_shared_memory(x.dtype, [BLOCK_M, BLOCK_K], x_shared, x)
@@ -39,12 +39,15 @@ _ALLOCATE = ("gl", "allocate_shared_memory")
 _PRODUCT = "mma_v2"
 
 
-def settled(function: cst.FunctionDef) -> cst.FunctionDef:
-    """A function in which no value goes through shared memory twice for operands of one kind."""
+def settled(function: cst.FunctionDef, *, read_at_once: bool = False) -> cst.FunctionDef:
+    """A function in which no value goes through shared memory twice for operands of one kind.
+
+    `read_at_once`: what is read into variables stays where it is, as Triton's compiler for AMD has it.
+    """
     named = {node.value.removeprefix(MARK) for node in walk(function) if isinstance(node, cst.Name)}
     if not named & {_ALLOCATE[1], _PRODUCT}:
         return function
-    blocks = _Blocks(set(names_in(function)))
+    blocks = _Blocks(set(names_in(function)), read_below=not read_at_once)
     made = function.visit(blocks)
     assert isinstance(made, cst.FunctionDef)
     made = made.visit(_Renamed(blocks.renamed)) if blocks.renamed else made
@@ -59,9 +62,10 @@ class _Blocks(Editor):
     that shares them.
     """
 
-    def __init__(self, taken: set[str]) -> None:
+    def __init__(self, taken: set[str], *, read_below: bool) -> None:
         super().__init__()
         self.taken = taken
+        self.read_below = read_below
         self.renamed: dict[str, str] = {}
         self.above: set[str] = set()
 
@@ -92,7 +96,7 @@ class _Blocks(Editor):
                 comments = comments_above(line)
                 line = line.with_changes(leading_lines=())
             made.insert(place, line)
-        return updated_node.with_changes(body=_read_below(made))
+        return updated_node.with_changes(body=_read_below(made) if self.read_below else made)
 
     def _inheriting(self, line: cst.If, known: Mapping[str, str]) -> cst.If:
         """A branch without the ways that stand above it already."""

@@ -170,7 +170,7 @@ class _FileEditor(Editor):
         renamed = {self.names[line]: name for line, name in plan.calls.items()}
         made = function.node.visit(FunctionBody(plan, self.locate, self.qualify, renamed))
         plain = with_equal_arms(with_named_sums(_function(made)))
-        read = stored_first(turned_first(settled(plain)))
+        read = stored_first(turned_first(settled(plain, read_at_once=plan.operands_at_once)))
         summed = summed_first(read)
         summed = read_at_once(put_late(summed)) if plan.operands_at_once else converted_first(summed)
         return with_lasting_tiles(summed)
