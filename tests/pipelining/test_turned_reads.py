@@ -31,6 +31,7 @@ def written(body: str) -> str:
         pytest.param(PLAIN + NAMED + PRODUCT, id="right below"),
         pytest.param(PLAIN + NAMED + "v = v_slots[0]\n" + PRODUCT, id="below another slot's name"),
         pytest.param(NAMED + BETWEEN + PRODUCT, id="the first product"),
+        pytest.param(NAMED + PLAIN + BETWEEN + PRODUCT, id="beside MFMA, a read below the name"),
         pytest.param("k = x\n" + BETWEEN + PRODUCT, id="no slot"),
         pytest.param(PLAIN + NAMED + BETWEEN + "if FLAG:\n    " + PRODUCT, id="in a branch"),
         pytest.param(PLAIN + NAMED + BETWEEN + "k_slots[-1].store(x)\n" + PRODUCT, id="behind a store"),
@@ -53,6 +54,11 @@ def test_a_tile_is_read_where_its_slot_is_named(between: str) -> None:
 @pytest.mark.parametrize("between", [BETWEEN, OTHER])
 def test_what_is_turned_is_read_first(between: str) -> None:
     assert written(PLAIN + NAMED + between + PRODUCT) == EARLY + PLAIN + NAMED + between + MADE
+
+
+def test_beside_wmma_what_is_turned_is_read_above_a_read_below_the_name_too() -> None:
+    product, made = PRODUCT.replace("mfma", "wmma"), MADE.replace("mfma", "wmma")
+    assert written(NAMED + PLAIN + BETWEEN + product) == EARLY + NAMED + PLAIN + BETWEEN + made
 
 
 def test_what_is_not_turned_is_read_below_what_is() -> None:

@@ -15,9 +15,9 @@ tile is wanted in, and turns registers where the product is. LLVM's scheduler st
 the product it waits for each part of the tile by itself: gradients of attention take 22 waits a step on gfx950 for
 Triton's 16, and take as many so; those of keys and values 107 on gfx942 for 65, and 45 so.
 
-Not here: what is read beside a product that is the first one below its tile's name, unless the tile is read there, too;
-reads that what stands between could give another tile; those below more than one other product, which would take
-registers through all of them: there Triton's kernels spill.
+Not here: what is read beside a product that is the first one below its tile's name, unless the tile is read there, too,
+above the name or, for WMMA, right below it; reads that what stands between could give another tile; those below more
+than one other product, which would take registers through all of them: there Triton's kernels spill.
 """
 
 from __future__ import annotations
@@ -63,11 +63,12 @@ def _moved(
     above = at
     while above and _is_read_of(block[above - 1], tile):
         above -= 1
+    beside = above < at or _has_wmma(block) and any(_is_read_of(each, tile) for each in block[at + 1 : at + 2])
     found: dict[str, list[tuple[ast.stmt, ast.Call]]] = {}
     bound, products = NONE, 0
     for index in range(at + 1, len(block)):
         statement = block[index]
-        if (products or above < at) and not [*blocks(statement)] and not _are_slots(block[at + 1 : index]):
+        if (products or beside) and not [*blocks(statement)] and not _are_slots(block[at + 1 : index]):
             for read in nodes_in(statement):
                 if isinstance(read, ast.Call) and _reads(read, name) and not reads(read) & bound:
                     found.setdefault(ast.unparse(read), []).append((statement, read))
@@ -130,6 +131,11 @@ def _is_read_of(statement: ast.stmt, tile: ast.expr) -> bool:
         case ast.Assign(targets=[ast.Name()], value=ast.Call(func=ast.Attribute(value=slot, attr="load"))):
             return ast.dump(slot) == ast.dump(tile)
     return False
+
+
+def _has_wmma(block: Sequence[ast.stmt]) -> bool:
+    products = (called(node) for each in block for node in nodes_in(each) if isinstance(node, ast.Call))
+    return any(name.startswith("wmma") and name in _PRODUCTS for name in products)
 
 
 def _are_slots(between: Sequence[ast.stmt]) -> bool:
