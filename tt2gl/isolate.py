@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from tt2gl.children import Child, Outcome
 from tt2gl.cores import available_cores
@@ -121,6 +121,24 @@ class _Waiting:
         self.jobs.insert(0, job)
 
 
+@dataclass
+class _Ended(Generic[T]):
+    """How jobs ended, by their numbers, and the last of them that is to be done."""
+
+    last: int
+    on_done: Callable[[int, Outcome[T]], None] | None
+    until: Callable[[Outcome[T]], bool] | None
+    outcomes: dict[int, Outcome[T]] = field(default_factory=dict)
+
+    def note(self, job: int, outcome: Outcome[T]) -> None:
+        """Keep how a job ended, tell of it, and leave out those behind it where they need not be done."""
+        self.outcomes[job] = outcome
+        if self.until is not None and job < self.last and self.until(outcome):
+            self.last = job
+        if self.on_done is not None:
+            self.on_done(job, outcome)
+
+
 def map_isolated(
     function: Callable[..., T],
     argument_tuples: Sequence[tuple[Any, ...]],
@@ -142,53 +160,39 @@ def map_isolated(
     """
     limit = workers or available_cores()
     memory = _memory.get()
-    outcomes: dict[int, Outcome[T]] = {}
-    last = len(argument_tuples) - 1
-
-    def done(index: int, outcome: Outcome[T]) -> None:
-        nonlocal last
-        outcomes[index] = outcome
-        if until is not None and index < last and until(outcome):
-            last = index
-        if on_done is not None:
-            on_done(index, outcome)
-
-    if memory is not None:
-        for index, arguments in enumerate(argument_tuples):
-            if (known := memory.recall(function, arguments)) is not None:
-                done(index, known)
+    ended: _Ended[T] = _Ended(len(argument_tuples) - 1, on_done, until)
+    for index, arguments in enumerate(argument_tuples if memory is not None else ()):
+        if memory is not None and (known := memory.recall(function, arguments)) is not None:
+            ended.note(index, known)
     families = [index if family is None else family(*arguments) for index, arguments in enumerate(argument_tuples)]
-    waiting = _Waiting([index for index in range(last + 1) if index not in outcomes], families)
+    waiting = _Waiting([index for index in range(ended.last + 1) if index not in ended.outcomes], families)
     running: set[Child] = set()
     with selectors.DefaultSelector() as selector:
         try:
-            while waiting.jobs or any(child.index <= last for child in running):
+            while waiting.jobs or any(child.index <= ended.last for child in running):
                 while waiting.jobs and len(running) < limit:
                     with _interrupts_held():
-                        child = Child(function, argument_tuples, waiting.jobs.pop(0), timeout)
-                        running.add(child)
+                        running.add(child := Child(function, argument_tuples, waiting.jobs.pop(0), timeout))
                     selector.register(child.pipe, selectors.EVENT_READ, child)
                 for child in _finished(running, selector) if running else ():
                     index = child.index
                     following = waiting.following(child)
-                    if following is not None:
-                        outcome: Outcome[T] = child.go_on(following)
-                    else:
+                    if following is None:
                         running.discard(child)
                         selector.unregister(child.pipe)
-                        outcome = child.end()
+                    outcome: Outcome[T] = child.end() if following is None else child.go_on(following)
                     if outcome.kind == "crash" and child.before and following is None:
                         # What others left behind may be to blame.
                         waiting.again(index)
                         continue
                     if memory is not None:
                         memory.note(function, argument_tuples[index], outcome)
-                    done(index, outcome)
-                waiting.only_up_to(last)
+                    ended.note(index, outcome)
+                waiting.only_up_to(ended.last)
         finally:
             for child in running:
                 child.end()
-    return [outcomes[index] for index in range(last + 1)]
+    return [ended.outcomes[index] for index in range(ended.last + 1)]
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ one text for all its callers: each distinct layout that its callers want becomes
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tt2gl.amd_shared_layouts import TURNED_TILE
 from tt2gl.analysis.analysed import KernelAnalysis
@@ -208,11 +208,7 @@ class Planner:
                 passed={p: (each.order, each.banks) for p, each in function.passed.items() if inside_of(p)},
                 views={p: order for p, order in function.views.items() if inside_of(p)},
                 loads=spelled("load"),
-                widened=frozenset(
-                    position
-                    for position, wanted in function.wanted("read", statement, version).items()
-                    if any(isinstance(term, Stored) and term.narrow for term in wanted.values())
-                ),
+                widened=_widened(function.wanted("read", statement, version)),
                 stores={
                     p: Store(self.spelling.spelled(key, wanted, p), self._dims(key, wanted, p), _through(wanted))
                     for p, wanted in function.wanted("store", statement, version).items()
@@ -298,6 +294,15 @@ def _of_constants(function: Function, labels: Labels) -> dict[Position, tuple[Ed
         if named:
             made[statement] = Edits(), *named
     return made
+
+
+def _widened(reads: Mapping[Position, Wanted]) -> frozenset[Position]:
+    """The reads of what is stored in fewer bits than it has."""
+    narrow = {
+        position: [isinstance(term, Stored) and term.narrow for term in wanted.values()]
+        for position, wanted in reads.items()
+    }
+    return frozenset(position for position, found in narrow.items() if any(found))
 
 
 def _through(wanted: Wanted) -> str:

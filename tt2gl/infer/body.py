@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -321,6 +323,23 @@ class Body:
             self._mark(value.bases, "truth")
             for name in value.loaded:
                 self.facts[name].mask = True
+
+    def _chosen(self, values: Sequence[Value], arms: Sequence[ast.expr]) -> Value:
+        """One of two values by a mask: what `where` is given."""
+        for loaded in values[0].loaded:
+            self.facts[loaded].mask = True
+        self._alternatives(values[1], values[2])
+        given = [value for value, arm in zip(values[1:], arms[1:], strict=True) if not is_number(arm)]
+        return functools.reduce(operator.or_, given, Value())
+
+    def _counted(self, name: str, total: Value) -> Value:
+        """What counts, a range or `cdiv`, of what it is given."""
+        self._mark(total.bases, "tile" if name == "arange" else "size")
+        self._mark(total.bases if name == "static_range" else (), "unrolled")
+        self._mark(total.origins, "number")
+        for loaded in total.loaded:
+            self.facts[loaded].index = True
+        return Value((), total.origins, frozenset(), "int", ranged=name == "arange")
 
     def _mark(self, names: Iterable[str], fact: str) -> None:
         for name in names:

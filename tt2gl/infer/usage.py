@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from tt2gl.host.scopes import all_arguments
 from tt2gl.infer.assembly import operands
-from tt2gl.infer.body import Body, innermost, is_number, is_true, is_whole
+from tt2gl.infer.body import Body, innermost, is_true, is_whole
 from tt2gl.infer.calls import (
     ACCESSES,
     BLOCK_PARTS,
@@ -79,6 +79,10 @@ class Usage(Body):
             return self._described(node, described)
         if name in ACCESSES and (node.args or "pointer" in keywords):
             return self._access(node, name, keywords)
+        return self._made(node, name, receiver, keywords)
+
+    def _made(self, node: ast.Call, name: str, receiver: ast.expr | None, keywords: dict[str, ast.expr]) -> Value:
+        """What a function of Triton's makes of its arguments, and what it says of them."""
         values = [self._value(argument) for argument in node.args]
         named = {key: self._value(value) for key, value in keywords.items()}
         if receiver is not None and name in RESHAPING and self._is_value(receiver):
@@ -93,13 +97,8 @@ class Usage(Body):
             self._unit_stride(parts.get("strides"), parts.get("order"))
             return self._block(values, named)
         if name in RANGES or name in ("arange", "cdiv"):
-            self._mark(total.bases, "tile" if name == "arange" else "size")
-            self._mark(total.bases if name == "static_range" else (), "unrolled")
             self._makes_ranges |= name == "arange"
-            self._mark(total.origins, "number")
-            for loaded in total.loaded:
-                self.facts[loaded].index = True
-            return Value((), total.origins, frozenset(), "int", ranged=name == "arange")
+            return self._counted(name, total)
         if name in SHAPED:
             shape = keywords.get("shape") or (node.args[SHAPED[name]] if len(node.args) > SHAPED[name] else None)
             if shape is not None:
@@ -123,11 +122,7 @@ class Usage(Body):
         if name in ("to", "cast"):
             return self._cast(node, receiver, values)
         if name == "where" and len(values) == 3:
-            for loaded in values[0].loaded:
-                self.facts[loaded].mask = True
-            self._alternatives(values[1], values[2])
-            given = [value for value, arm in zip(values[1:], node.args[1:], strict=True) if not is_number(arm)]
-            return functools.reduce(operator.or_, given, Value())
+            return self._chosen(values, node.args)
         if name in RANDOM_CALLS:  # of a seed and offsets, integers all of them
             self._mark((*total.bases, *total.loaded), "whole")
             return Value((), total.origins, total.loaded, RANDOM_CALLS[name])
