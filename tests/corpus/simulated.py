@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from tests.corpus.features import CORPUS, available
@@ -56,16 +59,21 @@ def _source(family: str) -> SourceFile:
     return read_source(CORPUS / f"{family}.py")
 
 
-@cache
-def conversion(family: str, target: str) -> Conversion:
-    """A family's file converted for all launches."""
-    launches = read_launches(CORPUS / f"{family}.launches.json")
-    return convert(CORPUS / f"{family}.py", target=target, launches=launches, root=CORPUS, compile=False)
+def conversion(family: str, target: str, shared: Path) -> Conversion:
+    """A family's file converted for all launches, once for all tests of a run: they `shared` the folder."""
+    kept = shared / f"{family}.{target}.conversion"
+    if not kept.exists():
+        launches = read_launches(CORPUS / f"{family}.launches.json")
+        made = convert(CORPUS / f"{family}.py", target=target, launches=launches, root=CORPUS, compile=False)
+        own = kept.with_suffix(f".{os.getpid()}")
+        own.write_bytes(pickle.dumps(made))
+        own.rename(kept)
+    found: Conversion = pickle.loads(kept.read_bytes())
+    return found
 
 
-def jobs(family: str, target: str) -> list[SimulationJob]:
+def jobs(family: str, target: str, made: Conversion) -> list[SimulationJob]:
     """Every kernel of a family that was converted with its conversion, under the small launches."""
-    made = conversion(family, target)
     port = read_source(CORPUS / f"{family}_gluon.py", made.text)
     converted = {report.kernel for report in made.kernels if report.status == "converted"}
     return [

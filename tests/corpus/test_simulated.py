@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +21,13 @@ _BY_WEIGHT = [pytest.param(name, marks=[pytest.mark.slow] if has_products(name) 
 
 @pytest.mark.parametrize("target", ["sm90", pytest.param("gfx942", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", _BY_WEIGHT)
-def test_conversions_are_equal_bit_for_bit(family: str, target: str) -> None:
-    kept = [report for report in conversion(family, target).kernels if report.status != "converted"]
+def test_conversions_are_equal_bit_for_bit(family: str, target: str, shared: Path) -> None:
+    made = conversion(family, target, shared)
+    kept = [report for report in made.kernels if report.status != "converted"]
     # Products without an instruction of ours yet; descriptors from the host where there is no TMA.
     assert {report.diagnostics[-1].code for report in kept} <= {"TTG302", "TTG304"}
     assert not kept or has_products(family)
-    cases = jobs(family, target)
+    cases = jobs(family, target, made)
     runs = simulate_many(cases, SimulationOptions(seeds=1), workers=1)
     found = {
         (case.original.launch.kernel, number): run for number, (case, run) in enumerate(zip(cases, runs, strict=True))

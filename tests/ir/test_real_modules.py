@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.corpus.features import CORPUS, available
+from tests.corpus.simulated import conversion
 from tests.simulate.kernels import suite
 from tt2gl import compiler, isolate
-from tt2gl.convert import convert
 from tt2gl.ir.attributes import DialectAttr
 from tt2gl.ir.operations import UNKNOWN, Module
 from tt2gl.ir.parser import parse_module
@@ -101,14 +101,11 @@ def checked(function: Callable[..., str], jobs: Sequence[tuple[Any, ...]]) -> li
 
 # The frontend's IR of a Triton kernel is the same for every target.
 _FRONTEND = ("sm90", False, available())
-# Optimised, one of each vendor has most forms, and so have a few of the families.
-_FORMS = ("argmax", "attention", "descriptors", "dropout", "matmul_int4", "scan")
-_FEW = [(target, True, _FORMS) for target in ("sm90", "gfx942")]
-_ALL = [pytest.param(target, True, available(target), marks=pytest.mark.slow) for target in TARGETS]
+_OPTIMISED = [(target, True, available(target)) for target in TARGETS]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("target", "optimised", "families"), [_FRONTEND, *_FEW, *_ALL])
+@pytest.mark.parametrize(("target", "optimised", "families"), [_FRONTEND, *_OPTIMISED])
 def test_the_corpus(target: str, optimised: bool, families: Sequence[str], tmp_path: Path) -> None:
     jobs: list[tuple[Any, ...]] = []
     for family in families:
@@ -126,13 +123,12 @@ def test_the_corpus(target: str, optimised: bool, families: Sequence[str], tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
-def test_the_corpus_in_gluon(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(CORPUS)
+def test_the_corpus_in_gluon(target: str, tmp_path: Path, shared: Path) -> None:
     jobs: list[tuple[Any, ...]] = []
     for family in available():
         launches = first_launches(read_launches(CORPUS / f"{family}.launches.json"))
-        made = convert(f"{family}.py", target=target, launches=launches, compile=False)
-        port = tmp_path / Path(made.path).name
+        made = conversion(family, target, shared)
+        port = tmp_path / f"{family}_gluon.py"
         port.write_text(made.text, "utf-8")
         kernels = {report.kernel for report in made.kernels if report.status == "converted"}
         source = read_source(port)
