@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tt2gl.host import factories
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import read_source
 
@@ -78,3 +81,21 @@ def test_decided(calls: str, named: str, tmp_path: Path) -> None:
 def test_a_maker_that_keeps_what_it_made(tmp_path: Path) -> None:
     maker = f"@functools.lru_cache(maxsize=None)\n{MAKER}"
     assert sliced(tmp_path / "kernel.py", 'made = make("first")\n', maker)[1] == []
+
+
+def test_a_file_is_searched_once_for_what_a_function_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Its names are resolved for everything that is evaluated in it: a file of 2600 lines then took minutes.
+    tree = ast.parse("def made_for(op): ...\nlargest = made_for(maximum)\n")
+    (owner, _) = tree.body
+    assert isinstance(owner, ast.FunctionDef)
+    walked: list[ast.AST] = []
+    walk = ast.walk
+
+    def noting(node: ast.AST) -> Iterator[ast.AST]:
+        walked.append(node)
+        return walk(node)
+
+    monkeypatch.setattr(ast, "walk", noting)
+    found = [factories._given(tree, owner, "op") for _ in range(3)]
+    assert [ast.unparse(each) for each in found if each is not None] == ["maximum"] * 3
+    assert walked.count(tree) == 1

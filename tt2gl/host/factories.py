@@ -11,6 +11,7 @@ largest = made_for(maximum)        # `op` is `maximum`
 from __future__ import annotations
 
 import ast
+import functools
 
 from tt2gl.host.scopes import Scope
 
@@ -27,13 +28,17 @@ def given(scope: Scope, name: str) -> ast.expr | None:
         return None
     if len(module.scope.bindings.get(owner.name, ())) != 1 or not all(map(_is_cache, owner.decorator_list)):
         return None
-    nodes = [*ast.walk(module.tree)]
+    return _given(module.tree, owner, name)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _given(module: ast.Module, owner: ast.FunctionDef, name: str) -> ast.expr | None:
+    """The same of a function of a module. Kept, as names are resolved anew wherever they are read."""
+    nodes = [*ast.walk(module)]
     calls = [node for node in nodes if isinstance(node, ast.Call) and _is_name(node.func, owner.name)]
     if not calls or len(calls) != sum(_is_name(node, owner.name) for node in nodes):
         return None
-    outside = {
-        id(node) for statement in module.tree.body if not _is_definition(statement) for node in ast.walk(statement)
-    }
+    outside = {id(node) for statement in module.body if not _is_definition(statement) for node in ast.walk(statement)}
     values = [_argument(call, owner.args, name) for call in calls]
     known = [value for value in values if value is not None]
     if len(known) < len(values) or len({ast.dump(value) for value in known}) != 1:
