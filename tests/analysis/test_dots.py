@@ -52,7 +52,8 @@ def test_a_pair_alone_is_no_pairs(made: Callable[..., str]) -> None:
 
 def test_a_product_is_added_to_what_was_loaded(made: Callable[..., str]) -> None:
     text = made("s = tl.load(c + o)", "s += tl.dot(x, y)", "tl.store(c + o, s)")
-    assert "warpgroup_mma(x_smem, y_smem, gl.convert_layout(s, mma_layout))" in text
+    assert "s_before = gl.convert_layout(s, mma_layout)\n" in text
+    assert "warpgroup_mma(x_smem, y_smem, s_before)" in text
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,10 @@ def test_a_product_starts_from_what_triton_makes_of_what_it_is_added_to(
     made: Callable[..., str], lines: list[str], start: str
 ) -> None:
     text = made(*lines, "tl.store(c + o, s)")
-    assert f"warpgroup_mma(x_smem, y_smem, {start})" in text
+    # What is loaded or converted is so above the product's fence.
+    above = "load" in start or "convert_layout" in start
+    assert not above or f"_before = {start}\n" in text
+    assert re.search(rf"warpgroup_mma\(x_smem, y_smem, {r'[sp]_before' if above else re.escape(start)}\)", text)
     assert "+ 1.5" not in text
 
 
