@@ -222,7 +222,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                 made = with_equal_reads(with_early_reads(with_turned_reads(made, functions), functions), functions)
                 made = with_operands_in_lone_loops(made, constants_by_body(kernels))
                 entries = {each.name or names[each.line] for each in plan.functions if each.is_kernel}
-                made = with_uniform_offsets(made, entries)
+                made = with_uniform_offsets(made, entries, source.text)
             made = with_names_apart(with_instructions(made), apart)
             made = without_idle_names(with_named_casts(made, source.text), functions, source.text)
             text = fitted(made, source.text)

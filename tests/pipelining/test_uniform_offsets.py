@@ -29,10 +29,11 @@ def written(
     load: str = "a_ptr, rows[:, None] * stride + cols[None, :], mask=cols[None, :] < n",
     after: str = "pass",
     kernels: tuple[str, ...] = ("kernel",),
+    authors: str = "",
 ) -> tuple[str, str]:
-    """The kernel as it is, and as it is written."""
+    """The kernel as it is, and as it is written, where the author's text has some names."""
     text = KERNEL.format(begin=begin, span=span, cols=cols, more=more, load=load, after=after)
-    return text, with_uniform_offsets(text, kernels)
+    return text, with_uniform_offsets(text, kernels, authors)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +92,32 @@ def test_what_an_offset_adds_up_from_is_apart(given: dict[str, str], made: str) 
 
 def test_offsets_with_a_name_that_nothing_else_reads() -> None:
     before, after = written(
-        more="at_all = (\n            rows + k\n            + 3 * n\n        )", load="a_ptr, at_all"
+        more="at_all = (\n            rows + k\n            + 3 * n\n        )",
+        load="a_ptr, at_all",
+        authors="at_all = rows",
     )
     made = "pid * BLOCK + k + 3 * n + (gl.arange(0, BLOCK, layout=at))"
     assert after == before.replace("rows + k\n            + 3 * n", made), after
+
+
+@pytest.mark.parametrize(
+    ("authors", "made"),
+    [
+        ("at_all = rows + k", "pid * BLOCK + k + w * 3 + (gl.arange(0, BLOCK, layout=at) + cols_range)"),
+        ("at_alls = rows + k", "pid * BLOCK + k + (gl.arange(0, BLOCK, layout=at) + cols_range + w * 3)"),
+    ],
+    ids=["integers that the author adds up", "what the author's pointers are moved by"],
+)
+def test_a_scalar_that_pointers_are_moved_by_last_stays_with_the_tensor(authors: str, made: str) -> None:
+    more = "w = k // n\n        at_all = rows + cols + w * 3"
+    before, after = written(more=more, load="a_ptr, at_all", authors=authors)
+    assert after == before.replace("rows + cols + w * 3", made), after
+
+
+def test_a_scalar_that_is_added_last_where_the_operation_is_stays_with_the_tensor() -> None:
+    before, after = written(load="a_ptr, rows + cols + k % n")
+    made = "pid * BLOCK + k + (gl.arange(0, BLOCK, layout=at) + cols_range + k % n)"
+    assert after == before.replace("a_ptr, rows + cols + k % n", f"a_ptr, {made}"), after
 
 
 def test_a_name_of_one_branch_is_read_in_it_alone() -> None:
