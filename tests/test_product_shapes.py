@@ -401,6 +401,23 @@ def test_packed_bytes_on_their_way_to_shared_memory_lie_in_neighbouring_threads(
 
 
 @pytest.mark.slow
+def test_scales_are_loaded_where_the_threads_of_a_wave_need_them() -> None:
+    """They would be converted by shared memory, where all waves wait in the midst of the products."""
+    file = Path(__file__).parents[1] / "corpus" / "block_scaled.py"
+    launches = [
+        each
+        for each in read_launches(file.with_suffix(".launches.json"))
+        if each.kernel == "mxfp4_weight_matmul_kernel"
+    ]
+    made = convert(file, target="gfx942", launches=launches[1:2], root=file.parent, compile=False).text
+    made = made[made.index("def mxfp4_weight_matmul_kernel") :]
+    assert re.search(
+        r"offs_scale = gl\.arange\(0, BLOCK_K // 32, layout=gl\.SliceLayout\(0, \w+_scale_layout\)\)", made
+    )
+    assert "upcast(w, w_scale, " in made
+
+
+@pytest.mark.slow
 def test_launches_of_three_stages_and_more_share_a_body_where_tiles_are_looked_up(tmp_path: Path) -> None:
     """Triton copies what is looked up, too, from three stages on, and halves the ring of the tiles."""
     load = "at = tl.load(table + start + cols)\n        k = tl.load(k_ptr + at[:, None] * D + dims[None, :])"

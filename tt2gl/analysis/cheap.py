@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tt2gl.analysis.graph import Node, Web, counts_from_zero, sources
+from tt2gl.analysis.graph import Node, Web, counts_from_zero, made_once, sources
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.reshapes import is_named_reshape
 
+_CDNA_LANES = 64
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 
 
@@ -74,7 +75,19 @@ def _is_given_range(web: Web) -> bool:
 
 def is_operand(node: Node, scene: Scene) -> bool:
     """Whether a load is in the layout of a product's operand as it comes: it has that of its reader."""
-    return node.kind == "load" and not node.staged and node.chain in scene.facts.lowered.operands
+    if node.kind != "load" or node.staged:
+        return False
+    return node.chain in scene.facts.lowered.operands or scene.lanes == _CDNA_LANES and _scales_alone(node, scene)
+
+
+def _scales_alone(load: Node, scene: Scene) -> bool:
+    """Whether a name is given a load, and all that reads it multiplies a product's elements by those scales.
+
+    A conversion of them would pass shared memory, and all waves wait there: Triton has them where waves need them.
+    """
+    scales = {id(scale) for node in scene.graph.nodes if node.kind == "upcast" for scale in node.operands[1:]}
+    reads = [node for node in scene.graph.nodes if (made := made_once(node)) is not None and made.node is load]
+    return bool(reads) and all(id(read) in scales for read in reads)
 
 
 def in_ring(node: Node, above: frozenset[int] = frozenset(), *, squeezed: bool = False) -> bool:
