@@ -118,24 +118,24 @@ def _instructions(code: str) -> Mapping[str, tuple[str, ...]]:
 
 def with_instructions(code: str) -> str:
     """The converted file with the instructions imported that it calls, after Gluon, in lines that end as its own."""
-    used = set(re.findall(r"(?<![\w.])\w+(?=[.(])", code))
+    used, known = set(re.findall(r"(?<![\w.])\w+(?=[.(])", code)), _unindented(code)
     lines = [
         f"from {module} import {', '.join(name for name in names if name in used)}\n"
         for module, names in _instructions(code).items()
         if used & set(names)
     ]
-    lines, tried = [line for line in lines if line not in code], []
+    lines, tried = [line for line in lines if line not in known], []
     dots = [f"{name} as {ours}" for ours, name in TRITON_DOTS.items() if ours in used]
-    if dots and (line := f"from triton.language import {', '.join(dots)}\n") not in code:
+    if dots and (line := f"from triton.language import {', '.join(dots)}\n") not in known:
         lines.append(line)
-    if ASYNC_LOAD in used and _ASYNC_LOAD not in code:
+    if ASYNC_LOAD in used and _unindented(_ASYNC_LOAD) not in known:
         tried.append(_ASYNC_LOAD)
     host_tiles = _HOST_TILES.format(module="amd.gfx1250" if f"def {HOST_TILES}(*loaded)" in code else "nvidia.hopper")
-    if f"def {HOST_TILES}(" in code and host_tiles not in code:
+    if f"def {HOST_TILES}(" in code and host_tiles not in known:
         lines.append(host_tiles)
-    if f"def {HOST_PARTS}(" in code and _INTERFACE not in code:
+    if f"def {HOST_PARTS}(" in code and _INTERFACE not in known:
         lines.append(_INTERFACE)
-    if used & TMA_COPIES.keys() and (copies := _tma_copies(used)) not in code:
+    if used & TMA_COPIES.keys() and _unindented(copies := _tma_copies(used)) not in known:
         tried.append(copies)
     gluon = re.search(r"^([ \t]*)from triton\.experimental\.gluon import language as \w+(\r?\n)", code, re.MULTILINE)
     if gluon is None:
@@ -148,6 +148,11 @@ def with_instructions(code: str) -> str:
     between = code[gluon.end() : behind]
     apart = gluon[2] if tried and code[behind:].split("\n", 1)[0].strip() else ""
     return f"{code[: gluon.end()]}{as_there(lines)}{between}{as_there(tried)}{apart}{code[behind:]}"
+
+
+def _unindented(text: str) -> str:
+    """Text as it is asked whether lines are in it, under whatever they stand and however they end."""
+    return re.sub(r"^[ \t]+|\r$", "", text, flags=re.MULTILINE)
 
 
 def _behind_imports(code: str, end: int) -> int:
