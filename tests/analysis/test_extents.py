@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tt2gl.analysis.analysed import KernelAnalysis
-from tt2gl.analysis.extents import evaluated, pointee_bits
+from tt2gl.analysis.extents import doubled, evaluated, pointee_bits
 from tt2gl.launches import Launch
 
 Analysed = Callable[..., KernelAnalysis]
@@ -73,3 +73,20 @@ def test_an_extent_without_a_name_is_said_by_the_constexpr_that_it_is_under_each
 ) -> None:
     given = [launch("x_ptr=*i32 y_ptr=*i32 table_ptr=*i32", BLOCK=block) for block in (256, 64)]
     assert [each.dims for each in analysed(HELPER, *given).classes.classes] == [("BLOCK",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "twice"),
+    [
+        ("BLOCK", "BLOCK * 2"),
+        ("BLOCK // 8", "BLOCK // 8 * 2"),
+        ("BLOCK // 8 * 2", "BLOCK // 8 * 4"),
+        ("A + B", "(A + B) * 2"),
+        ("(A - B) * 2", "(A - B) * 4"),
+        ("A if C else B", "(A if C else B) * 2"),
+        ("2 * BLOCK", "2 * BLOCK * 2"),
+        ("16", "32"),
+    ],
+)
+def test_an_extent_twice(text: str, twice: str) -> None:
+    assert doubled(text) == twice

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.arguments import Arguments, constant, integer
+from tt2gl.analysis.extents import doubled
 from tt2gl.analysis.facts import Fact, FunctionFact, OtherFact, TensorFact, TupleFact
 from tt2gl.analysis.frames import Frame, Value, unsupported
 from tt2gl.analysis.graph import Node
@@ -252,7 +253,7 @@ class CallReader:
             if len(parts) == len(made.shape):
                 return tuple(self.text(part, frame) for part in parts)
         if name == "interleave" and (last := operand.dims[-1]) is not None:
-            return (*operand.dims[:-1], f"{last} * 2" if "+" not in last and "-" not in last else f"({last}) * 2")
+            return (*operand.dims[:-1], doubled(last))
         if name == "cat":
             return tuple(
                 dim if extent == made.shape[at] else f"{dim} * 2" if dim and dim.isidentifier() else None

@@ -101,6 +101,16 @@ def evaluated(text: str, launch: Launch) -> int | None:
     return integer(_expression(text), launch.constexprs)
 
 
+def doubled(text: str) -> str:
+    """An extent twice, as source: `BLOCK * 4` of `BLOCK * 2`."""
+    match _expression(text):
+        case ast.Constant(value=int() as number):
+            return str(2 * number)
+        case ast.BinOp(left=left, op=ast.Mult(), right=ast.Constant(value=int() as number)):
+            return ast.unparse(ast.BinOp(left, ast.Mult(), ast.Constant(2 * number)))
+    return ast.unparse(ast.BinOp(_expression(text), ast.Mult(), ast.Constant(2)))
+
+
 # Few texts, asked for under every launch for each value of those extents.
 @functools.lru_cache(maxsize=256)
 def _expression(text: str) -> ast.expr:
