@@ -32,7 +32,6 @@ from bench.growing import Growth, Large  # noqa: E402
 from bench.machine import ask  # noqa: E402
 from bench.selection import all_launches, selected, selecting_parser, size  # noqa: E402
 from tt2gl.analysis.buffer_sizes import BUFFER_BYTES  # noqa: E402
-from tt2gl.analysis.naming import listed  # noqa: E402
 from tt2gl.convert import RULES, convert  # noqa: E402
 from tt2gl.file_plan import file_plan  # noqa: E402
 from tt2gl.files import write_text  # noqa: E402
@@ -41,6 +40,7 @@ from tt2gl.isolate import map_isolated, preload, private_triton, run_isolated  #
 from tt2gl.kernel_state import Kernel  # noqa: E402
 from tt2gl.launches import Launch, TensorArg, launches_for  # noqa: E402
 from tt2gl.lowering.lowered_source import LoweredSource  # noqa: E402
+from tt2gl.names import listed  # noqa: E402
 from tt2gl.pipeline import staged  # noqa: E402
 from tt2gl.rewrite.file import rewrite  # noqa: E402
 from tt2gl.rewrite.guards import FITS_BUFFERS_SOURCE  # noqa: E402

@@ -58,6 +58,7 @@ from tt2gl.rewrite.file import rewrite
 from tt2gl.rewrite.idle_names import without_idle_names
 from tt2gl.rewrite.imports import with_instructions
 from tt2gl.rewrite.named_casts import with_named_casts
+from tt2gl.rewrite.tile_notes import with_tile_notes
 from tt2gl.shared_memory import made_smaller, tell_fewer_stages
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.source import SourceFile, read_source
@@ -225,7 +226,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                 made = with_uniform_offsets(made, entries, source.text)
             made = with_names_apart(with_instructions(made), apart)
             made = without_idle_names(with_named_casts(made, source.text), functions, source.text)
-            text = fitted(made, source.text)
+            text = fitted(with_tile_notes(made, functions), source.text)
         except NotPipelinedError as error:
             keep_unpipelined(kernels, error)
             continue

@@ -9,11 +9,11 @@ from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.dot_formulas import NoFormulaError
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.frames import SeveralProducts, Unsupported
-from tt2gl.analysis.naming import listed
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.file_plan import keep_conflict, left_where_they_are, same_file
 from tt2gl.kernel_state import Kernel
 from tt2gl.launches import Launch
+from tt2gl.names import listed
 from tt2gl.targets import Target
 from tt2gl.variants import Undecided, Variants, analysed
 

@@ -1,8 +1,8 @@
-"""Names that nobody has yet."""
+"""Names that nobody has yet, and several of them in words."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 
 def unused(name: str, taken: Container[str]) -> str:
@@ -18,3 +18,8 @@ def claimed(name: str, taken: set[str]) -> str:
     chosen = unused(name, taken)
     taken.add(chosen)
     return chosen
+
+
+def listed(names: Sequence[str]) -> str:
+    """`x, w and y`."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

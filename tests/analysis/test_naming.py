@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tt2gl.analysis.memory import LayoutClass
-from tt2gl.analysis.naming import access_comment, listed, stem, suffixed
+from tt2gl.analysis.naming import access_comment, stem, suffixed
+from tt2gl.names import listed
 
 
 @pytest.mark.parametrize(

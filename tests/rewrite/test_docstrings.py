@@ -28,6 +28,7 @@ from tt2gl.rewrite.named_casts import with_named_casts
 from tt2gl.rewrite.named_sums import with_named_sums
 from tt2gl.rewrite.reads import turned_first
 from tt2gl.rewrite.sums import summed_first
+from tt2gl.rewrite.tile_notes import with_tile_notes
 from tt2gl.source import read_source
 from tt2gl.stages import Declaration
 from tt2gl.words import STORE_AGAIN
@@ -94,6 +95,7 @@ OTHERS = {
     "repeated_stores",
     "signatures",
     "sums",
+    "tile_notes",
     "tiles",
     "tuples",
 }
@@ -172,6 +174,9 @@ def test_rules_of_files() -> None:
         head = "from triton.experimental.gluon import language as gl\n\ndef kernel(x_ptr, rows, stride, pid, rest):\n"
         made = without_idle_names(head + textwrap.indent(f"{before}\n", "    "), {"kernel"}, "")
         assert made == head + textwrap.indent(f"{after}\n", "    ")
+    for before, after in examples("tile_notes"):
+        made = with_tile_notes("def kernel():\n" + textwrap.indent(f"{before}\n", "    "), {"kernel"})
+        assert made == "def kernel():\n" + textwrap.indent(f"{after}\n", "    ")
 
 
 def test_carried_operands() -> None:

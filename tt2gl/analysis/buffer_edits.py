@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
-from tt2gl.analysis.naming import listed
 from tt2gl.analysis.pointer_arguments import offsets_name
-from tt2gl.names import unused
+from tt2gl.names import listed, unused
 from tt2gl.plan import BufferAccess, Edits, FunctionPlan, Hoist, Position
 from tt2gl.trees import nodes_in
 

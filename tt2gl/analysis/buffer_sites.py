@@ -10,9 +10,9 @@ from tt2gl.analysis.addresses import Address, address, pointer_kinds
 from tt2gl.analysis.buffer_atomics import ARGUMENTS, ATOMICS, atomic_function
 from tt2gl.analysis.buffer_edits import Refused
 from tt2gl.analysis.facts import ConstFact, TensorFact
-from tt2gl.analysis.naming import listed
 from tt2gl.analysis.offset_ranges import Body
 from tt2gl.analysis.statics import position_of
+from tt2gl.names import listed
 from tt2gl.plan import Position
 from tt2gl.targets import buffers_spread
 from tt2gl.trees import nodes_in

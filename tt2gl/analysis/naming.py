@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
-from tt2gl.names import unused
+from tt2gl.names import listed, unused
 
 if TYPE_CHECKING:
     from tt2gl.analysis.memory import Classes, LayoutClass
@@ -77,8 +77,3 @@ def access_comment(layout: LayoutClass) -> str:
         return ""
     single = "; 128 for one element a thread" if _SINGLE.search(layout.source) else ""
     return f"coalesced access to {listed(served)}{single}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """`x, w and y`."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
