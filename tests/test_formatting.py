@@ -21,6 +21,9 @@ NAMES = ", ".join(f"argument_{number}" for number in range(12))
         f"total = combine(  # a reason\n        {NAMES})",
         f"total = combine({NAMES})  # a reason",
         f"layout: gl.constexpr = coalesced([BLOCK_M, BLOCK_N], {NAMES})",
+        f"@heuristics({{'A': lambda args: all(args[name] for name in ({NAMES}))}})\n    def g():\n        pass",
+        f"total = combine(\n        first, second,\n        {NAMES},{NAMES},\n    )  # fmt: skip",
+        f"total = combine('a, b', {NAMES})  # fmt: skip",
     ],
 )
 def test_long_statements_are_broken(statement: str) -> None:
@@ -30,6 +33,14 @@ def test_long_statements_are_broken(statement: str) -> None:
     assert ast.dump(ast.parse(made)) == ast.dump(ast.parse(text))
     assert "    x = 'kept as  it is'  ;y=2\n" in made
     assert made.count("#") == text.count("#")
+
+
+def test_what_is_not_to_be_formatted_is_broken_at_commas_alone() -> None:
+    kept = "    total = combine(\n        x,y,  z,\n"
+    text = f"def f():\n{kept}        {NAMES},\n    )  # fmt: skip\n"
+    made = fitted(text, "")
+    assert made.startswith(f"def f():\n{kept}        argument_0, ")
+    assert made.endswith(" argument_8,\n        argument_9, argument_10, argument_11,\n    )  # fmt: skip\n")
 
 
 def test_the_authors_own_lines_stay() -> None:

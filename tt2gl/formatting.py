@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import textwrap
+import tokenize
 
 from tt2gl.trees import python_tree
 
@@ -24,14 +26,14 @@ def fitted(text: str, author: str) -> str:
     }
     if not long:
         return mark + text
-    for first, last, whole in sorted(_statements(python_tree(text)), reverse=True):
+    for first, last, rest in sorted(_statements(python_tree(text)), reverse=True):
         if long.intersection(range(first, last)):
-            lines[first:last] = [_broken("".join(lines[first:last]), whole)]
+            lines[first:last] = [_broken("".join(lines[first:last]), rest)]
     return mark + "".join(lines)
 
 
-def _statements(tree: ast.Module) -> list[tuple[int, int, bool]]:
-    """First line, the line after, of each statement or of the head of a block, and whether that is all of it."""
+def _statements(tree: ast.Module) -> list[tuple[int, int, str]]:
+    """First line, the line after, of each statement, head of a block or decorator, and what makes a statement of it."""
     found = []
     waiting: list[ast.AST] = [*tree.body]
     while waiting:
@@ -42,12 +44,14 @@ def _statements(tree: ast.Module) -> list[tuple[int, int, bool]]:
             body = getattr(node, "body", None)
             end = body[0].lineno - 1 if body else node.end_lineno or node.lineno
             if end >= node.lineno:
-                found.append((node.lineno - 1, end, not body))
+                found.append((node.lineno - 1, end, "    pass\n" if body else ""))
+        for each in getattr(node, "decorator_list", ()):
+            found.append((each.lineno - 1, each.end_lineno or each.lineno, "def f(): ...\n"))
     return found
 
 
-def _broken(lines: str, whole: bool) -> str:
-    """A statement's lines as `black` has them in what its indentation leaves of the width."""
+def _broken(lines: str, rest: str) -> str:
+    """A statement's lines as `black` has them in what its indentation leaves of the width; `rest` makes it one."""
     # Loading it takes a while, and most files need nothing of it.
     import black
     from black.parsing import InvalidInput
@@ -55,11 +59,35 @@ def _broken(lines: str, whole: bool) -> str:
     bare = textwrap.dedent(lines)
     indent = lines[: len(lines) - len(lines.lstrip(" \t"))]
     mode = black.Mode(line_length=WIDTH - len(indent), string_normalization=False, magic_trailing_comma=False)
-    bare = bare if whole else f"{bare}    pass\n"
+    bare += rest
     try:
-        made = black.format_str(bare, mode=mode)
+        # What the author keeps from being formatted is broken at its commas alone.
+        made = _at_commas(bare, mode.line_length) if "# fmt: skip" in bare else black.format_str(bare, mode=mode)
         if ast.dump(ast.parse(made)) != ast.dump(ast.parse(bare)):
             return lines
     except (InvalidInput, SyntaxError):
         return lines
-    return textwrap.indent(made if whole else made.removesuffix("    pass\n"), indent)
+    return textwrap.indent(made.removesuffix(rest), indent)
+
+
+def _at_commas(text: str, width: int) -> str:
+    """A statement with its long lines broken behind commas in brackets, the new ones indented as the long one is."""
+    depth, commas = 0, dict[int, list[int]]()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.OP:
+            depth += (token.string in "([{") - (token.string in ")]}")
+            if token.string == "," and depth:
+                commas.setdefault(token.end[0], []).append(token.end[1])
+    made: list[str] = []
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        indent = line[: len(line) - len(line.lstrip())]
+        start = 0
+        while len(line.rstrip()) - start + (len(indent) if start else 0) > width:
+            room = start + width - (len(indent) if start else 0)
+            fitting = [at for at in commas.get(number, ()) if start < at <= room and line[at:].strip()]
+            if not fitting:
+                break
+            made.append(f"{indent if start else ''}{line[start : fitting[-1]]}\n")
+            start = fitting[-1] + 1
+        made.append(f"{indent if start else ''}{line[start:]}")
+    return "".join(made)
