@@ -67,6 +67,13 @@ def test_a_product_of_several_warps_is_a_statement(
     assert lines(body(statement, dots={call: dot("tcgen05")})) == expected
 
 
+def test_what_is_said_at_a_statement_s_end_stays_at_its_own(body: Callable[..., str]) -> None:
+    made = body("s += tl.dot(a, b) * x  # why", dots={"tl.dot(a, b)": dot("tcgen05")})
+    assert lines(made) == [f"s_product = tcgen05(a, b, None, {MEMORY})", "s += s_product * x  # why"]
+    made = body("f(tl.dot(a, b))  # why", dots={"tl.dot(a, b)": dot("tcgen05")})
+    assert lines(made)[-1].endswith("  # why")
+
+
 def test_an_operand_in_tensor_memory_is_told(body: Callable[..., str]) -> None:
     held = dot("tcgen05", lhs=Store("operand", ("M", "K")))
     made = body("s = tl.dot(a, b)", dots={"tl.dot(a, b)": held})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 import libcst as cst
@@ -79,12 +79,12 @@ class FunctionBody(Expressions):
         lines = self._lines(original_node, updated_node)
         if lines is None:
             return updated_node
-        # Comments speak of the author's statement: the first behind what is made early, or, at the end, the last.
+        # Comments speak of the author's statement: those above it of all that it became, those at its end of itself.
         early = sum(len(self.early.get(self.locate(each) or _NOWHERE, ())) for each in original_node.body[:1])
         blank = list(takewhile(lambda line: early > 0 and line.comment is None, updated_node.leading_lines))
         lines[0] = lines[0].with_changes(leading_lines=blank)
         lines[early] = lines[early].with_changes(leading_lines=updated_node.leading_lines[len(blank) :])
-        spoken = early if len(original_node.body) == 1 else -1
+        spoken = _place(original_node.body[0], lines, early) if len(original_node.body) == 1 else -1
         lines[spoken] = lines[spoken].with_changes(trailing_whitespace=updated_node.trailing_whitespace)
         return cst.FlattenSentinel(lines)
 
@@ -134,6 +134,14 @@ class FunctionBody(Expressions):
 
 def _line(statement: cst.BaseSmallStatement) -> cst.SimpleStatementLine:
     return cst.SimpleStatementLine([statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
+
+
+def _place(statement: cst.BaseSmallStatement, lines: Sequence[cst.SimpleStatementLine], start: int) -> int:
+    """Which of the lines that a statement became, from `start` on, is itself, and not what it is given."""
+    names, kind = _bound(statement), type(statement)
+    made = ((at, line.body[0]) for at, line in enumerate(lines) if at >= start)
+    itself = (at for at, each in made if (names & _bound(each) if names else isinstance(each, kind)))
+    return next(itself, start)
 
 
 def _bound(statement: cst.BaseSmallStatement) -> set[str]:
