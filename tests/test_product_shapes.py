@@ -297,6 +297,24 @@ def test_a_mask_that_a_flag_leaves_out_is_true_where_iterations_have_their_own(t
     assert made.count("mask = True") == 2, "in the prologue and in the loop"
 
 
+OPTIONAL = """if FLAG:
+            mask = None
+            other = None
+        else:
+            mask = start + cols < n
+            other = 0.0
+        k = tl.load(k_ptr + (start + cols)[:, None] * D + dims[None, :])
+        scale = tl.load(k_ptr + (start + cols) * D, mask=mask, other=other)
+        k = (k * scale[:, None]).to(tl.float16)"""
+
+
+def test_a_mask_that_a_flag_leaves_out_is_true_in_last_iterations_that_there_may_not_be(tmp_path: Path) -> None:
+    text = SCORES.format(more="", flags="FLAG: tl.constexpr, ", load=OPTIONAL)
+    made = written(tmp_path / "kernels.py", text, {"FLAG": True}, {"FLAG": False}, target="gfx942", stages=(2, 2))
+    assert "mask=mask & exists" in made
+    assert [made.count(line) for line in ("mask = None", "mask = True", "other = None")] == [1, 1, 2]
+
+
 TWO_MASKS = """@triton.jit
 def scores_kernel(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
     rows = tl.arange(0, M)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import libcst as cst
 
 from tt2gl.pipelining.texts import conjunction
-from tt2gl.pipelining.trees import Renamed, code
-from tt2gl.visitors import Editor, Reader
+from tt2gl.pipelining.trees import Renamed, code, edited
+from tt2gl.syntax import is_name
+from tt2gl.visitors import Editor, Reader, within
 
 
 def is_load(node: cst.CSTNode) -> bool:
@@ -33,24 +34,48 @@ def is_buffer_store(node: cst.Call) -> bool:
 
 def masked(access: cst.Call, condition: str) -> cst.Call:
     """A load or store that is done under a condition only, besides its own mask."""
-    arguments = list(access.args)
-    places = [index for index, each in enumerate(arguments) if each.keyword and each.keyword.value == "mask"]
-    fixed = 2 if is_store(access) else 1
-    by_name = is_buffer_load(access) or is_buffer_store(access)
-    if not places and not by_name and len(arguments) > fixed and arguments[fixed].keyword is None:
-        places = [fixed]
-    old = arguments[places[0]] if places else None
-    given = None if old is None or code(old.value) == "None" else code(old.value)
+    arguments, place = list(access.args), _mask_place(access)
+    own = None if place is None else code(arguments[place].value)
     # In a call, as a mask may be of several lines.
-    made = cst.parse_expression(f"f(mask={conjunction(given, condition)})")
+    made = cst.parse_expression(f"f(mask={conjunction(None if own == 'None' else own, condition)})")
     assert isinstance(made, cst.Call)
-    if old is not None:
-        arguments[places[0]] = old.with_changes(value=made.args[0].value)
+    if place is not None:
+        arguments[place] = arguments[place].with_changes(value=made.args[0].value)
         return access.with_changes(args=arguments)
     last = arguments.pop()
     comma, none = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")), cst.SimpleWhitespace("")
     mask = made.args[0].with_changes(whitespace_after_arg=last.whitespace_after_arg)
     return access.with_changes(args=[*arguments, last.with_changes(comma=comma, whitespace_after_arg=none), mask])
+
+
+def _mask_place(access: cst.Call) -> int | None:
+    """Where in its arguments a load or store has its mask; None where it has none."""
+    for index, each in enumerate(access.args):
+        if each.keyword is not None and each.keyword.value == "mask":
+            return index
+    fixed = 2 if is_store(access) else 1
+    by_name = is_buffer_load(access) or is_buffer_store(access)
+    return fixed if not by_name and len(access.args) > fixed and access.args[fixed].keyword is None else None
+
+
+def with_masks_there(lines: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
+    """Lines that get a condition beside their masks: those that a constant leaves out, as None, are true."""
+    accesses = [each for line in lines for each in within(line, cst.Call) if is_load(each) or is_store(each)]
+    places = ((access, _mask_place(access)) for access in accesses)
+    masks = {code(access.args[place].value) for access, place in places if place is not None}
+    return [edited(line, _MasksThere(masks)) for line in lines]
+
+
+class _MasksThere(Editor):
+    def __init__(self, masks: Collection[str]) -> None:
+        super().__init__()
+        self.masks = masks
+
+    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
+        """Have a mask be true that is None."""
+        is_mask = all(code(each.target) in self.masks for each in updated_node.targets)
+        absent = is_mask and is_name(updated_node.value, "None")
+        return updated_node.with_changes(value=cst.Name("True")) if absent else updated_node
 
 
 class Guarded(Renamed):

@@ -24,7 +24,7 @@ from tt2gl.pipelining.branches import joined
 from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.flow import NONE, Names, inside, reads, writes
-from tt2gl.pipelining.guards import Guarded, is_load, is_store, masked
+from tt2gl.pipelining.guards import Guarded, is_load, is_store, masked, with_masks_there
 from tt2gl.pipelining.loads import is_marker
 from tt2gl.pipelining.static import called, is_static
 from tt2gl.pipelining.trees import code, edited, indented, statement
@@ -121,6 +121,10 @@ def asked_for(lines: Lines, exists: str, names: Iterator[Named]) -> Lines:
 
     `names`: what each product and its operands may be called.
     """
+    return _beside(with_masks_there(lines), exists, names)
+
+
+def _beside(lines: Lines, exists: str, names: Iterator[Named]) -> Lines:
     return _combined(_asked_for(lines, exists, names), exists)
 
 
@@ -150,7 +154,7 @@ def _asked_for(lines: Lines, exists: str, names: Iterator[Named]) -> Lines:
             if isinstance(orelse, cst.Else):
                 orelse = orelse.with_changes(body=_block(orelse.body, exists, names))
             elif orelse is not None:
-                (only,) = asked_for([orelse], exists, names)
+                (only,) = _beside([orelse], exists, names)
                 assert isinstance(only, cst.If)
                 orelse = only
             made.append(line.with_changes(body=_block(line.body, exists, names), orelse=orelse))
@@ -166,7 +170,7 @@ def _asked_for(lines: Lines, exists: str, names: Iterator[Named]) -> Lines:
 
 def _block(block: cst.BaseSuite, exists: str, names: Iterator[Named]) -> cst.IndentedBlock:
     block = indented(block)
-    return block.with_changes(body=asked_for(list(block.body), exists, names))
+    return block.with_changes(body=_beside(list(block.body), exists, names))
 
 
 def _is_store(line: cst.BaseStatement) -> bool:
