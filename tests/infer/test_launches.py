@@ -287,6 +287,17 @@ def test_sides_of_a_product_take_a_warp_group() -> None:
     assert copies.constexprs == {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32}
 
 
+def test_a_scaled_product_takes_as_many_columns_as_an_instruction_with_scales() -> None:
+    sizes = "BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr"
+    helper = "@triton.jit\ndef scaled(a, sa, b, sb):\n    return tl.dot_scaled(a, sa, 'e4m3', b, sb, 'e4m3')\n"
+    tile = "tl.load({} + tl.arange(0, BLOCK_{})[:, None] * 64 + tl.arange(0, BLOCK_{})[None, :])"
+    a, b = tile.format("x", "M", "K"), tile.format("x", "K", "N")
+    place = "o + tl.arange(0, BLOCK_M)[:, None] * 64 + tl.arange(0, BLOCK_N)[None, :]"
+    kernel = f"@triton.jit\ndef kernel(x, s, o, {sizes}):\n    tl.store({place}, scaled({a}, s, {b}, s))\n"
+    launch = inferred(helper + kernel)[0]
+    assert launch.constexprs == {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 128}
+
+
 def test_distances_of_heads_and_of_what_is_looked_up_are_multiples_too() -> None:
     body = (
         "pid = tl.program_id(0); "

@@ -69,11 +69,11 @@ def _tile(kernel: Kernel, usage: Usage, name: str) -> int:
     if len(tiles) <= 1 and not others:
         return 1024 if usage.rank == 1 else 64
     if re.search(r"_?B?K$", name.upper()):
-        return 32
+        return 128 if usage.scaled else 32  # no fewer have an instruction that takes scales
     if usage.products and re.search(r"_(H|HEADS?)$", name.upper()):
         return 16  # heads that share their keys are few
     # With fewer rows of a product, no warp group could take it.
-    return 64 if usage.products or len(tiles) <= 2 else 32
+    return 64 if usage.products or usage.scaled or len(tiles) <= 2 else 32
 
 
 def _tiles(usage: Usage, known: Mapping[str, Any]) -> list[int]:

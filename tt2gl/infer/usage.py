@@ -56,7 +56,7 @@ class Usage(Body):
         self.casts: set[str] = set()
         self.products: list[Product] = []
         self._tensors: set[str] = set()
-        self._makes_ranges = False
+        self.scaled = self._makes_ranges = False
         self._accesses: list[Value] = []
         for _ in range(2):  # a loop's body reads what its end assigns
             self._body(node.body)
@@ -222,7 +222,7 @@ class Usage(Body):
 
     def _dot_scaled(self, arguments: Iterable[tuple[str, ast.expr]]) -> Value:
         """A product of operands with scales: their formats say what operands and scales are made of."""
-        parts = dict(arguments)
+        self.scaled, parts = True, dict(arguments)
         for side_of in ("lhs", "rhs"):
             element = ""
             match parts.get(f"{side_of}_format"):
@@ -322,7 +322,7 @@ class Usage(Body):
                     self.facts[base].packed |= found.packed or found.whole
                     self.facts[base].wide |= found.wide
                     self.facts[base].unsigned |= found.unsigned and not value.kind and not value.made
-            self.casts |= usage.casts
+            self.casts, self.scaled = self.casts | usage.casts, self.scaled | usage.scaled
             self.products += [self._passed(product, usage, values) for product in usage.products]
             if usage._makes_ranges:  # else it spreads what it is given, whatever the shape
                 self.rank = max(self.rank, usage.rank)
