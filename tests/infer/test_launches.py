@@ -287,6 +287,13 @@ def test_sides_of_a_product_take_a_warp_group() -> None:
     assert copies.constexprs == {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32}
 
 
+def test_a_part_of_a_split_product_is_many_columns() -> None:
+    """With one, a loop over `SPLITK_BLOCK_SIZE // 2` bytes would not turn, and what it multiplies be gone."""
+    sizes = "SPLIT_K: tl.constexpr, SPLITK_BLOCK_SIZE: tl.constexpr"
+    launch = guess(f"x, {sizes}", "tl.store(x + tl.program_id(0) % SPLIT_K * SPLITK_BLOCK_SIZE // 2, 0.0)")
+    assert launch.constexprs == {"SPLIT_K": 1, "SPLITK_BLOCK_SIZE": 512}
+
+
 def test_a_scaled_product_takes_as_many_columns_as_an_instruction_with_scales() -> None:
     sizes = "BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr"
     helper = "@triton.jit\ndef scaled(a, sa, b, sb):\n    return tl.dot_scaled(a, sa, 'e4m3', b, sb, 'e4m3')\n"

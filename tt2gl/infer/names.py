@@ -39,6 +39,7 @@ VALUES: tuple[tuple[str, Any], ...] = (
     (r"GROUP_?SIZE", 64),
     (r"NUM_?STAGES|FACTOR$", 2),
     (r"NUM_?WARPS", 4),
+    (r"SPLIT_?K_?\w*SIZE", 512),
     (r"NUM_?CTAS|SPLIT_?K|NUM_?SPLITS|KV_?SPLITS", 1),
     (r"NUM_?SMS|NUM_?PROGRAMS", 132),
     (r"(^|_)(NUM|N)_?\w*HEADS?", 8),
