@@ -26,6 +26,7 @@ from tt2gl.analysis.reshapes import (
     is_large_enough,
     is_named_reshape,
     is_of_several,
+    is_reshaped_back,
     is_reshaped_next,
     reduced,
     reshaped,
@@ -222,8 +223,7 @@ class Anchors:
             return pairs
         if None in (*node.dims, *operand.dims):
             return inferred_reshape(node, own)
-        back = isinstance(own, Reshaped) and own.dims == node.dims
-        return reshaped(node, own) if back or node.shape[-1] != 2 else None
+        return reshaped(node, own) if is_reshaped_back(node, own) or node.shape[-1] != 2 else None
 
     def _turned(self, node: Node) -> Term | None:
         """The layout of a product's transposition, on NVIDIA also of one that products alone read; None elsewhere."""

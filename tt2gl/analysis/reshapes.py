@@ -57,12 +57,19 @@ def is_idle(node: Node) -> bool:
     return is_named_reshape(node) and node.shape == node.operands[0].shape
 
 
-def reshaped(node: Node, own: Root | Reshaped | Pair) -> Term:
+def reshaped(node: Node, own: Root | Reshaped | Pair) -> Term | None:
     """The layout of a value of known extents that is reshaped, and has the layout `own` before."""
-    if isinstance(own, Reshaped) and own.dims == node.dims:
-        return own.parent
-    before = own.dims if isinstance(own, Reshaped) else node.operands[0].dims_known
-    return Reshaped(own.parent if isinstance(own, Reshaped) else own, before, node.dims_known)
+    before = node.operands[0].dims_known
+    if not isinstance(own, Reshaped):
+        return Reshaped(own, before, node.dims_known)
+    if own.into != before:  # one of each row: its layout has fewer bases than that of the rows
+        return None
+    return own.parent if own.dims == node.dims else Reshaped(own.parent, own.dims, node.dims_known)
+
+
+def is_reshaped_back(node: Node, own: Term) -> bool:
+    """Whether a value that was reshaped, and has the layout `own`, is reshaped to the extents that it had before."""
+    return isinstance(own, Reshaped) and own.into == node.operands[0].dims and own.dims == node.dims
 
 
 def inferred_reshape(node: Node, own: Term) -> Inferred:
