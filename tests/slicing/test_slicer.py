@@ -470,6 +470,7 @@ def test_other_decorators_are_dropped(write: Write, tmp_path: Path, decorators: 
         ('args["n"] % 16 == 0', ("n",)),
         ('all(args[name] % 16 == 0 for name in ("n", "x_ptr"))', ("n", "x_ptr")),
         ('all(\n        args[name] % 16 == 0 for name in ("n",)\n    )', ("n",)),
+        ('all(\n        args[name] % 16 == 0\n        for name in ("n", "x_ptr")\n    )', ("n", "x_ptr")),
     ],
 )
 def test_flags_of_alignment_are_read_from_a_decorator(write: Write, asked: str, names: tuple[str, ...]) -> None:

@@ -70,20 +70,34 @@ def slice_kernel(
     return replace(slicer.finish(kernel), aligned=tuple(_aligned(found[0])), loaded=_loaded(found[0]))
 
 
-_ALIGNED = re.compile(
-    r'"(\w+)": lambda args: (?:args\["(\w+)"\] % 16 == 0|all\(\s*args\[name\] % 16 == 0 for name in \(([^()]*)\)\s*\))'
-)
-
-
 _LOADED = re.compile(r"@with_tile_layouts\(([^()]*)\)")
 
 
 def _aligned(kernel: JitFunction) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The flags of a converted kernel that say which of its arguments are multiples of 16."""
     for decorator in kernel.decorators:
-        if decorator.kind == "heuristics":
-            for flag, name, names in _ALIGNED.findall(cst.Module([]).code_for_node(decorator.node)):
-                yield flag, tuple(re.findall(r"\w+", name or names))
+        if decorator.kind != "heuristics":
+            continue
+        # As a tree, for the lines that it is broken into say nothing.
+        told = ast.parse(cst.Module([]).code_for_node(decorator.node.decorator), mode="eval").body
+        if isinstance(told, ast.Call) and told.args and isinstance(told.args[0], ast.Dict):
+            for key, value in zip(told.args[0].keys, told.args[0].values, strict=True):
+                names = _multiples_of_16(value.body) if isinstance(value, ast.Lambda) else ()
+                if isinstance(key, ast.Constant) and names:
+                    yield str(key.value), names
+
+
+def _multiples_of_16(condition: ast.expr) -> tuple[str, ...]:
+    """The arguments that a condition says are all multiples of 16; none for other conditions."""
+    match condition:
+        case ast.Call(
+            func=ast.Name(id="all"),
+            args=[ast.GeneratorExp(elt=said, generators=[ast.comprehension(iter=ast.Tuple(elts=elements))])],
+        ) if ast.unparse(said) == "args[name] % 16 == 0":
+            return tuple(str(each.value) for each in elements if isinstance(each, ast.Constant))
+        case ast.Compare(left=ast.BinOp(left=ast.Subscript(slice=ast.Constant(value=name)))):
+            return (str(name),) if ast.unparse(condition) == f"args[{name!r}] % 16 == 0" else ()
+    return ()
 
 
 def _loaded(kernel: JitFunction) -> tuple[str, ...] | None:
