@@ -108,6 +108,10 @@ def test_steps_of_other_numbers_of_loops_are_not_compared() -> None:
     assert [each.code for each in compare(one, replace(inner, step_copies={"cp.async.8": 1, "tma.8192": 1}))] == [
         "TTG506"
     ]
+    outside = replace(inner, step_copies={"tma.8192": 1})
+    assert compare(one, outside) == ()
+    (fewer,) = compare(one, replace(outside, copies={"tma.8192": 1, "tma_store.8192": 1}))
+    assert "cp.async copies at most 0 bytes at once" in fewer.message
     (more,) = compare(one, replace(two, mma={product: 33}))
     assert (more.code, "33 instructions" in more.message) == ("TTG505", True)
 

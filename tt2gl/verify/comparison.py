@@ -130,10 +130,11 @@ def _copies(triton: Metrics, gluon: Metrics) -> Iterator[_Finding]:
         who = "a thread" if carrier in ("cp.async", "lds") else "a block"
         if ours < theirs and not _is_written_out(triton, gluon):
             yield _Finding(f"{carrier} copies {ours} bytes {who}{where} where Triton's kernel copies {theirs}.", about)
-        elif max(copied.get(carrier, {0: 0})) < max(widths):
-            message = (
-                f"{carrier} copies at most {max(copied[carrier])} bytes at once where Triton's copies {max(widths)}."
-            )
+            continue
+        # Where the loop is written out, all of its copies may be outside of what is left of it.
+        widest = max(copied.get(carrier) or _by_carrier(gluon.copies).get(carrier) or (0,))
+        if widest < max(widths):
+            message = f"{carrier} copies at most {widest} bytes at once where Triton's copies {max(widths)}."
             yield _Finding(message, about)
 
 
