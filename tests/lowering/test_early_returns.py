@@ -45,6 +45,29 @@ def test_returned_by_the_other_side() -> None:
     assert lowered(body) == BRANCH + other
 
 
+INNER = "if x == -1:\n    if FLAG:\n        # nobody reads them\n        return\n"
+BEHIND = "    # zeros, then\n    zeros(\n        x,\n    )\n\n    return  # done\n"
+
+
+def test_what_a_flag_leaves_out_within_a_branch_goes_to_the_other_side() -> None:
+    other = "    else:\n        # zeros, then\n        zeros(\n            x,\n        )\n        return  # done\n"
+    assert lowered(f"{INNER}{BEHIND}x += 1\n") == f"{INNER}{other}x += 1\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(INNER.replace("FLAG", "x > 2") + BEHIND, id="known at run time only"),
+        pytest.param(INNER + "x += 1\n", id="nothing behind"),
+        pytest.param(textwrap.dedent(INNER.partition("\n")[2] + BEHIND), id="in no branch"),
+        pytest.param(INNER.replace("return", "x += 1") + BEHIND, id="no return"),
+        pytest.param(INNER + BEHIND.replace("x,", 'tl.constexpr("""a\nb"""),'), id="a text of several lines"),
+    ],
+)
+def test_what_stays_behind_a_test(body: str) -> None:
+    assert lowered(body) == body
+
+
 HELPERS = """import triton
 import triton.language as tl
 

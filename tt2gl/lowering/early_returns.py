@@ -6,7 +6,14 @@
                                                             return tl.full(shape, 1.0, tl.float32)
 
 Where the condition is a constant of the compilation, Triton's frontend goes on behind the branch, to no effect; Gluon's
-would make the tensor there, and compare its layout with that of what the branch returns.
+would make the tensor there, and compare its layout with that of what the branch returns. Within another branch, all
+that stands behind goes to the other side, as the layouts there are those of launches that get to it:
+
+    if expert == -1:                                    if expert == -1:
+        if FUSED:                                           if FUSED:
+            return                                              return
+        write_zeros(c_ptr, rows, BLOCK)                     else:
+                                                                write_zeros(c_ptr, rows, BLOCK)
 """
 
 from __future__ import annotations
@@ -26,8 +33,8 @@ _MAKING = {f"triton.language.{name}" for name in ("arange", "full", "zeros")}
 
 
 def early_returns(source: SourceFile) -> Lowered:
-    """Have every function of a file that ends in such a `return` return in both sides of the branch."""
-    return each_function(source, ["return "], lambda function, spans: list(_edits(function, source, spans)))
+    """Have every function of a file with such a `return` return in both sides of the branch."""
+    return each_function(source, ["return"], lambda function, spans: list(_edits(function, source, spans)))
 
 
 def _edits(function: JitFunction, source: SourceFile, spans: Spans) -> Iterator[Edit]:
@@ -35,6 +42,31 @@ def _edits(function: JitFunction, source: SourceFile, spans: Spans) -> Iterator[
         case [*_, cst.If(orelse=None) as branch, cst.SimpleStatementLine() as last]:
             if _returns(branch.body) and _returns(last) and any(_makes(call, source) for call in walk(last)):
                 yield _in_the_other_side(branch, last, spans)
+    constants = {each.name for each in function.parameters if each.is_constexpr}
+    for outer in walk(function.node.body):
+        match outer:
+            case cst.If(body=cst.IndentedBlock(body=lines)):
+                yield from _behind_known_tests(list(lines), constants, spans)
+
+
+def _behind_known_tests(lines: list[cst.BaseStatement], constants: set[str], spans: Spans) -> Iterator[Edit]:
+    """What stands in a branch behind the first test of constants under which nothing else is done."""
+    for line in lines[:-1]:
+        if not isinstance(line, cst.If) or line.orelse is not None or not _only_returns(line.body):
+            continue
+        names = {each.value for each in walk(line.test) if isinstance(each, cst.Name)}
+        behind = spans.raw[spans.of(line)[1] : spans.of(lines[-1])[1]]
+        if names and names <= constants and b'"""' not in behind and b"'''" not in behind:
+            yield _in_the_other_side(line, lines[-1], spans)
+        return
+
+
+def _only_returns(block: cst.BaseSuite) -> bool:
+    """Whether a block is a `return` of nothing alone."""
+    match block:
+        case cst.IndentedBlock(body=[cst.SimpleStatementLine(body=[cst.Return(value=None)])]):
+            return True
+    return False
 
 
 def _returns(node: cst.CSTNode) -> bool:
@@ -52,8 +84,8 @@ def _makes(node: cst.CSTNode, source: SourceFile) -> bool:
     return isinstance(node, cst.Call) and bool(source.names.of(node.func) & _MAKING)
 
 
-def _in_the_other_side(branch: cst.If, last: cst.SimpleStatementLine, spans: Spans) -> Edit:
-    """The last statement in an `else`, with what is noted above it."""
+def _in_the_other_side(branch: cst.If, last: cst.BaseStatement, spans: Spans) -> Edit:
+    """What comes after a branch in its `else`, to the last statement, with what is noted there."""
     column, _ = spans.line(spans.of(branch)[0])
     start = spans.raw.rindex(b"\n", 0, spans.of(branch)[1]) + 1
     start = spans.raw.index(b"\n", start) + 1
