@@ -221,6 +221,33 @@ def kernel(x_ptr, y_ptr, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
     assert "x = rows(x, y_ptr, i, False, BLOCK, layout=None)\n" in made
 
 
+def test_a_layout_that_a_call_needs_not_is_one_that_it_gives_as_well(port: Port, launch: MakeLaunch) -> None:
+    # Where rows are told apart for it ahead of the branch, no layout at all would not do.
+    text = """
+@triton.jit
+def rows(x, y_ptr, i, WHOLE: tl.constexpr, BLOCK: tl.constexpr):
+    j = tl.arange(0, BLOCK)
+    x += tl.sum(tl.load(y_ptr + i[:, None] * BLOCK + j[None, :]), axis=1)
+    if WHOLE:
+        k = tl.arange(0, 2 * BLOCK)
+        x += tl.sum(tl.load(y_ptr + i[:, None] * BLOCK * 2 + k[None, :]), axis=1)
+    return x
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)
+    if FLAG:
+        x = rows(x, y_ptr, i, True, BLOCK)
+    else:
+        x = rows(x, y_ptr, i, False, BLOCK)
+    tl.store(y_ptr + i, x)
+"""
+    made = port(text, launch(TYPES, FLAG=True, BLOCK=64), launch(TYPES, FLAG=False, BLOCK=64))
+    assert "x = rows(x, y_ptr, i, True, BLOCK, y_layout=y_layout, y_layout_2=y_layout_2)\n" in made
+    assert "x = rows(x, y_ptr, i, False, BLOCK, y_layout=y_layout, y_layout_2=y_layout)\n" in made
+
+
 def test_helpers_that_one_call_may_reach_take_the_same_parameters(port: Port, launch: MakeLaunch) -> None:
     text = """
 @triton.jit

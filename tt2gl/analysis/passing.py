@@ -49,7 +49,7 @@ class Passing:
         self._analyses, self._kernels, self._functions = analyses, kernels, functions
         self.parameters: dict[Body, dict[str, Wanted]] = {}
         self._passed: dict[tuple[Body, Position], dict[str, Wanted]] = {}
-        self._needless: dict[tuple[Body, Position], list[str]] = {}
+        self._needless: dict[tuple[Body, Position], dict[str, str | None]] = {}
         self.calls = [
             Call(place, launch, call, analysis.body(call.caller), analysis.body(call.callee))
             for place, analysis in enumerate(analyses)
@@ -80,7 +80,10 @@ class Passing:
             position: (
                 *extents.get(position, ()),
                 *((name, spelled(key, wanted, position)) for name, wanted in passed.get(position, {}).items()),
-                *((name, "None") for name in needless.get(position, ())),
+                *(
+                    (name, spelled(key, passed[position][other], position) if other else "None")
+                    for name, other in needless.get(position, {}).items()
+                ),
                 *((stages[position],) if position in stages else ()),
             )
             for position in {**passed, **needless, **stages, **extents}
@@ -124,12 +127,32 @@ class Passing:
                         changed = True
 
     def _note_needless(self, call: Call) -> None:
-        """The layouts that a helper needs nowhere that one of its calls leads to."""
+        """The layouts that a helper needs nowhere that one of its calls leads to, each with one that is given as well.
+
+        What the helper computes ahead of its branches it computes in that one, to no effect.
+        """
         place = call.caller, call.site.position
-        needless = [name for name in self.parameters[call.callee] if name not in self._passed.get(place, {})]
-        if needless:
-            self._needless[place] = needless
+        passed, parameters = self._passed.get(place, {}), self.parameters[call.callee]
+        if needless := [name for name in parameters if name not in passed]:
+            ranks = {name: self._rank(wanted) for name, wanted in passed.items()}
+            self._needless[place] = {
+                name: next((other for other in passed if ranks[other] and ranks[other] == self._rank(wanted)), None)
+                for name, wanted in parameters.items()
+                if name in needless
+            }
             self._functions.setdefault(call.caller, Function())
+
+    def _rank(self, wanted: Wanted) -> int:
+        """Dimensions of the tiles of an access's layout, and 0 of others."""
+        return next(
+            (
+                each.rank
+                for (kernel, *_), term in wanted.items()
+                for each in self._analyses[kernel].classes.classes
+                if isinstance(term, Root) and each.name == term.name
+            ),
+            0,
+        )
 
     def _staged(self) -> dict[Body, Stages]:
         """The functions that pipeline loops, or call one that does, and what each knows the number of stages by."""
