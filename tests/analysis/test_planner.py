@@ -197,15 +197,7 @@ def kernel(x_ptr, y_ptr, n, EVEN: tl.constexpr, BLOCK: tl.constexpr):
     assert "    if EVEN:\n        mask = None\n        mask_y = None\n    else:\n" in made
 
 
-def test_a_call_that_needs_no_layout_is_given_none(port: Port, launch: MakeLaunch) -> None:
-    text = """
-@triton.jit
-def rows(x, y_ptr, i, WHOLE: tl.constexpr, BLOCK: tl.constexpr):
-    if WHOLE:
-        j = tl.arange(0, BLOCK)
-        x += tl.sum(tl.load(y_ptr + j[:, None] * BLOCK + j[None, :]), axis=1)
-    return x
-
+ROWS_BY_A_FLAG = """
 @triton.jit
 def kernel(x_ptr, y_ptr, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
@@ -216,7 +208,18 @@ def kernel(x_ptr, y_ptr, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
         x = rows(x, y_ptr, i, False, BLOCK)
     tl.store(y_ptr + i, x)
 """
-    made = port(text, launch(TYPES, FLAG=True, BLOCK=64), launch(TYPES, FLAG=False, BLOCK=64))
+
+
+def test_a_call_that_needs_no_layout_is_given_none(port: Port, launch: MakeLaunch) -> None:
+    text = """
+@triton.jit
+def rows(x, y_ptr, i, WHOLE: tl.constexpr, BLOCK: tl.constexpr):
+    if WHOLE:
+        j = tl.arange(0, BLOCK)
+        x += tl.sum(tl.load(y_ptr + j[:, None] * BLOCK + j[None, :]), axis=1)
+    return x
+"""
+    made = port(text + ROWS_BY_A_FLAG, launch(TYPES, FLAG=True, BLOCK=64), launch(TYPES, FLAG=False, BLOCK=64))
     assert "x = rows(x, y_ptr, i, True, BLOCK, layout=tile_layout)\n" in made
     assert "x = rows(x, y_ptr, i, False, BLOCK, layout=None)\n" in made
 
@@ -232,18 +235,8 @@ def rows(x, y_ptr, i, WHOLE: tl.constexpr, BLOCK: tl.constexpr):
         k = tl.arange(0, 2 * BLOCK)
         x += tl.sum(tl.load(y_ptr + i[:, None] * BLOCK * 2 + k[None, :]), axis=1)
     return x
-
-@triton.jit
-def kernel(x_ptr, y_ptr, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i)
-    if FLAG:
-        x = rows(x, y_ptr, i, True, BLOCK)
-    else:
-        x = rows(x, y_ptr, i, False, BLOCK)
-    tl.store(y_ptr + i, x)
 """
-    made = port(text, launch(TYPES, FLAG=True, BLOCK=64), launch(TYPES, FLAG=False, BLOCK=64))
+    made = port(text + ROWS_BY_A_FLAG, launch(TYPES, FLAG=True, BLOCK=64), launch(TYPES, FLAG=False, BLOCK=64))
     assert "x = rows(x, y_ptr, i, True, BLOCK, y_layout=y_layout, y_layout_2=y_layout_2)\n" in made
     assert "x = rows(x, y_ptr, i, False, BLOCK, y_layout=y_layout, y_layout_2=y_layout)\n" in made
 
