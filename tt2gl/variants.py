@@ -164,7 +164,7 @@ def give_bodies(
         for place, analysis in enumerate(analyses):
             if helper not in own_traits[place]:
                 continue
-            own = {**own_traits[place][helper], **_called(analysis, helper)}
+            own = {**_unstaged(analysis, helper), **own_traits[place][helper], **_called(analysis, helper)}
             known = next((group for group in groups if helper not in apart and alike(group[0], own)), None)
             if known is None:
                 groups.append((own, [place]))
@@ -193,6 +193,18 @@ def _traits(analysis: KernelAnalysis) -> dict[FunctionKey, dict[object, str]]:
                 if own.setdefault(node.chain[0], known[node.chain]) != known[node.chain]:
                     raise Conflict(analysis.body(node.site.function), node.site.position, [])
     return found
+
+
+def _unstaged(analysis: KernelAnalysis, helper: FunctionKey) -> dict[object, str]:
+    """The loads of a helper that no launch of an analysis copies ahead, which has no rings or number of stages then."""
+    loads = [
+        node
+        for scene in analysis.scenes
+        for node in scene.graph.nodes
+        if node.kind == "load" and node.site.function == helper
+    ]
+    ahead = {node.chain[0] for node in loads if node.staged}
+    return {node.chain[0]: "where it is read" for node in loads if node.chain[0] not in ahead}
 
 
 def _called(analysis: KernelAnalysis, caller: FunctionKey) -> dict[object, str]:
