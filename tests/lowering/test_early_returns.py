@@ -54,6 +54,12 @@ def test_what_a_flag_leaves_out_within_a_branch_goes_to_the_other_side() -> None
     assert lowered(f"{INNER}{BEHIND}x += 1\n") == f"{INNER}{other}x += 1\n"
 
 
+def test_a_test_within_what_goes_to_the_other_side_goes_with_it() -> None:
+    inner = "    if x == 2:\n        if FLAG:\n            return\n        x += 1\n    return\n"
+    other = f"    else:\n{textwrap.indent(inner, '    ')}"
+    assert lowered(f"{INNER}{inner}x += 1\n") == f"{INNER}{other}x += 1\n"
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -43,10 +43,18 @@ def _edits(function: JitFunction, source: SourceFile, spans: Spans) -> Iterator[
             if _returns(branch.body) and _returns(last) and any(_makes(call, source) for call in walk(last)):
                 yield _in_the_other_side(branch, last, spans)
     constants = {each.name for each in function.parameters if each.is_constexpr}
-    for outer in walk(function.node.body):
-        match outer:
-            case cst.If(body=cst.IndentedBlock(body=lines)):
-                yield from _behind_known_tests(list(lines), constants, spans)
+    found = [
+        edit
+        for outer in walk(function.node.body)
+        if isinstance(outer, cst.If) and isinstance(outer.body, cst.IndentedBlock)
+        for edit in _behind_known_tests(list(outer.body.body), constants, spans)
+    ]
+    end = 0
+    for edit in sorted(found, key=lambda each: each.start):
+        # What stands within another one moves with that.
+        if edit.start >= end:
+            yield edit
+            end = edit.end
 
 
 def _behind_known_tests(lines: list[cst.BaseStatement], constants: set[str], spans: Spans) -> Iterator[Edit]:
