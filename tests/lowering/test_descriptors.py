@@ -19,6 +19,10 @@ from tt2gl.verify.options import SimulationOptions
 from tt2gl.verify.simulate import SimulationJob, simulate_many
 
 MAKE = "x_desc = tl.make_tensor_descriptor(x_ptr, [n, m], [s, 1], [BLOCK, B])\n"
+ARMS = (
+    "if B == 1:\n    x_desc = tl.make_tensor_descriptor(x_ptr, [n], [1], [B])\n    x = x_desc.load([m])\n"
+    "else:\n    x_desc = tl.make_tensor_descriptor(x_ptr, [n, m], [s, 1], [BLOCK, B])\n    x = x_desc.load([m, n])\n"
+)
 SIGNATURE = "x_ptr, y_ptr, n, m, s, BLOCK: tl.constexpr, B: tl.constexpr"
 
 
@@ -59,6 +63,8 @@ def test_a_kernel_that_makes_none_stays_as_it_is(body: str) -> None:
         (MAKE + "x = x_desc.load(n)\n", "its `offsets` is not written out as a list"),
         (MAKE + "x = x_desc.load([n])\n", "another number of offsets"),
         (MAKE + MAKE + "x = x_desc.load([0, 0])\n", "`x_desc` is assigned to in several places"),
+        (ARMS + "x = x_desc.load([n])\n", "`x_desc` is assigned to in several places"),
+        (ARMS + "x_desc = y_ptr\n", "`x_desc` is assigned to in several places"),
         ("d = tl.make_tensor_descriptor(x_ptr, [n], [s, 1], [B])\n", "differ in length"),
         ("x = tl.make_tensor_descriptor(x_ptr, [n], [1], [B]).load([0])\n", "not simply assigned to a name"),
         ("d = tl.make_tensor_descriptor(x_ptr, [n], [1], [B], padding_option=PAD)\n", "not written out"),
@@ -73,6 +79,19 @@ def test_what_is_not_understood_keeps_its_descriptors(body: str, reason: str) ->
 
 
 # -------------------------------------------------------------------------------------------------- what each becomes
+
+
+def test_each_arm_has_a_descriptor_of_its_own_under_one_name() -> None:
+    assert lowered_body(ARMS) == (
+        "if B == 1:\n"
+        "    x_offs = m + tl.arange(0, B).to(tl.int64)\n"
+        "    x = tl.load(x_ptr + x_offs, mask=(x_offs >= 0) & (x_offs < n), other=0.0)\n"
+        "else:\n"
+        "    x_rows = m + tl.arange(0, BLOCK).to(tl.int64)\n"
+        "    x_cols = n + tl.arange(0, B).to(tl.int64)\n"
+        "    x_mask = (x_rows[:, None] >= 0) & (x_rows[:, None] < n) & (x_cols[None, :] >= 0) & (x_cols[None, :] < m)\n"
+        "    x = tl.load(x_ptr + x_rows[:, None] * s + x_cols[None, :], mask=x_mask, other=0.0)\n"
+    )
 
 
 def test_a_load_checks_both_ends_of_every_dimension() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -17,10 +18,17 @@ Resolve = Callable[[cst.CSTNode], Collection[str]]
 
 @dataclass
 class Makes(Reader):
-    """The calls that make descriptors."""
+    """The calls that make descriptors, and how often assignments give each name one."""
 
     named: Resolve
     calls: list[cst.Call] = field(default_factory=list)
+    names: Counter[str] = field(default_factory=Counter)
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        """Note the name that is given one."""
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(target))], value=cst.Call(func=func)):
+                self.names[target] += is_make(self.named(func))
 
     def visit_Call(self, node: cst.Call) -> None:
         """Note a call that makes one."""

@@ -15,8 +15,8 @@ becomes
 
 What it means follows Triton's own RewriteTensorDescriptorToPointer: indices of 64 bits, both ends of every dimension
 checked (the lower one unless the text shows that an offset is never negative), the descriptor's padding outside,
-atomics in order of release. A function whose descriptors are used in another way, or are made in several places under
-one name, stays as it is.
+atomics in order of release. Of one name that several blocks make a descriptor under, as arms of a branch do, each is
+known to the end of its block. A function whose descriptors are used in another way stays as it is.
 """
 
 from __future__ import annotations
@@ -96,8 +96,10 @@ class _Loop:
 class _Function:
     """One function on its way.
 
-    `made`: its descriptors, `found`: the edits, `assigned`: how often each name is assigned. `loops`: those around the
-    statement at hand, as far as its being reached follows from theirs.
+    `made`: its descriptors, as far as they are known at the statement at hand, `defined`: the calls that made
+    those so far, `several`: names that each of several assignments makes one under. `found`: the edits, `assigned`: how
+    often each name is assigned. `loops`: those around the statement at hand, as far as its being reached follows from
+    theirs.
     """
 
     function: JitFunction
@@ -106,6 +108,8 @@ class _Function:
     resolve: Resolve
     names: Names
     made: dict[str, _Made] = field(default_factory=dict)
+    defined: list[cst.Call] = field(default_factory=list)
+    several: frozenset[str] = frozenset()
     found: list[Edit] = field(default_factory=list)
     assigned: Counter[str] = field(default_factory=Counter)
     loops: list[_Loop] = field(default_factory=list)
@@ -119,12 +123,12 @@ class _Function:
         assigned = Assigned()
         self.function.node.body.visit(assigned)
         self.assigned.update([*assigned.names, *(parameter.name for parameter in self.function.parameters)])
+        self.several = frozenset(name for name, count in makes.names.items() if 1 < count == self.assigned[name])
         blocks = [extent.block.text for call in makes.calls for extent in read_make(call, self.module).extents]
         self.signs = Signs(self.function.node, [block for block in blocks if block.isidentifier()])
         self.body(self.function.node.body, {})
-        if len(self.made) != len(makes.calls):
-            known = [own.descriptor.node for own in self.made.values()]
-            lost = next(call for call in makes.calls if all(call is not own for own in known))
+        if len(self.defined) != len(makes.calls):
+            lost = next(call for call in makes.calls if all(call is not own for own in self.defined))
             raise Refused(lost, "one is not simply assigned to a name")
         return self.found
 
@@ -132,10 +136,16 @@ class _Function:
 
     def body(self, suite: cst.BaseSuite, at_hand: Indices) -> None:
         """Lower the statements of a block; `at_hand`: indices by what they are of, with the names they depend on."""
+        around = dict(self.made)
         if isinstance(suite, cst.SimpleStatementSuite):
             for small in suite.body:
                 self.step(small, at_hand, inline=True, needed=True)
-            return
+        else:
+            self.lines(suite, at_hand)
+        self.made = around | {name: own for name, own in self.made.items() if name not in self.several}
+
+    def lines(self, suite: cst.BaseSuite, at_hand: Indices) -> None:
+        """Lower those of an indented block."""
         steps = [small for line in suite.body if isinstance(line, cst.SimpleStatementLine) for small in line.body]
         needed = len(steps) == len(suite.body) and all(self.makes(small) for small in steps)
         for statement in suite.body:
@@ -223,8 +233,9 @@ class _Function:
         target = node.targets[0].target
         if len(node.targets) != 1 or not isinstance(target, cst.Name):
             raise Refused(call, "it is not simply assigned to a name")
-        if self.assigned[target.value] != 1:
-            raise Refused(call, f"`{target.value}` is assigned to in several places")
+        if target.value in self.made or (self.assigned[target.value] > 1 and target.value not in self.several):
+            raise Refused(call, _in_several(target.value))
+        self.defined.append(call)
         descriptor = read_make(call, self.module)
         lines: list[str] = []
 
@@ -357,6 +368,12 @@ class _Uses(VariableReader):
     def visit_Name(self, node: cst.Name) -> None:
         if node.value in self.owner.made:
             raise Refused(node, f"`{node.value}` is used for more than loads and stores")
+        if node.value in self.owner.several:
+            raise Refused(node, _in_several(node.value))
+
+
+def _in_several(name: str) -> str:
+    return f"`{name}` is assigned to in several places"
 
 
 def _forget(at_hand: Indices, names: frozenset[str]) -> None:
