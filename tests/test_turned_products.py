@@ -149,3 +149,34 @@ def test_a_sum_that_is_turned_to_be_stored(kind: str, named: str, stored: str, t
     made = convert(path, target="sm90", launches=[launch], root=tmp_path, compile=False).text
     assert f"turned = {named}\n" in made
     assert stored in made
+
+
+OF_ITS_OWN = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(q_ptr, k_ptr, o_ptr, B: tl.constexpr):
+    places = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    q = tl.load(q_ptr + places)
+    k = tl.load(k_ptr + places)
+    turned = tl.trans(q * k)
+    made = tl.dot(q + k, turned, out_dtype=q.dtype)
+    tl.store(o_ptr + places, made)
+"""
+
+
+def test_an_operand_turned_in_a_statement_of_its_own_is_fenced_there(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(OF_ITS_OWN)
+    pointers = ("q_ptr", "k_ptr", "o_ptr")
+    launch = Launch(
+        path.name, "kernel", {**dict.fromkeys(pointers, "*fp16"), "B": "constexpr"}, {"B": 64}, pointers, Options(4, 3)
+    )
+    text = convert(path, target="sm90", launches=[launch], root=tmp_path, compile=False).text
+    stored = text.index("_smem = gl.allocate_shared_memory")
+    assert stored < text.index("fence_async_shared()\n", stored) < text.index("warpgroup_mma(", stored)
+    # Other products read it from registers.
+    assert (
+        "fence_async_shared" not in convert(path, target="sm80", launches=[launch], root=tmp_path, compile=False).text
+    )

@@ -21,13 +21,14 @@ ENTRY = (0, 0, 0, 0)
 class Store:
     """A value that is put into shared memory: the layout there, the extents, and a function it goes `through` first.
 
-    `narrow`: the type that it has there, as source, where that has fewer bits than its own.
+    `narrow`: its type there, as source, where that has fewer bits. `in_place`: a dot reads it there.
     """
 
     layout: str
     dims: tuple[str, ...]
     through: str = ""
     narrow: str = ""
+    in_place: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,7 @@ class Dot:
     `instruction`: `fma`, `mma_v2`, `wgmma`, `tcgen05`, or of `chip` `mfma` (as it is, `mfma_tf32`, `mfma_f8f6f4`) or
     `wmma`; one that takes scales ends in `_scaled`. `layout`, `dims`, `dtype`: of its result. Without an accumulator it
     starts from zeros; with `is_sum` it takes the other side of the sum it stands in.
-    `memory`: the layout of its accumulator in tensor memory, `lhs`: its first operand there, where that is not in
-    shared memory.
+    `memory`: the layout of its accumulator in tensor memory, `lhs`: its first operand there, if not in shared memory.
     `scaled`: its operands have scales. `promoted`: the dtype that its operands get before, as source; `summed`: the one
     that it adds up in, where that is not `dtype`. `asked`: what holds of the names that give its precision, by which
     its instruction was chosen. `start`: how what the sum adds to it becomes its accumulator.

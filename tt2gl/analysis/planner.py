@@ -210,8 +210,7 @@ class Planner:
                 loads=spelled("load"),
                 widened=_widened(function.wanted("read", statement, version)),
                 stores={
-                    p: Store(self.spelling.spelled(key, wanted, p), self._dims(key, wanted, p), _through(wanted))
-                    for p, wanted in function.wanted("store", statement, version).items()
+                    p: self._store(key, wanted, p) for p, wanted in function.wanted("store", statement, version).items()
                 },
                 dots={
                     p: _dot(function.dots[p], layout, memory.get(p), lhs.get(p)) for p, layout in spelled("dot").items()
@@ -225,6 +224,12 @@ class Planner:
         copies = {s: tuple(edits(s, version) for version in each) for s, each in function.copied.items()}
         constants = _of_constants(function, labels)
         return edits(None, None), {**constants, **copies}
+
+    def _store(self, key: Body, wanted: Wanted, position: Position) -> Store:
+        """A value that is put into shared memory, of which the launches may want other layouts."""
+        layout, dims = self.spelling.spelled(key, wanted, position), self._dims(key, wanted, position)
+        in_place = any(isinstance(each, Stored) and each.in_place for each in wanted.values())
+        return Store(layout, dims, _through(wanted), in_place=in_place)
 
     def _hold_together(
         self, key: Body, function: Function, statement: Position | None, version: Version | None

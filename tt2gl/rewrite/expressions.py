@@ -60,6 +60,8 @@ class Expressions(Editor):
         # Scalar pointers that accesses by buffer operations start from, as they have become.
         self.bases: dict[Position, cst.BaseExpression] = {}
         self.pending: list[cst.BaseSmallStatement] = []
+        # Whether a product reads in place what the statement has put into shared memory.
+        self.shared = False
         self.before: dict[Position, list[cst.BaseSmallStatement]] = {}
         self.target, self.reads_target = "", False
         self.whole: cst.CSTNode | None = None
@@ -82,9 +84,12 @@ class Expressions(Editor):
         left = super().on_leave(original_node, updated_node)
         if isinstance(original_node, cst.BaseSmallStatement):
             place = self.locate(original_node) if self.pending else None
+            if self.shared and _unfenced(self.pending):
+                # A name for what lies there: the product is of another statement.
+                self.pending.append(fence())
             if place is not None:
                 self.before[place] = self.pending
-            self.pending, self.split = [], set()
+            self.pending, self.split, self.shared = [], set(), False
             self.target, self.whole, self.reads_target = "", None, False
         if not isinstance(original_node, cst.BaseExpression) or not isinstance(left, cst.BaseExpression):
             return left
@@ -190,6 +195,7 @@ class Expressions(Editor):
             name = claimed(f"{first_name(node)}_smem", self.taken)
             held = "" if isinstance(node, cst.Name) else claimed(f"{first_name(node)}_operand", self.taken)
             self.pending.extend(put(name, node, edits.stores[at], held))
+            self.shared = self.shared or edits.stores[at].in_place
             node = cst.Name(name)
             if at in edits.loads:
                 # An operand in registers comes there through shared memory.
