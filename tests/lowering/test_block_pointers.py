@@ -299,6 +299,19 @@ def test_an_address_of_one_dimension_needs_no_sum(body: Body) -> None:
     assert made.endswith("p = x_ptr\noffs_n = tl.arange(0, B).to(tl.int64)\nx = tl.load(p + offs_n * s)\n")
 
 
+def test_addresses_of_blocks_of_two_shapes_are_made_with_their_pointers(body: Body) -> None:
+    text = (
+        "if n > 0:\n"
+        "    p = tl.make_block_ptr(x_ptr, (n,), (1,), (n * BLOCK,), (BLOCK,), (0,))\n"
+        "else:\n"
+        "    p = tl.make_block_ptr(x_ptr, (m,), (1,), (n * B,), (B,), (0,))\n"
+        "x = tl.load(p)\n"
+    )
+    written = body(text, at_use=True)
+    assert written.endswith("x = tl.load(p)\n")
+    assert written == body(text)
+
+
 def test_a_pointer_used_after_a_loop_is_made_there(body: Body) -> None:
     made = body(MAKE + "for i in range(m):\n    n += i\ntl.store(p, 0.0)\n")
     assert "p = x_ptr\n" in made

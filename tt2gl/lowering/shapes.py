@@ -3,8 +3,9 @@
 A variable becomes a tensor of pointers with every dimension in it that is settled where the pointer is made. A
 dimension is added at each use instead where `tl.advance` moves it, or where a loop lies between: a tensor of pointers
 would take registers all through that loop, and scalars make it again as well. With `at_use` all dimensions are added
-there. What a use needs besides (strides, bounds, indices) is written there as the author wrote it, unless something
-assigned in between may have changed it: then its value is kept in a variable beside the pointer.
+there, but of a variable that may point to blocks of other shapes. What a use needs besides (strides, bounds, indices)
+is written there as the author wrote it, unless something assigned in between may have changed it: then its value is
+kept in a variable beside the pointer.
 """
 
 from __future__ import annotations
@@ -75,11 +76,13 @@ def _shape(events: Sequence[Event], reaching: Reaching, at_use: bool) -> Shape:
     highest = max((len(make.dimensions) for event in reaching.values() for make in event.origins), default=0)
     # What is given to a function is given in parts, as scalars.
     # What may be None is looked at where it is used, as that is under a flag.
-    crossed = any(
-        reaching[access].crossed or isinstance(access, Pass) or any(make.optional for make in reaching[access].origins)
-        for access in accesses
+    parted = any(
+        isinstance(access, Pass) or any(make.optional for make in reaching[access].origins) for access in accesses
     )
-    late = frozenset(range(highest)) if crossed or at_use else moved
+    crossed = at_use or any(reaching[access].crossed for access in accesses)
+    # Of pointers to blocks of other shapes, each is made where its shape is known.
+    late = parted or crossed and all(_one_block(reaching[access].origins) for access in accesses)
+    added = frozenset(range(highest)) if late else moved
     beside: set[tuple[Role, int]] = {("offset", dimension) for dimension in moved}
     for access in accesses:
         reach = reaching[access]
@@ -88,8 +91,15 @@ def _shape(events: Sequence[Event], reaching: Reaching, at_use: bool) -> Shape:
             parts = [make.dimensions[dimension] for make in reach.origins]
             checked = isinstance(access, Pass) or dimension in access.checked
             checked = checked and not all(always_inside(part) for part in parts)
-            beside |= {(role, dimension) for role in _unsettled(access, parts, reach.stale, dimension in late, checked)}
-    return Shape(moved, late, frozenset(beside))
+            beside |= {
+                (role, dimension) for role in _unsettled(access, parts, reach.stale, dimension in added, checked)
+            }
+    return Shape(moved, added, frozenset(beside))
+
+
+def _one_block(origins: Iterable[Make]) -> bool:
+    """Whether pointers are all to blocks of one shape."""
+    return len({tuple(dimension.block.text for dimension in make.dimensions) for make in origins}) <= 1
 
 
 def always_inside(dimension: Dimension) -> bool:
