@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import cast
 
@@ -10,6 +11,7 @@ import pytest
 
 from tt2gl.analysis.dot_formulas import Formulas
 from tt2gl.analysis.facts import Lowered
+from tt2gl.analysis.graph import Graph, Node, Site
 from tt2gl.analysis.memory import Scene
 from tt2gl.ir.attributes import DialectAttr
 from tt2gl.launches import Launch
@@ -71,6 +73,21 @@ def test_a_width_that_a_flag_decides_is_said_by_the_flag(launch: Callable[..., L
     assert formulas.k_width({0: 2, 1: 4}, ("K", {0: 64, 1: 64})) == "4 if MASKED else 2"
     alike = Formulas([cast(Scene, SimpleNamespace(launch=launches[0], lanes=32))] * 2)
     assert alike.k_width({0: 2, 1: 4}, ("K", {0: 64, 1: 64})) == "4"
+
+
+def test_a_width_in_a_helper_is_said_by_a_flag_that_it_is_given(launch: Callable[..., Launch]) -> None:
+    """The kernel's first flag tells as much, but the helper has no word for that."""
+    launches = [launch("a=*fp16", K=64, RAGGED=there, GATED=there) for there in (False, True)]
+    formulas = Formulas([cast(Scene, SimpleNamespace(launch=one, lanes=64)) for one in launches])
+    graph, helper, chain = Graph(), ("k.py", 9), (("k.py", 3, 4),)
+    graph.words[helper, chain] = {"GATED": "USE_G", "K": "N"}
+    inside = partial(graph.word, Node("dot", Site(helper, (9, 0, 9, 1), (9, 0, 9, 1), chain), (), (), 32))
+    outside = partial(graph.word, Node("dot", Site(("k.py", 1), (2, 0, 2, 1), (2, 0, 2, 1), ()), (), (), 32))
+    widths, inner = {0: 8, 1: 4}, ("K", {0: 64, 1: 64})
+    assert formulas.k_width(widths, inner, inside) == "4 if USE_G else 8"
+    assert formulas.k_width(widths, inner, outside) == "4 if RAGGED else 8"
+    graph.words[helper, chain] = {"K": "N"}
+    assert formulas.k_width(widths, inner, inside) == "8"
 
 
 def test_launches_of_elements_of_two_widths_have_a_formula_each(launch: Callable[..., Launch]) -> None:

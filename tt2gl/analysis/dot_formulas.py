@@ -150,10 +150,11 @@ class Formulas:
             return loaded_source(loaded, tile, warps)
         raise NoFormulaError(every[0].name)
 
-    def k_width(self, widths: Mapping[int, int], inner: Extent) -> str:
+    def k_width(self, widths: Mapping[int, int], inner: Extent, said: Callable[[str], str] = str) -> str:
         """A `k_width` under each launch as source: a number, what fills a register, or no more than the product has.
 
-        Or one number for elements of one width, and another for those of another; or with a flag, and without it.
+        Or one number for elements of one width, and another for those of another; or with a flag, and without it, if
+        `said` has a word for that.
         """
         at, values = sorted(widths), set(widths.values())
         if len(values) == 1:
@@ -169,17 +170,17 @@ class Formulas:
         text, extents = inner
         if all(min(max(values), extents[index] // 4) == widths[index] for index in at):
             return f"min({max(values)}, {text} // 4)"
-        return self._by_flag(widths) or str(max(values))
+        by_flag = ((said(flag), one, other) for flag, one, other in self._by_flag(widths))
+        return next((f"{one} if {flag} else {other}" for flag, one, other in by_flag if flag), str(max(values)))
 
-    def _by_flag(self, widths: Mapping[int, int]) -> str | None:
-        """Two numbers as source, told apart by a constexpr; None where none does."""
+    def _by_flag(self, widths: Mapping[int, int]) -> Iterator[tuple[str, int, int]]:
+        """The constexprs that tell two numbers apart, each with what they are with it and without."""
         constexprs = {index: self.scenes[index].launch.constexprs for index in widths}
         for flag, value in next(iter(constexprs.values())).items():
             if isinstance(value, bool):
                 known = {(bool(constexprs[index].get(flag)), width) for index, width in widths.items()}
                 if len(known) == 2 and len(by_flag := dict(known)) == 2:
-                    return f"{by_flag[True]} if {flag} else {by_flag[False]}"
-        return None
+                    yield flag, by_flag[True], by_flag[False]
 
     def _accumulator(self, values: Sequence[Mma], tile: Tile, warps: Sequence[int], at: Sequence[int]) -> Written:
         """A dot's own layout; where it is not that of a dot alone, that of a chain that it ends."""

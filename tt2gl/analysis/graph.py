@@ -300,6 +300,11 @@ class Graph:
             for dim, extent in zip(node.dims_known, node.shape, strict=True)
         )
 
+    def word(self, node: Node, name: str) -> str:
+        """What the function that a node stands in calls a parameter of the kernel; empty where it is given none."""
+        local = self.words.get((node.site.function, node.site.context))
+        return name if local is None else local.get(name, "")
+
     def by_parameters(self, node: Node) -> tuple[str, ...]:
         """The extents of a value whose helper's calls give it different ones, where its parameters say them."""
         place = node.kind, node.site.function, node.site.position

@@ -151,7 +151,7 @@ class Products:
         lhs: Stored | None = None
         for place, operand in enumerate(node.operands[:2]):
             parent = self.cores.operand_parent(node, place, own)
-            wanted = Operand(place, parent, self.cores.k_width(node, place))
+            wanted = Operand(place, parent, self.cores.k_width(node, place, partial(self.graph.word, node)))
             if (held := self.cores.operand_memory(node, place, operand, self.graph)) is not None:
                 registers, lhs = held
                 if operand.kind == "upcast" and operand.operands[0].shape != operand.shape:

@@ -6,7 +6,7 @@ kernel's constexprs where one gives exactly those.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Callable, Collection, Set
 from functools import partial
 
 from tt2gl.analysis.decisions import Passed
@@ -201,12 +201,11 @@ class TensorCores:
         dims = self.dims(use.node, use.shapes)
         return dims, layouts, self.formulas.written(dims, use.shapes, layouts, inner=self._inner(use.node))
 
-    def k_width(self, node: Node, operand: int) -> str:
-        """How many elements along K a thread has side by side, as source."""
+    def k_width(self, node: Node, operand: int, said: Callable[[str], str] = str) -> str:
+        """How many elements along K a thread has side by side, as source; `said`: what flags are called there."""
         facts = self.dots[node.chain].facts
-        return self.formulas.k_width(
-            {i: self._operand(fact, operand).layout.get("kWidth", 0) for i, fact in facts.items()}, self._inner(node)
-        )
+        widths = {i: self._operand(fact, operand).layout.get("kWidth", 0) for i, fact in facts.items()}
+        return self.formulas.k_width(widths, self._inner(node), said)
 
     def _inner(self, node: Node) -> Extent:
         """The extent that a product adds up along."""
