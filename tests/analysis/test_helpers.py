@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,44 @@ def test_what_a_helper_makes_element_by_element_is_computed_in_each_layout(tmp_p
     )
     assert text.count(" = act(") == 2
     assert "convert_layout(s" not in text
+
+
+IDLE = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def put(ptrs, x, rows, n, EVEN: tl.constexpr):
+    if EVEN:
+        tl.store(ptrs, x)
+    else:
+        tl.store(ptrs, x, mask=rows[:, None] < n)
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, EVEN: tl.constexpr, B: tl.constexpr):
+    rows, columns = tl.arange(0, B), tl.arange(0, B)
+    x = tl.load(x_ptr + rows[:, None] + columns[None, :] * B)
+    put(y_ptr + rows[:, None] * B + columns[None, :], x, rows, n, EVEN)
+"""
+
+
+def test_what_a_helper_is_given_and_uses_under_some_launches_alone_is_given_in_one_layout(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(IDLE)
+    tensor = TensorArg("float32", (64, 64), (64, 1), None)
+    even = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "EVEN": "constexpr", "B": "constexpr"},
+        constexprs={"EVEN": True, "B": 64},
+        divisible_by_16=("x_ptr", "y_ptr"),
+        options=Options(4, 3),
+        grid=(1,),
+        args={"x_ptr": tensor, "y_ptr": tensor, "n": 50},
+    )
+    launches = [replace(even, constexprs={"EVEN": False, "B": 64}), even]
+    made = convert(path, target="sm90", launches=launches, root=path.parent)
+    assert [report.status for report in made.kernels] == ["converted"] * 2
+    for launch in launches:
+        equal(path, IDLE, made.text, launch, "sm90")

@@ -61,8 +61,9 @@ class Propagation(Anchors):
                 self.define(step, natural)
 
     def finish(self, others: Sequence[Decisions]) -> Decisions:
-        """Decide the layouts of the rest: what is never read is made as other launches make it, where any uses it."""
+        """Decide the layouts of the rest: what is never used is made, or given, as where another launch uses it."""
         known = {spot.site: term for each in others for spot, (_, term) in each.targets.items()}
+        given = {spot.site: term for each in others for spot, (_, term) in each.reads.items()}
         for step in self.graph.steps:
             if isinstance(step, Definition):
                 web = step.own_web()
@@ -71,7 +72,8 @@ class Propagation(Anchors):
                     self.demand(web, known.get(step.site) or self._wanted(step.node))
                 elif unused and step.node.value is not None:
                     # What a helper is given and does not use may come in any layout.
-                    self.resolve(step.node, self._wanted(step.node.value), None)
+                    value = step.node.value
+                    self.resolve(step.node, given.get(value.site) or self._wanted(value), None)
         self._list_webs()
         return self.decisions
 
