@@ -34,6 +34,7 @@ from tt2gl.observation import (
 )
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.pipelining.converted_loads import with_converted_loads
+from tt2gl.pipelining.converted_operands import with_converted_operands
 from tt2gl.pipelining.early_conversions import with_early_conversions
 from tt2gl.pipelining.early_firsts import with_early_firsts
 from tt2gl.pipelining.early_operands import with_early_operands
@@ -216,7 +217,9 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                     made = with_turned_loads(with_converted_loads(made, functions), functions)
                 made = with_rows_behind_loops(with_late_conversions(made, functions), functions)
                 made = with_early_operands(made, functions)
-                if asked.target.backend == "hip":
+                if asked.target.backend == "cuda":
+                    made = with_converted_operands(made, functions)
+                else:
                     made = without_invariant_conversions(made, functions)
             made = with_tiles_read_again(made, functions)
             if asked.target.backend == "hip":

@@ -75,3 +75,37 @@ def test_operands_are_read_in_their_registers(tmp_path: Path, operand: str, prec
 def test_a_computed_operand_is_converted(tmp_path: Path) -> None:
     text = ported(tmp_path / "kernel.py", "b * s[:, None]", "ieee")
     assert re.search(r"gl\.dot_fma\([^\n]*gl\.convert_layout\(b", text)
+
+
+LOSSES = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(w_ptr, h_ptr, out_ptr, steps, M: tl.constexpr, N: tl.constexpr):
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    w = tl.load(w_ptr + rows[:, None] * N + cols[None, :])
+    h = tl.load(h_ptr + cols[:, None] * N + cols[None, :])
+    best = tl.full([M], float("inf"), dtype=tl.float32)
+    for k in range(steps):
+        d = w - tl.where(w > k, 1.0, 0.5) * k
+        best = tl.minimum(best, tl.sum(tl.dot(d, h, input_precision="ieee") * d, axis=1))
+    tl.store(out_ptr + rows, best)
+"""
+
+
+@pytest.mark.once
+def test_an_operand_is_converted_for_the_result_before_the_product(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(LOSSES)
+    pointers = ("w_ptr", "h_ptr", "out_ptr")
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={**dict.fromkeys(pointers, "*fp32"), "steps": "i32", "M": "constexpr", "N": "constexpr"},
+        constexprs={"M": 32, "N": 64},
+        divisible_by_16=(*pointers, "steps"),
+        options=Options(4, 3),
+    )
+    text = convert(path, target="sm90", launches=[launch], root=tmp_path).text
+    assert re.search(r"d_(\w+) = gl\.convert_layout\(d, \1_layout\)\n.*gl\.dot_fma\(.*\* d_\1", text, re.DOTALL)
