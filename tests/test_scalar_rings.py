@@ -62,6 +62,23 @@ LAUNCH = Launch(
     },
 )
 
+ALONE = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, scale_ptr, c_ptr, blocks, half, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    tile = rows[:, None] * B + rows[None, :]
+    a = tl.load(a_ptr + tile)
+    b = tl.load(b_ptr + tile)
+    best = tl.full([B], float("inf"), tl.float32)
+    for block in range(0, blocks):
+        scale = {load}
+        best = tl.minimum(best, tl.sum(tl.dot((a * scale).to(tl.float16), b), axis=1))
+    tl.store(c_ptr + rows, best)
+"""
+
 
 def written(directory: Path, load: str) -> Path:
     """The file of a kernel that loads its scales so."""
@@ -94,6 +111,28 @@ def test_a_scalar_that_a_launch_has_no_use_for_is_copied_ahead_where_others_do(t
     launches = [replace(LAUNCH, signature=signature, constexprs={"B": 64, "SCALED": each}) for each in (True, False)]
     made = convert(path, target="sm90", launches=launches, root=tmp_path, compile=False).text
     assert "scale = scale_buf.index(scale_slot).load(scale_layout).item()" in made
+
+
+@pytest.mark.once
+def test_a_scalar_of_a_loop_without_tiles_is_copied_ahead_by_as_many_stages(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(ALONE.format(load="tl.load(scale_ptr + block)"))
+    launches = [replace(LAUNCH, options=Options(4, stages)) for stages in (3, 4)]
+    made = convert(path, target="sm90", launches=launches, root=tmp_path, compile=False).text
+    assert "scale_buf = gl.allocate_shared_memory(scale_ptr.dtype.element_ty, [NUM_STAGES - 1, 1]" in made
+    # What the loop writes to may be what it reads.
+    path.write_text(ALONE.format(load="tl.load(c_ptr + block)\n        tl.store(c_ptr + block, scale)"))
+    made = convert(path, target="sm90", launches=launches, root=tmp_path, compile=False).text
+    assert "scale = gl.load(c_ptr + block)" in made
+
+
+@pytest.mark.slow
+def test_a_scalar_of_a_loop_without_tiles_is_copied_ahead_as_by_triton(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(ALONE.format(load="tl.load(scale_ptr + block)"))
+    report, triton, gluon = compared(path, LAUNCH, "sm90")
+    assert gluon.step_copies == triton.step_copies == {"cp.async.4": 1}
+    assert [each.code for each in report.diagnostics] == []
 
 
 @pytest.mark.slow

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 
-from tt2gl.analysis.graph import Graph
+from tt2gl.analysis.graph import Site
 from tt2gl.analysis.memory import Scene
+from tt2gl.analysis.scalar_rings import ScalarLoad
 from tt2gl.analysis.uses import RingUse, stages_of
 from tt2gl.names import unused
 from tt2gl.stages import CHAINED, LOOKED_UP, STAGES, Schedule, Stages
@@ -16,11 +17,18 @@ _DEFAULT_STAGES = 3
 
 
 def stages(
-    rings: Collection[RingUse], scenes: Sequence[Scene], taken: Set[str], *, released: bool, in_tensor_memory: bool
+    rings: Collection[RingUse],
+    scalars: Collection[ScalarLoad],
+    scenes: Sequence[Scene],
+    taken: Set[str],
+    *,
+    released: bool,
+    in_tensor_memory: bool,
 ) -> Stages | None:
     """How many stages the loops of these rings have under every launch; None if none is pipelined.
 
-    A ring that a dot takes in place has a buffer for each stage, one that is read into registers one less. `released`:
+    A ring that a dot takes in place has a buffer for each stage, one that is read into registers one less. `scalars`
+    that run ahead say so where no tiles do. `released`:
     products are done with their tiles at once; `in_tensor_memory`: all have their accumulators there. What is declared
     for the count has a name that is not in `taken`.
     """
@@ -28,9 +36,13 @@ def stages(
     for ring in rings:
         for index, fact in ring.facts.items() if not ring.looked_up else ():
             deep[index] = max(deep.get(index, 0), stages_of(fact, released))
+    loops = [(ring.node.loop, ring.node.site) for ring in rings]
+    if not deep:
+        deep = _of_scalars(scalars, scenes)
+        loops = [(scalar.loop, scalar.site) for scalar in scalars]
     if not deep:
         return None
-    said = {_asked_of_loop(ring, scenes) for ring in rings}
+    said = {_asked_of_loop(loop, site, scenes) for loop, site in loops}
     name = said.pop() if len(said) == 1 else ""
     if all(scenes[index].launch.constexprs.get(name) == depth for index, depth in deep.items()):
         return Stages(name)
@@ -68,17 +80,19 @@ def _by_option(
     return Stages(STAGES, True, default, differ, further=further, schedule=schedule, named=named)
 
 
-def _asked_of_loop(ring: RingUse, scenes: Sequence[Scene]) -> str:
-    """What the author says of a ring's loop by `tl.range(num_stages=...)`, in the kernel's words; empty if nothing."""
-    loop = ring.node.loop
+def _of_scalars(scalars: Collection[ScalarLoad], scenes: Sequence[Scene]) -> dict[int, int]:
+    """The most stages of what launches have such scalars wait in, by launch."""
+    known = [(index, scene.facts.lowered.rings) for index, scene in enumerate(scenes)]
+    facts = [(index, rings[each.chain]) for each in scalars for index, rings in known if each.chain in rings]
+    return {at: max(stages_of(ring) for index, ring in facts if index == at) for at, _ in facts}
+
+
+def _asked_of_loop(loop: ast.For | None, site: Site, scenes: Sequence[Scene]) -> str:
+    """What the author says of a loop by `tl.range(num_stages=...)`, in the kernel's words; empty if nothing."""
     if loop is None or not isinstance(loop.iter, ast.Call):
         return ""
     said = next((ast.unparse(each.value) for each in loop.iter.keywords if each.arg == "num_stages"), "")
     for graph in (scene.graph for scene in scenes):
-        if (words := _words(graph, ring)) is not None:
+        if (words := graph.words.get((site.function, site.context))) is not None:
             return next((source for source, name in words.items() if name == said), "")
     return said
-
-
-def _words(graph: Graph, ring: RingUse) -> Mapping[str, str] | None:
-    return graph.words.get((ring.node.site.function, ring.node.site.context))

@@ -83,7 +83,7 @@ def analyse(
         classes,
         decisions,
         taken,
-        stages=cores.stages(taken),
+        stages=cores.stages(taken, staging.scalars),
         refused=staging.refused,
         wide=staging.wide,
         flattened=staging.flattened,

@@ -7,7 +7,7 @@ has no layout, so the value graph knows nothing of it: these are found by their 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from tt2gl.analysis.decisions import Decisions, RingWant, Spot
@@ -35,13 +35,40 @@ class ScalarLoad:
     looked_up: bool
 
 
+def beside_scalars(scenes: Sequence[Scene], tiled: Collection[ast.For | None]) -> list[Node]:
+    """A value of each loop in which Triton copies scalars ahead, and no tiles: of those that are not `tiled`."""
+    found: dict[tuple[int, CallChain], Node] = {}
+    for scene in scenes:
+        rings = scene.facts.lowered.rings
+        scalars = {at for at, ring in rings.items() if ring.shape == (1,) and ring.in_a_row and not ring.looked_up}
+        for node in scene.graph.nodes if scalars else ():
+            if node.loop is not None and node.loop not in tiled and any(_is_in(at, node) for at in scalars):
+                found.setdefault((id(node.loop), node.chain[1:]), node)
+    return [*found.values()]
+
+
+def _is_in(scalar: CallChain, node: Node) -> bool:
+    """Whether the load of a scalar stands in the loop of a value, and in no loop within that."""
+    (path, line, _), *calls = scalar
+    loop = node.loop
+    assert loop is not None
+    if (path, calls) != (node.site.function[0], [*node.chain[1:]]):
+        return False
+    around = [each for each in nodes_in(loop) if isinstance(each, ast.For | ast.While) and _has(each, line)]
+    return around == [loop]
+
+
+def _has(loop: ast.stmt, line: int) -> bool:
+    return loop.lineno <= line <= (loop.end_lineno or line)
+
+
 def scalar_loads(
     scenes: Sequence[Scene],
     functions: Mapping[FunctionKey, ast.FunctionDef],
     tiles: Sequence[Node],
     pointers: Mapping[FunctionKey, Set[str]],
 ) -> list[ScalarLoad]:
-    """Those of loops that load `tiles`, where all launches have them alike; `pointers`: names that hold such."""
+    """Those of the loops of `tiles`, where all launches have them alike; `pointers`: names that hold such."""
     rings = _alike(scenes)
     tensors = {(d.site.function, d.site.statement) for s in scenes for d in s.graph.steps if isinstance(d, Definition)}
     bound = {loop: names for scene in scenes for loop, names in scene.graph.bound.items()}

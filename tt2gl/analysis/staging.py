@@ -19,7 +19,7 @@ from tt2gl.analysis.facts import (
 )
 from tt2gl.analysis.graph import FunctionKey, Graph, Node, sources
 from tt2gl.analysis.memory import Scene
-from tt2gl.analysis.scalar_rings import ScalarLoad, scalar_loads
+from tt2gl.analysis.scalar_rings import ScalarLoad, beside_scalars, scalar_loads
 from tt2gl.analysis.uses import is_in_place, stages_of
 from tt2gl.pipelining.ahead import can_run_ahead
 
@@ -59,15 +59,18 @@ def staged_loads(scenes: Sequence[Scene], trees: Mapping[str, ast.Module]) -> St
     text = AuthorText(trees, [scene.facts for scene in scenes])
     compiled = _compiled(scenes)
     nodes, tiles, held = compiled.nodes, compiled.tiles, compiled.held
-    pointers = {key: text.pointers(key) for key in dict.fromkeys(node.site.function for node in (*nodes, *tiles))}
+    alone = beside_scalars(scenes, [node.loop for node in (*nodes, *tiles)])
+    asking = dict.fromkeys(node.site.function for node in (*nodes, *tiles, *alone))
+    pointers = {key: text.pointers(key) for key in asking}
     in_order = {node.chain for node in tiles if text.rereads(node.site.function, node.loop, [node], pointers)}
     refused = [*compiled.refused, *(_refusal(node, _BEHIND) for node in tiles if node.chain in in_order)]
-    scalars = scalar_loads(scenes, text.functions, nodes, pointers) if nodes else []
+    scalars = scalar_loads(scenes, text.functions, [*nodes, *alone], pointers)
     asked: dict[tuple[FunctionKey, int], list[Node]] = {}
-    for node in nodes:
+    for node in (*nodes, *(each for each in alone if any(scalar.loop is each.loop for scalar in scalars))):
         asked.setdefault((node.site.function, id(node.loop)), []).append(node)
     for (key, _), members in asked.items():
-        refused += _refused_by_text(text, members, compiled.lookups, scalars, pointers[key])
+        copied = [node for node in members if node in nodes]
+        refused += _refused_by_text(text, members[0], copied, compiled.lookups, scalars, pointers[key])
     out = {(refusal.function, refusal.position) for refusal in refused}
     kept = frozenset(node.chain for node in nodes if (node.site.function, node.site.position) not in out)
     others = text.loads_of_others()
@@ -136,13 +139,17 @@ def _compiled(scenes: Sequence[Scene]) -> _Compiled:
 
 def _refused_by_text(
     text: AuthorText,
+    inside: Node,
     loads: Sequence[Node],
     lookups: Container[CallChain],
     scalars: Sequence[ScalarLoad],
     pointers: frozenset[str],
 ) -> Iterator[Refusal]:
-    """Those of one loop's loads, and of the scalars beside them, that the loop as written keeps where they are."""
-    key, loop = loads[0].site.function, loads[0].loop
+    """Those of one loop's loads, and of its scalars, that the loop as written keeps where they are.
+
+    `inside`: any value of the loop's.
+    """
+    key, loop = inside.site.function, inside.loop
     assert loop is not None
     own = [scalar for scalar in scalars if scalar.loop is loop]
     looked_up = {scalar.site.position for scalar in own if scalar.looked_up}
@@ -165,7 +172,7 @@ def _refused_by_text(
         gone = [answer.culprit] if answer.culprit in positions else list(positions)
         yield from (Refusal(key, position, answer.reason) for position in gone if position is not None)
         positions = [position for position in positions if position not in gone]
-        if beside.issuperset(positions):
+        if loads and beside.issuperset(positions):
             yield from (Refusal(key, position, _FOR_NONE) for position in positions)
             return
 

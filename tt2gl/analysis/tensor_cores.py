@@ -20,6 +20,7 @@ from tt2gl.analysis.idle_casts import forget_busy
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.naming import stem
 from tt2gl.analysis.passed_operands import laid_out_as
+from tt2gl.analysis.scalar_rings import ScalarLoad
 from tt2gl.analysis.terms import Root, Stored, Term, root_of
 from tt2gl.analysis.transpositions import as_it_comes, other_way
 from tt2gl.analysis.uses import (
@@ -105,15 +106,10 @@ class TensorCores:
         }
         return unused(name, beside)
 
-    def stages(self, taken: Set[str]) -> Stages | None:
+    def stages(self, taken: Set[str], scalars: Collection[ScalarLoad] = ()) -> Stages | None:
         """How deep Triton pipelines the kernel's loops (`depths`); None if it does not."""
-        return stages(
-            self.rings.values(),
-            self.scenes,
-            taken,
-            released=self.released,
-            in_tensor_memory=self._all_in_tensor_memory(),
-        )
+        rings, memory = self.rings.values(), self._all_in_tensor_memory()
+        return stages(rings, scalars, self.scenes, taken, released=self.released, in_tensor_memory=memory)
 
     @property
     def released(self) -> bool:
