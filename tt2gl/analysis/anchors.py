@@ -33,10 +33,11 @@ from tt2gl.analysis.reshapes import (
     unnamed,
 )
 from tt2gl.analysis.scanned_products import is_awaited_row, meets_product, of_rows
+from tt2gl.analysis.stored_alike import mark_stored_alike
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, expanded
 from tt2gl.analysis.transform_steps import is_of_step, is_step, passed_on
-from tt2gl.analysis.transpositions import transposed_for_products
+from tt2gl.analysis.transpositions import is_narrowed, transposed_for_products
 from tt2gl.analysis.wanted_layouts import WantedLayouts
 
 # Two: what is as large as a result and has no layout yet is waited for; one: but not where another as large has one.
@@ -58,6 +59,7 @@ class Anchors:
 
     def find_naturals(self) -> None:
         """Flow layouts forward from the anchors until nothing changes; deepest definitions decide a name's."""
+        mark_stored_alike(self.graph, self._readers, self.access_root)
         while True:
             self._flow()
             self.patience, self.is_last = _MOST_PATIENCE, False
@@ -97,15 +99,15 @@ class Anchors:
         for node in self.graph.nodes:
             undecided = node.kind in ("reduce", "scan") and node.shape and node.natural is None
             if undecided and all(operand.natural is None for operand in node.operands):
-                tile, meets = node.operands[0], node.kind == "scan" and self._meets_product(node)
+                tile, meets = (
+                    node.operands[0],
+                    node.kind == "scan" and meets_product(node, self._readers, self._is_of_dot),
+                )
                 own = Root(self.classes.of_product(tile, node.axis, self.index).name) if meets else self.default(tile)
                 node.operand_term = own
                 node.natural = own if node.kind == "scan" else reduced(node, own)
                 return node.natural is not None
         return False
-
-    def _meets_product(self, node: Node) -> bool:
-        return meets_product(node, self._readers, self._is_of_dot)
 
     def _anchor_loaded_ahead(self) -> bool:
         """Give the first name that a loop loads for its next turn, and that has no layout, the default one of its tile.
@@ -251,12 +253,11 @@ class Anchors:
         natural = node.operands[0].natural
         kept = True in said or self.cores.in_parts(natural)
         turned = node.order == (1, 0)
-        return kept and False not in said and (not turned or is_computed(node.operands[0]) or self._is_narrowed(node))
-
-    def _is_narrowed(self, node: Node) -> bool:
-        """Whether a value that is made of a name is only stored, in fewer bits than it has."""
-        stored = self._readers.lead_to(node, lambda value, reader: reader.kind == "store" and reader.bits < value.bits)
-        return stored and node.operands[0].kind == "read"
+        return (
+            kept
+            and False not in said
+            and (not turned or is_computed(node.operands[0]) or is_narrowed(node, self._readers))
+        )
 
     def _inferred(self, node: Node) -> Term | None:
         """The layout that the compiler infers for a product taken apart, where Triton leaves it in that."""

@@ -20,6 +20,12 @@ def _is_operand(value: Node, reader: Node) -> bool:
     return reader.kind == "dot" and any(operand is value for operand in reader.operands[:2])
 
 
+def is_narrowed(node: Node, readers: Readers) -> bool:
+    """Whether what is turned of a name is only stored, in fewer bits than it has."""
+    stored = readers.lead_to(node, lambda value, reader: reader.kind == "store" and reader.bits < value.bits)
+    return stored and node.operands[0].kind == "read"
+
+
 def as_it_comes(operand: DotOperandFact, *, turned_before: bool = True, kept: bool = False) -> DotOperandFact:
     """An operand that is read turned from shared memory as one that is put there turned: its bytes lie as they did.
 
