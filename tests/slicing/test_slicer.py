@@ -658,3 +658,17 @@ def test_an_aggregate_of_another_file_stands_in_an_annotation(write: Write, tmp_
     )
     path = write("kernel.py", HEADER + "from rows import Row\n\n" + helper + kernel)
     assert "tt.store" in ir_of(path, tmp_path)
+
+
+def test_a_decorator_imported_under_a_test_that_nothing_decides(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        "from absent_package import platform\n"
+        "if platform.is_known():\n"
+        "    from triton.experimental import gluon as other\n"
+        "    from triton.experimental.gluon import language as gl\n\n"
+        "    @other.jit\n"
+        "    def kernel(x_ptr):\n"
+        "        gl.store(x_ptr, 1)\n"
+    )
+    assert "    @_tt2gl_gluon_jit\n    def kernel(" in slice_kernel(read_source(path), "kernel").modules[0].text

@@ -58,10 +58,13 @@ def _decorator_names(evaluator: Evaluator, decorator: ast.expr, function: Functi
                 return
         case _ if hasattr(value, "callee") and isinstance(value.callee, External):
             yield value.callee.dotted
-    # Where the import leads nowhere (a package that is not at hand), the spelling is what is left.
+    # Where the import leads nowhere (a package that is not at hand, a test that nothing decides), the spelling is left.
     chain = attribute_chain(target)
     if chain is not None and not isinstance(value, Function):
         yield ".".join((chain[0], *chain[1]))
+        for binding in function.frame.scope.module.scope.bindings.get(chain[0], ()):
+            if isinstance(binding.node, ast.ImportFrom) and binding.alias is not None:
+                yield ".".join((binding.node.module or "", binding.alias.name, *chain[1]))
 
 
 def bare_decorator(
