@@ -112,5 +112,6 @@ def test_what_a_helper_is_given_and_uses_under_some_launches_alone_is_given_in_o
     launches = [replace(even, constexprs={"EVEN": False, "B": 64}), even]
     made = convert(path, target="sm90", launches=launches, root=path.parent)
     assert [report.status for report in made.kernels] == ["converted"] * 2
+    assert made.text.count("    put(") == 1, "one body serves both launches"
     for launch in launches:
         equal(path, IDLE, made.text, launch, "sm90")
