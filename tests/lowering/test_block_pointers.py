@@ -111,6 +111,30 @@ def test_the_examples_of_the_docstring_are_what_is_made(body: Body) -> None:
     assert body(f"{given}{before}\n", signature=signature, at_use=True).strip() == f"{given}{made_late}"
 
 
+BESIDE = MAKE.replace("p =", "q =").replace("x_ptr", "y_ptr")
+APART = BESIDE.replace("(s, 1)", "(n, 1)")
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        pytest.param(MAKE + BESIDE + "tl.store(q, tl.load(p))\n", "x_ptr + (OFFSETS)", id="two tensors"),
+        pytest.param(MAKE + "x = tl.load(p)\n", "x_ptr + OFFSETS", id="one tensor"),
+        pytest.param(
+            MAKE + BESIDE.replace("(s, 1)", "(n, 1)") + "tl.store(q, tl.load(p))\n",
+            "x_ptr + OFFSETS",
+            id="other strides",
+        ),
+        pytest.param(
+            MAKE + BESIDE + "x = tl.load(p)\ntl.store(q, tl.dot(x, x))\n", "x_ptr + OFFSETS", id="beside a product"
+        ),
+    ],
+)
+def test_offsets_of_several_tensors_are_added_up_once(body: Body, text: str, first: str) -> None:
+    offsets = "offs_n[:, None] * s + offs_m[None, :]"
+    assert f"p = {first.replace('OFFSETS', offsets)}\n" in body(text)
+
+
 def test_the_lower_bound_is_checked_where_an_offset_may_be_negative(body: Body) -> None:
     made = body("p = tl.make_block_ptr(x_ptr, (n,), (1,), (m,), (B,), (0,))\nx = tl.load(p, boundary_check=[0])\n")
     assert made.endswith("x = tl.load(p, mask=(offs_n >= 0) & (offs_n < n), other=0.0)\n")

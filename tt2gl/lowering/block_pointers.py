@@ -25,7 +25,8 @@ moved. A function whose block pointers are used in a way that is not understood 
 
 With `at_use` the addresses are where that pass has them, too: beside each load and store, the offsets added up before
 they are added to the base. ptxas is given the same order by that, and so ends up with the same registers. On AMD, where
-LLVM schedules a loop as a whole, addresses made with the pointer took fewer.
+LLVM schedules a loop as a whole, addresses made with the pointer took fewer. Offsets that blocks of several tensors
+have are added up first there, too, where there are no products: in a loop over five, 36 registers for 46.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import libcst as cst
@@ -96,7 +97,11 @@ class Given:
 
 @dataclass
 class Emission:
-    """One function on its way. `at_use`: addresses are made where they are used, as Triton makes them."""
+    """One function on its way.
+
+    `at_use`: addresses are made where they are used, as Triton makes them. `summed`: offsets that blocks of several
+    tensors have are added up before they are added to a base, where they are not.
+    """
 
     spans: Spans
     reaching: Reaching
@@ -105,6 +110,7 @@ class Emission:
     names: Names
     newline: str
     at_use: bool = False
+    summed: bool = False
     edits: list[Edit] = field(default_factory=list)
     given: list[Given] = field(default_factory=list)
 
@@ -199,7 +205,7 @@ class Emission:
             yield from lines
             terms.append(_term(index, dimension, rank, part.stride))
         if terms != [pointer] or condition:
-            yield f"{pointer} = {' + '.join(terms)}{condition}"
+            yield f"{pointer} = {self._address(terms, together=self.summed and make in self._alike)}{condition}"
 
     def _parts(self, event: Nothing) -> Iterator[str]:
         """What stands beside a variable that is None."""
@@ -289,13 +295,23 @@ class Emission:
                     checks.append(f"{here} >= 0")
                 checks.append(f"{here} < {bound}")
         mask = checks[0] if len(checks) == 1 else " & ".join(f"({check})" for check in checks)
-        self._arguments(event, step, lines, self._address(terms), mask)
+        self._arguments(event, step, lines, self._address(terms, together=self.at_use), mask)
 
-    def _address(self, terms: Sequence[str]) -> str:
+    @staticmethod
+    def _address(terms: Sequence[str], *, together: bool) -> str:
         """The pointers of a block: Triton's RewriteTensorPointer adds offsets up before it adds them to the base."""
         base, *offsets = terms
-        summed = " + ".join(offsets)
-        return f"{base} + ({summed})" if self.at_use and len(offsets) > 1 else " + ".join(terms)
+        return f"{base} + ({' + '.join(offsets)})" if together and len(offsets) > 1 else " + ".join(terms)
+
+    @cached_property
+    def _alike(self) -> set[Make]:
+        """Those with the offsets and strides of one of another base: the sum of them is computed once."""
+        by_offsets: dict[tuple[tuple[str, ...], ...], set[Make]] = {}
+        for make in (each for reach in self.reaching.values() for each in reach.origins):
+            parts = tuple((part.offset.text, part.stride.text, part.block.text) for part in make.dimensions)
+            by_offsets.setdefault(parts, set()).add(make)
+        several = (makes for makes in by_offsets.values() if len({make.base.text for make in makes}) > 1)
+        return {make for makes in several for make in makes}
 
     def _arguments(self, event: Access, step: Step, lines: list[str], pointer: str, mask: str) -> None:
         """The edits of a load's or store's own arguments."""

@@ -34,7 +34,7 @@ from tt2gl.lowering.shapes import shapes
 from tt2gl.lowering.signs import Signs
 from tt2gl.source import SourceFile
 from tt2gl.syntax import is_text
-from tt2gl.visitors import Reader
+from tt2gl.visitors import Reader, within
 
 _PARTS: tuple[Part, ...] = ("offset", "stride", "bound", "block")
 
@@ -208,6 +208,7 @@ class Functions:
             one.names,
             self.module.default_newline,
             self.at_use,
+            summed=not self.at_use and not _multiplies(one.function.node),
         )
         emission.run(one.nodes, one.given, self._first(one))
         one.edits += emission.edits
@@ -291,6 +292,12 @@ class Functions:
 
 
 _NOTHING = Expression(cst.Name("None"), "None", frozenset(), pure=True)
+
+
+def _multiplies(function: cst.FunctionDef) -> bool:
+    """Whether a function calls a matrix product by name: loops with those are scheduled as a whole."""
+    called = (call.func.attr.value for call in within(function, cst.Call) if isinstance(call.func, cst.Attribute))
+    return any(name.startswith("dot") for name in called)
 
 
 def _literal(texts: Sequence[str]) -> str | None:
