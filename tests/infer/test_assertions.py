@@ -52,6 +52,13 @@ def test_a_size_is_the_nearest_that_is_asserted(assertion: str, size: int) -> No
     assert constexprs("x, B: tl.constexpr, V: tl.constexpr", assertion, STORE)["B"] == size
 
 
+def test_a_word_that_is_asserted_to_be_none() -> None:
+    parameters = "x, B: tl.constexpr, V: tl.constexpr, K: tl.constexpr"
+    chosen = f"if K == 'row': {STORE}"
+    assert constexprs(parameters, chosen)["K"] == "row"
+    assert constexprs(parameters, chosen, "tl.static_assert(K is None)")["K"] is None
+
+
 def test_a_size_is_that_of_another_where_both_are_asserted_to_be_equal() -> None:
     found = constexprs("x, G: tl.constexpr, V: tl.constexpr, B: tl.constexpr = 96", "tl.static_assert(B == G)", STORE)
     assert found["G"] == 96

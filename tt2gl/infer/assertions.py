@@ -97,13 +97,16 @@ def _others(test: ast.expr, constexprs: Mapping[str, Any], name: str) -> Iterato
     """What a constexpr may be instead, the likeliest first: what stands beside it, and sizes near to its own."""
     own = constexprs[name]
     whole = own is None or isinstance(own, int)
+    near = own if isinstance(own, int) else 0
     if isinstance(own, bool):
         yield not own
     beside = [constexprs.get(node.id) for node in nodes_in(test) if isinstance(node, ast.Name)]
     written = [node.value for node in nodes_in(test) if isinstance(node, ast.Constant)]
-    sizes = sorted(
-        (each for each in (*written, *_POWERS) if type(each) is int and each), key=lambda each: abs(each - (own or 0))
-    )
+    numbers = (each for each in (*written, *_POWERS) if type(each) is int and each)
+    sizes = sorted(numbers, key=lambda each: abs(each - near))
     for value in (*beside, *(sizes if whole else ()), *written):
         if type(value) is (int if whole else type(own)) and value != own:
             yield value
+    # A word may be left out.
+    if isinstance(own, str):
+        yield None
