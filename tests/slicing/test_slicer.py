@@ -265,6 +265,16 @@ def test_triton_stands_in_for_what_helpers_read_too(write: Write, tmp_path: Path
     assert "math.sqrt" in text
 
 
+def test_triton_stands_in_for_what_a_helper_says_of_its_parameters_alone(write: Write, tmp_path: Path) -> None:
+    helper = "@triton.jit\ndef helper(x, n: tle.constexpr):\n    return x + n\n"
+    definitions = f"from .absent import tle\n{helper}"
+    path = write("a.py", HEADER + definitions + KERNEL.format(body="helper(x, 2)"))
+    sliced = slice_kernel(read_source(path), "kernel")
+    assert [diagnostic.code for diagnostic in sliced.diagnostics] == ["TTG110"]
+    text = frontend(load_slice(sliced, tmp_path / "slices"), SIGNATURE, {"BLOCK": 64})
+    assert "arith.addf" in text
+
+
 def test_the_target_answers(write: Write, tmp_path: Path) -> None:
     definition = "import torch\nIS_HIP = torch.version.hip is not None\nC = tl.constexpr(3.5 if IS_HIP else 1.25)\n"
     path = write("a.py", HEADER + definition + KERNEL.format(body="x * C"))

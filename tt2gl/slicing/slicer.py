@@ -196,6 +196,8 @@ class _Slicer:
             ):  # such as `staticmethod`, of which host code knows nothing
                 return
             if context != "body":
+                if name not in part.early:  # Triton asks what the `tl` of `tl.constexpr` is
+                    self._missing(part, scope, name, chains & {("constexpr",)})
                 part.early.setdefault(name, f"inert({name!r})")
             else:
                 self._missing(part, scope, name, chains)
