@@ -89,7 +89,7 @@ def test_what_a_condition_may_leave_out_is_not_loaded_beside_it(tmp_path: Path) 
     made = f"bias = {LOADED}.to(tl.float32) if STEPS > 1 else tl.zeros([M, M], tl.float32)"
     port = port_of(write(tmp_path, made=made), launch())
     assert "bias_narrow" not in port
-    assert "gl.convert_layout(bias, " in port
+    assert "gl.convert_layout(scores, " in port
     assert port.count("gl.load(b_ptr") == 1
 
 

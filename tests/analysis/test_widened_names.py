@@ -75,6 +75,16 @@ def test_what_is_stored_shorter_than_it_was_loaded_is_converted_there(tmp_path: 
     assert "gl.convert_layout(y.to(" in made
 
 
+def test_a_name_that_a_mask_is_made_of_where_it_was_loaded_is_not_converted_for_a_wider_sum(tmp_path: Path) -> None:
+    rounded = """floor = tl.floor(y.to(tl.float64))
+    up = tl.load(x_ptr + offs + M * N).to(tl.float32) < (y.to(tl.float64) - floor).to(tl.float32)
+    sum = floor.to(tl.int64) + up.to(tl.int64)
+    tl.store(y_ptr + offs, tl.where(y < 0, -sum, sum))"""
+    made = port_of(write(tmp_path, rounded), launch("fp32", "float32", ("i64", "int64")), "sm90")
+    assert "sum = floor.to(gl.int64) + up.to(gl.int64)" in made
+    assert made.count("gl.convert_layout(") == 1
+
+
 def test_two_values_that_are_as_wide_together_are_not_converted_in_the_place_of_one(tmp_path: Path) -> None:
     path = write(tmp_path, "z = y + tl.load(x_ptr + offs + 1).to(tl.float32)\n    tl.store(y_ptr + offs, z)")
     assert "x = gl.load(" in port_of(path, launch("fp16", "float16"), "sm90")

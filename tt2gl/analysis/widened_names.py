@@ -120,7 +120,9 @@ def _converted(node: Node, through: Container[int], recast: Recast, known: dict[
 def _parts(node: Node, through: Container[int]) -> Sequence[Node]:
     """The values that could be converted in the place of one."""
     if node.kind == "read" and node.web is not None and id(node) in through:
-        return [definition.node for definition in node.web.find().definitions]
+        made = [definition.node for definition in node.web.find().definitions]
+        # A name that is read in its own layout as well is there in that.
+        return made if all(id(each) in through for each in made) else ()
     return node.operands if node.kind == "elementwise" and not node.several else ()
 
 
@@ -138,15 +140,18 @@ def readers_of(graph: Graph) -> Mapping[int, list[Node]]:
 
 
 def _cheaper_elsewhere(graph: Graph, readers: Mapping[int, list[Node]], written: Written, recast: Recast) -> set[int]:
-    """The values that are wanted in other layouts alone, where what they are made of takes fewer bits to convert."""
+    """The values that are wanted in other layouts alone, where what they are made of takes fewer bits to convert.
+
+    Not what others are made of that are converted as they are, as a mask is before it becomes numbers.
+    """
     kept: set[int] = set()
     while True:
         found = _wanted_elsewhere(graph, readers, written, kept)
+        known: dict[int, _Leaves] = {}
         dear = {
             id(node)
             for node in graph.nodes
-            if id(node) in found and any(_wants_another(reader, node, written) for reader in readers[id(node)])
-            if not is_wider(node, found, recast)
+            if id(node) in found and not _is_better(node, _converted(node, found, recast, known))
         }
         if not dear:
             return found
