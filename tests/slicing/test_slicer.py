@@ -682,3 +682,15 @@ def test_a_decorator_imported_under_a_test_that_nothing_decides(tmp_path: Path) 
         "        gl.store(x_ptr, 1)\n"
     )
     assert "    @_tt2gl_gluon_jit\n    def kernel(" in slice_kernel(read_source(path), "kernel").modules[0].text
+
+
+@pytest.mark.parametrize("package", ["absent_package.ops", ".absent"])
+def test_a_constant_is_made_by_triton_of_a_package_that_is_not_at_hand(tmp_path: Path, package: str) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        f"from {package} import tl, triton\n\nKIND = tl.constexpr(3)\n\n\n"
+        "@triton.jit\ndef kernel(x_ptr):\n    tl.store(x_ptr, KIND)\n"
+    )
+    sliced = slice_kernel(read_source(path), "kernel")
+    assert "KIND = find('triton.language.constexpr')(3)" in sliced.modules[0].text
+    assert not any("KIND" in diagnostic.message for diagnostic in sliced.diagnostics)

@@ -17,6 +17,7 @@ from tt2gl.host.externals import call_external
 from tt2gl.host.lazy_modules import lazy_module
 from tt2gl.host.operations import unknown
 from tt2gl.host.scopes import Module, Scope, World, all_arguments
+from tt2gl.host.stand_ins import stand_in
 from tt2gl.host.triton_names import decorator_kind
 from tt2gl.host.values import (
     Builtin,
@@ -56,6 +57,9 @@ class _Continue(Exception):
     pass
 
 
+_CONSTEXPR = "triton.language.constexpr"
+
+
 class Evaluator(Expressions):
     """Evaluates names and expressions of a world of modules, as they would be on `target`."""
 
@@ -77,7 +81,7 @@ class Evaluator(Expressions):
             else:
                 kwargs[keyword.arg] = self.lenient(keyword.value, frame)
         try:
-            return self.call(self.evaluate(node.func, frame), args, kwargs)
+            return self.call(self._callee(node.func, frame), args, kwargs)
         except Undecided as error:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             answer = facts.question(name, self.target)
@@ -88,6 +92,16 @@ class Evaluator(Expressions):
             if error.cause.line:
                 raise
             raise self.undecided(frame.scope, node, error.cause.text) from None
+
+    def _callee(self, node: ast.expr, frame: Frame) -> Any:
+        """What is called: `tl.constexpr` of a module beside a file that is given alone is Triton's."""
+        try:
+            return self.evaluate(node, frame)
+        except HostRaise as error:
+            is_constexpr = isinstance(node, ast.Attribute) and node.attr == "constexpr"
+            if error.kind != "ModuleNotFoundError" or not is_constexpr:
+                raise
+            return External(_CONSTEXPR)
 
     def call(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """`callee(*args, **kwargs)`. Raises Undecided or HostRaise."""
@@ -121,7 +135,8 @@ class Evaluator(Expressions):
 
     def _call_external(self, dotted: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         kind, dialect = decorator_kind(dotted)
-        if dotted == "triton.language.constexpr" and args:
+        # One that a package which is not at hand exports is taken for Triton's, as in kernels.
+        if args and _CONSTEXPR in (dotted, stand_in(dotted)):
             value = self.known(args[0])
             return value if isinstance(value, Constexpr | Function) else Constexpr(value)
         if kind == "jit":
