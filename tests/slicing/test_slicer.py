@@ -694,3 +694,15 @@ def test_a_constant_is_made_by_triton_of_a_package_that_is_not_at_hand(tmp_path:
     sliced = slice_kernel(read_source(path), "kernel")
     assert "KIND = find('triton.language.constexpr')(3)" in sliced.modules[0].text
     assert not any("KIND" in diagnostic.message for diagnostic in sliced.diagnostics)
+
+
+def test_a_flag_of_a_package_that_is_not_at_hand_is_as_its_name_asks(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        "import triton\nimport triton.language as tl\nfrom absent_package import HAS_TRITON, IS_HIP\n\n"
+        "KIND = tl.constexpr(1 if IS_HIP else 2) if HAS_TRITON else 0\n\n\n"
+        "@triton.jit\ndef kernel(x_ptr):\n    tl.store(x_ptr, KIND)\n"
+    )
+    for target, kind in (("sm90", 2), ("gfx942", 1)):
+        sliced = slice_kernel(read_source(path), "kernel", target=target)
+        assert f"constexpr')({kind})" in sliced.modules[0].text

@@ -50,6 +50,8 @@ class Expressions(Attributes):
                 return True
             case Function() | Class() | ModuleValue() | Builtin() | Partial() | Made() | SimpleNamespace() | Member():
                 return True
+            case External(dotted) if (answer := facts.question(dotted.rpartition(".")[2], self.target)) is not None:
+                return answer
         if is_data(value):
             return bool(value)
         raise self.undecided(frame.scope, node, f"nothing is known about `{ast.unparse(node)}`")

@@ -283,10 +283,10 @@ ABSENT = frozenset(
 
 
 def question(name: str, target: str) -> bool | None:
-    """The answer that a yes-or-no function's name asks for (`is_hip`, `_is_cdna3`), None where it asks nothing known.
+    """The answer that the name of a yes-or-no function or a flag asks for (`is_hip`, `HAS_TRITON`), None where none known.
 
-    The last resort for functions that cannot be read: those of packages not at hand, of compiled ones, and of objects
-    that are found while the program runs.
+    The last resort for what cannot be read: functions and flags of packages not at hand, functions of compiled ones,
+    and of objects that are found while the program runs.
     """
     gpu = device(target)
     arch = str(gpu.arch)
