@@ -151,7 +151,9 @@ def _cheaper_elsewhere(graph: Graph, readers: Mapping[int, list[Node]], written:
         dear = {
             id(node)
             for node in graph.nodes
-            if id(node) in found and not _is_better(node, _converted(node, found, recast, known))
+            if id(node) in found
+            if node.bits == 1 or any(_wants_another(reader, node, written) for reader in readers[id(node)])
+            if not _is_better(node, _converted(node, found, recast, known))
         }
         if not dear:
             return found
