@@ -283,7 +283,7 @@ ABSENT = frozenset(
 
 
 def question(name: str, target: str) -> bool | None:
-    """The answer that the name of a yes-or-no function or a flag asks for (`is_hip`, `HAS_TRITON`), None where none known.
+    """What the name of a yes-or-no function or flag asks for (`is_hip`, `HAS_TRITON`); None if nothing known is asked.
 
     The last resort for what cannot be read: functions and flags of packages not at hand, functions of compiled ones,
     and of objects that are found while the program runs.
