@@ -706,3 +706,16 @@ def test_a_flag_of_a_package_that_is_not_at_hand_is_as_its_name_asks(tmp_path: P
     for target, kind in (("sm90", 2), ("gfx942", 1)):
         sliced = slice_kernel(read_source(path), "kernel", target=target)
         assert f"constexpr')({kind})" in sliced.modules[0].text
+
+
+@pytest.mark.parametrize("package", ["absent_package.ops", ".absent"])
+def test_what_several_functions_read_of_a_tl_that_is_not_at_hand_stands_in(tmp_path: Path, package: str) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        f"from {package} import tl, triton\n\n\n"
+        "@triton.jit\ndef ones(x):\n    return tl.full([16], 1, tl.int32)\n\n\n"
+        "@triton.jit\ndef kernel(x_ptr):\n    tl.store(x_ptr + tl.arange(0, 16), ones(x_ptr))\n"
+    )
+    text = slice_kernel(read_source(path), "kernel").modules[0].text
+    for name in ("arange", "full", "int32", "store"):
+        assert f"{name}=find('triton.language.{name}')" in text

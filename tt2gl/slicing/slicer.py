@@ -261,6 +261,7 @@ class _Slicer:
         world = self.evaluator.world
         path = world.relative(node.level, node.module, scope.module.path)
         if path is None or world.load(path) is None:
+            chains = part.read[name] = part.read.get(name, set()) | chains
             self._stand_in(part, name, f".{binding.alias.name}", chains)
 
     def _stand_in(self, part: Part, name: str, dotted: str, chains: set[tuple[str, ...]]) -> bool:
