@@ -207,15 +207,25 @@ class QualifiedNames:
         self._read(node.body, inner)
 
     def _assign(self, target: cst.CSTNode, value: cst.BaseExpression, scope: _Scope) -> None:
-        """Bind what is assigned to: a name for one of Triton's modules (`tl = triton.language`) means that module."""
-        modules = self.of(value) & MODULES if isinstance(value, (cst.Name, cst.Attribute)) else set()
+        """Bind what is assigned to: a name for one of Triton's modules (`tl = triton.language`) means that module.
+
+        So does one that a call gives for the module's name (`_, tl = safe_import("triton.language")`).
+        """
+        modules = self.of(value) & MODULES if isinstance(value, (cst.Name, cst.Attribute)) else _asked_for(value)
         if modules and isinstance(target, cst.Name):
-            self._imported |= modules
-            for meaning in modules:
-                scope.bind(target.value, meaning)
+            self._name(target.value, modules, scope)
         else:
             self._bind(target, scope)
+        for element in target.elements if isinstance(target, cst.Tuple) else ():
+            name = element.value.value if isinstance(element.value, cst.Name) else ""
+            if known := modules & {REEXPORTED.get(name, "")}:
+                self._name(name, known, scope)
         self._read(target, scope)
+
+    def _name(self, name: str, modules: set[str], scope: _Scope) -> None:
+        self._imported |= modules
+        for meaning in modules:
+            scope.bind(name, meaning)
 
     def _bind(self, target: cst.CSTNode, scope: _Scope) -> None:
         """Bind the names of what is assigned to; an attribute's or an element's are only read."""
@@ -245,6 +255,12 @@ class QualifiedNames:
             else:
                 top = meaning.partition(".")[0]
                 scope.bind(top, top)
+
+
+def _asked_for(value: cst.BaseExpression) -> set[str]:
+    """The module of Triton's that a call gets the name of."""
+    given = [arg.value for arg in value.args] if isinstance(value, cst.Call) else []
+    return {each.raw_value for each in given if isinstance(each, cst.SimpleString)} & MODULES
 
 
 REEXPORTED = {"triton": "triton", "tl": "triton.language"}
