@@ -92,3 +92,37 @@ def test_where_a_quoted_function_stands(text: str, place: str) -> None:
     error = Quoting(quoted, ast.parse(quoted.strip()).body[0].body[0])  # type: ignore[attr-defined]
     kernel = Slice("k", (SlicedModule("_private", Path("k.py"), text),), ())
     assert explain(error, kernel) == f"{place}Quoting: bad"
+
+
+class PTXASError(Exception):
+    """As Triton's, by its name."""
+
+
+PTXAS = "Internal Triton PTX codegen error\n`ptxas` stderr:\n"
+
+
+@pytest.mark.parametrize("header", [PTXAS, f"PTXAS error: {PTXAS}"], ids=["plain", "named"])
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("ptxas /tmp/k.ptx, line 35; error   : Arguments mismatch for 'cvt'\nptxas fatal   : aborted\n", "Arguments"),
+        ("ptxas fatal   : Unresolved extern function 'f'\n", "Unresolved extern function 'f'"),
+    ],
+    ids=["error", "fatal"],
+)
+def test_what_ptxas_found(header: str, said: str, told: str) -> None:
+    assert explain(PTXASError(header + said), Slice("k", (), ())).startswith(f"ptxas: {told}")
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        ("error: invalid instruction\n\tfence.sc.sys; s_nop\n\t^\n", "invalid instruction (fence.sc.sys; s_nop)"),
+        ("ld.lld: error: undefined symbol: f\n>>> referenced by k.o\n", "undefined symbol: f"),
+    ],
+    ids=["assembler", "linker"],
+)
+def test_what_amds_assembler_and_linker_found(printed: str, told: str) -> None:
+    error = RuntimeError("LLD failed to link hsaco source /tmp/a into object file /tmp/b because ")
+    assert explain(error, Slice("k", (), ()), printed) == f"the assembler or linker says: {told}"
+    assert explain(error, Slice("k", (), ()), "").startswith("RuntimeError: LLD failed to link")

@@ -26,6 +26,8 @@ def explain(error: BaseException, kernel: Slice, printed: str = "") -> str:
     chain = _chain(error)
     places = _places(chain, kernel)
     said = next((line for line in map(_message, reversed(chain)) if line), type(chain[-1]).__name__)
+    if said.startswith(_NOT_LINKED):
+        said = _linker_fault(printed) or said
     fault = printed_fault(printed) if said in _SAYS_NOTHING else None
     if fault is None:
         return f"{places[-1]}: {said}" if places else said
@@ -58,6 +60,11 @@ _SAYS_NOTHING = frozenset({
 })  # fmt: skip
 
 
+# What AMD's assembler and linker find wrong, they print.
+_NOT_LINKED = "RuntimeError: LLD failed to link"
+_LINKER_FAULT = re.compile(r"^(?:ld\.lld: )?error: (?P<message>.+)(?:\n[ \t]+(?P<line>\S.*))?", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class PrintedFault:
     """An error that MLIR printed; `file` is empty where it has no place."""
@@ -88,6 +95,15 @@ def printed_fault(printed: str) -> PrintedFault | None:
     return PrintedFault(found["file"] or "", int(found["line"] or 0), said.strip().removesuffix("."))
 
 
+def _linker_fault(printed: str) -> str:
+    """The first error of AMD's assembler or linker, with the instruction that it quotes."""
+    found = _LINKER_FAULT.search(printed)
+    if found is None:
+        return ""
+    quoted = f" ({found['line'].strip()})" if found["line"] else ""
+    return f"the assembler or linker says: {found['message']}{quoted}"
+
+
 def _author_line(file: str, line: int, kernel: Slice) -> str:
     """`file:line` for a place in a private module of a slice; columns differ between Triton's versions."""
     modules = names_of(kernel)
@@ -104,8 +120,8 @@ def _message(error: BaseException) -> str:
             return f"{type(error).__name__}: {ast.unparse(error.node)}"
         return re.sub(r"""^(\w+)\((['"])(.*)\2\)$""", r"\1: \3", lines[0]) if lines else ""
     if type(error).__name__ == "PTXASError":
-        faults = [line.strip() for line in str(error).splitlines() if re.search(r"\b(error|fatal)\s*:", line)]
-        return "ptxas: " + (faults[0].partition(": ")[2] or faults[0]) if faults else str(error).splitlines()[0]
+        faults = re.findall(r"^ptxas\b.*?\b(?:error|fatal)\s*: *(.+)", str(error), re.MULTILINE)
+        return f"ptxas: {faults[0].strip()}" if faults else str(error).splitlines()[0]
     return one_line(error)
 
 
