@@ -99,10 +99,8 @@ class Anchors:
         for node in self.graph.nodes:
             undecided = node.kind in ("reduce", "scan") and node.shape and node.natural is None
             if undecided and all(operand.natural is None for operand in node.operands):
-                tile, meets = (
-                    node.operands[0],
-                    node.kind == "scan" and meets_product(node, self._readers, self._is_of_dot),
-                )
+                tile = node.operands[0]
+                meets = node.kind == "scan" and meets_product(node, self._readers, self._is_of_dot)
                 own = Root(self.classes.of_product(tile, node.axis, self.index).name) if meets else self.default(tile)
                 node.operand_term = own
                 node.natural = own if node.kind == "scan" else reduced(node, own)
@@ -250,14 +248,10 @@ class Anchors:
         is kept so where it is stored alone, in fewer bits: those are converted, and not the sum.
         """
         said = [scene.facts.lowered.inferred.get(node.chain) for scene in self.cores.scenes]
-        natural = node.operands[0].natural
-        kept = True in said or self.cores.in_parts(natural)
-        turned = node.order == (1, 0)
-        return (
-            kept
-            and False not in said
-            and (not turned or is_computed(node.operands[0]) or is_narrowed(node, self._readers))
-        )
+        kept = True in said or self.cores.in_parts(node.operands[0].natural)
+        if not kept or False in said:
+            return False
+        return node.order != (1, 0) or is_computed(node.operands[0]) or is_narrowed(node, self._readers)
 
     def _inferred(self, node: Node) -> Term | None:
         """The layout that the compiler infers for a product taken apart, where Triton leaves it in that."""
