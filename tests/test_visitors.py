@@ -98,6 +98,21 @@ def test_one_becomes_several_or_none() -> None:
     assert made.code == "def f():\n    c\n    pass; return d\n    pass; return d\n"
 
 
+class Opened(Editor):
+    """Puts the lines of branches on `KNOWN` in their place."""
+
+    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If | cst.FlattenSentinel[cst.BaseStatement]:
+        lines = [line for line in updated_node.body.body if isinstance(line, cst.BaseStatement)]
+        known = isinstance(updated_node.test, cst.Name) and updated_node.test.value == "KNOWN"
+        return cst.FlattenSentinel(lines) if known else updated_node
+
+
+def test_an_elif_that_several_lines_take_the_place_of() -> None:
+    source = "if a:\n    b\nelif KNOWN:\n    c\n    d\nelse:\n    e\n"
+    made = cst.parse_module(source).visit(Opened())
+    assert made.code == "if a:\n    b\nelse:\n    c\n    d\n"
+
+
 class Kinds(Editor):
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT) -> Any:
         left = super().on_leave(original_node, updated_node)

@@ -95,6 +95,8 @@ class Editor(cst.CSTTransformer):
                     changes[name] = made
             elif hasattr(value, "visit"):
                 new = self._become(value)
+                if isinstance(new, cst.FlattenSentinel):  # an `elif` that several statements take the place of
+                    new = cst.Else(cst.IndentedBlock(list(new)))
                 if new is not value:
                     changes[name] = None if isinstance(new, cst.RemovalSentinel) else new
         return node.with_changes(**changes) if changes else node

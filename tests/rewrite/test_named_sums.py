@@ -94,3 +94,6 @@ def test_arms_that_are_the_same() -> None:
     lines = f"a = load(a)\n{FIRST}"
     assert joined(f"# of 16 bits\n{branch(lines, lines)}store(result)\n") == f"# of 16 bits\n{lines}store(result)\n"
     assert joined(branch(FIRST, branch(FIRST, FIRST, "TF32"))) == FIRST
+    below = textwrap.indent(lines, "    ")
+    kept = f"if FP8:\n    a\nelif TF32:\n{below}else:\n{below}"
+    assert joined(kept) == f"if FP8:\n    a\nelse:\n{below}"

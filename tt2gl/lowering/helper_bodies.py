@@ -180,9 +180,6 @@ class _Placing(Editor):
     def leave_If(
         self, original_node: cst.If, updated_node: cst.If
     ) -> cst.If | cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement] | cst.RemovalSentinel:
-        below: object = updated_node.orelse
-        if isinstance(below, cst.FlattenSentinel):  # an `elif` that is decided
-            updated_node = updated_node.with_changes(orelse=cst.Else(cst.IndentedBlock(list(below))))
         truth = _truth(updated_node.test)
         if truth is None or _truth(original_node.test) is not None:
             return updated_node
