@@ -56,6 +56,19 @@ def test_functions_that_are_not_named_are_left_alone() -> None:
     assert pipelined(text, [LoopRings("kernel", 3, rings().rings, "2")]) == text
 
 
+def test_a_kernel_that_stands_where_triton_may_be_missing() -> None:
+    body = HEAD + "    for k in range(0, n):\n        a = _tt2gl_ring_a(a_ptr + k)\n        acc += use(a)\n"
+    alone = pipelined(body, [rings()], "copy")
+    inner = textwrap.indent(body, "    ")
+    for text in (
+        f"try:\n{inner}except ImportError:\n    ready = False\n",
+        f"try:\n    x\nexcept E:\n{inner}else:\n    y\n",
+    ):
+        line = rings().line + text[: text.index(inner)].count("\n")
+        made = pipelined(text, [replace(rings(), line=line)], "copy")
+        assert made == text.replace(inner, textwrap.indent(alone, "    "))
+
+
 def test_no_fence_stands_behind_copies_where_the_compilers_own_kernels_have_none() -> None:
     loads = "    a = _tt2gl_ring_a(a_ptr + k)\n    b = _tt2gl_ring_b(b_ptr + k)\n"
     body = f"for k in range(0, n):\n{loads}    acc += use(a, b)\n"

@@ -29,6 +29,15 @@ def with_blocks(statement: ast.stmt, line: cst.BaseStatement, each: Compound, in
         elif isinstance(orelse, cst.Else):
             orelse = orelse.with_changes(body=block(statement.orelse, orelse.body))
         return line.with_changes(body=block(statement.body, line.body), orelse=orelse)
+    if isinstance(statement, ast.Try) and isinstance(line, cst.Try):  # kernels where Triton may be missing
+        return line.with_changes(
+            body=block(statement.body, line.body),
+            handlers=[
+                handler.with_changes(body=block(given.body, handler.body))
+                for given, handler in zip(statement.handlers, line.handlers, strict=True)
+            ],
+            orelse=line.orelse and line.orelse.with_changes(body=block(statement.orelse, line.orelse.body)),
+        )
     inner = getattr(statement, "body", None)
     if inner and isinstance(line, (cst.For, cst.While, cst.With, cst.FunctionDef, cst.ClassDef)):
         return line.with_changes(body=block(inner, line.body))
