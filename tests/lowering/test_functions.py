@@ -209,3 +209,24 @@ def test_a_pointer_that_is_none_without_a_flag(tmp_path: Path) -> None:
     )
     assert "    p_start = tl.cast(0, tl.int64) if p is not None else None\n    if FLAG:\n" in made.text
     assert "    else:\n        p_stride = None\n        p = None\n    if p is not None:\n" in made.text
+
+
+def test_a_pointer_that_is_zero_without_a_flag(tmp_path: Path) -> None:
+    made = done(
+        tmp_path,
+        functions(
+            read=("p, n, FLAG: tl.constexpr", "if FLAG:\n    p = tl.advance(p, (n,))\n    return tl.load(p)\n"),
+            one=(
+                "x, n, s, B: tl.constexpr, FLAG: tl.constexpr",
+                "if FLAG:\n"
+                "    p = tl.make_block_ptr(x, (n,), (1,), (s,), (B,), (0,))\n"
+                "    p = tl.advance(p, (n,))\n"
+                "else:\n"
+                "    p = 0\n"
+                "y = read(p, n, FLAG)\n",
+            ),
+        ),
+    )
+    # 0 is not None: what tells them apart in the helper is what stands beside the pointer
+    assert "    p_start = tl.cast(p_start, tl.int64) if p_start is not None else None\n    if FLAG:\n" in made.text
+    assert "    else:\n        p_start = None\n        p = 0\n    y = read(p, p_start, B, n, FLAG)\n" in made.text

@@ -190,12 +190,13 @@ class Emission:
         shape = self.shapes[pointer]
         rank = len(make.dimensions)
         terms = [make.base.summand()]
-        present = condition or (f" if {pointer} is not None else None" if make.optional else "")
         for dimension, part in enumerate(make.dimensions):
             values: dict[Role, Expression] = {"offset": part.offset, "stride": part.stride, "bound": part.bound}
             for role, value in values.items():
                 if shape.has(role, dimension):
                     name = self.names.beside(pointer, role, dimension, rank)
+                    asked = value.text if value.text.isidentifier() else pointer
+                    present = condition or (f" if {asked} is not None else None" if make.optional else "")
                     yield f"{name} = {make.language}.cast({value.text}, {make.language}.int64){present}"
             if dimension in shape.late:
                 continue

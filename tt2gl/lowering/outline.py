@@ -46,7 +46,7 @@ class Move:
 
 @dataclass(frozen=True, eq=False)
 class Nothing:
-    """`name = None`, for a variable that holds a block pointer under some flag."""
+    """`name = None`, or `name = 0`, for a variable that holds a block pointer under some flag."""
 
     name: str
 
@@ -254,7 +254,8 @@ class _Reader:
     def definition(self, node: cst.Assign) -> tuple[Event, ...]:
         value, condition = _unconditional(node.value)
         target = node.targets[0].target
-        if is_none(value) and isinstance(target, cst.Name) and target.value in self.pointers and len(node.targets) == 1:
+        absent = is_none(value) or isinstance(value, cst.Integer)
+        if absent and isinstance(target, cst.Name) and target.value in self.pointers and len(node.targets) == 1:
             return (Nothing(target.value),)
         if not isinstance(value, cst.Call) or len(node.targets) > 1 or not isinstance(target, cst.Name):
             return ()
