@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,35 @@ def test_a_flag_that_an_arm_alone_binds_becomes_a_constant() -> None:
     head, full, tail = FILE.partition("    full = K % BLOCK == 0\n")
     lines = "".join(f"    {line}\n" for line in (full + tail).splitlines())
     assert "        full: tl.constexpr = K % BLOCK == 0\n" in lower(f"{head}    if n > 0:\n{lines}").text
+
+
+def test_a_flag_of_a_helper_that_loads_and_is_called_in_a_loop_becomes_a_constant() -> None:
+    head, _, _ = FILE.partition("@triton.jit\ndef block")
+    text = head + textwrap.dedent(
+        """\
+        @triton.jit
+        def read(x, mask, first, second):
+            if first and second:
+                tile = tl.load(x, mask=mask)
+            else:
+                tile = tl.load(x)
+            return tile
+
+
+        @triton.jit
+        def kernel(x, y, n, K: tl.constexpr, BLOCK: tl.constexpr):
+            at = tl.arange(0, BLOCK)
+            padded = K != BLOCK
+            ragged = n % BLOCK != 0
+            total = tl.zeros([BLOCK], tl.float32)
+            for k in range(n):
+                total += read(x + at, at < n, padded, ragged)
+            tl.store(y + at, total)
+        """
+    )
+    done = lower(text)
+    assert "    padded: tl.constexpr = K != BLOCK\n" in done.text
+    assert "    ragged = n % BLOCK != 0\n" in done.text
+    assert "def read(x, mask, first: tl.constexpr, second):\n" in done.text
+    alone = text.replace("    for k in range(n):\n    ", "").replace("            total +=", "    total +=")
+    assert lower(alone).functions == ()

@@ -145,7 +145,8 @@ def _is_flag(node: ast.expr) -> bool:
 
 def _wanted(functions: dict[str, _Function]) -> set[Flag]:
     """What tests around loads in loops name, and what is given to a helper for that."""
-    wanted = {(name, test) for name, function in functions.items() for test in _deciding(function)}
+    repeated = _repeated(functions)
+    wanted = {(name, test) for name, each in functions.items() for test in _deciding(each, name in repeated)}
     while True:
         passed = {
             (name, read.id)
@@ -162,9 +163,28 @@ def _wanted(functions: dict[str, _Function]) -> set[Flag]:
         wanted |= passed
 
 
-def _deciding(function: _Function) -> Iterator[str]:
-    for loop in nodes_in(function.tree):
-        for branch in nodes_in(loop) if isinstance(loop, ast.For) else ():
+def _repeated(functions: dict[str, _Function]) -> set[str]:
+    """The functions that are called in loops, and those that they call."""
+    loops = (loop for each in functions.values() for loop in nodes_in(each.tree) if isinstance(loop, ast.For))
+    found: set[str] = set()
+    more = {name for loop in loops for name in _called(loop, functions)}
+    while more > found:
+        found |= more
+        more = found | {other for name in found for other in _called(functions[name].tree, functions)}
+    return found
+
+
+def _called(tree: ast.AST, functions: dict[str, _Function]) -> set[str]:
+    return {
+        node.func.id
+        for node in nodes_in(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions
+    }
+
+
+def _deciding(function: _Function, repeated: bool) -> Iterator[str]:
+    for loop in [function.tree] if repeated else nodes_in(function.tree):
+        for branch in nodes_in(loop) if repeated or isinstance(loop, ast.For) else ():
             if isinstance(branch, ast.If) and any(
                 isinstance(call, ast.Call) and ast.unparse(call.func).endswith("load")
                 for statement in (*branch.body, *branch.orelse)
