@@ -55,6 +55,15 @@ def test_formulas_that_differ_in_more_stand_whole(launch: MakeLaunch) -> None:
     assert asked(one, other, ways=(WIDE, turned)) == "f([M], 16, w) if isinstance(stride, int) else g([M], 128, w)"
 
 
+def test_that_one_of_two_flags_is_set_tells(launch: MakeLaunch) -> None:
+    made = [launch("x=*fp16", A=one, B=other) for one, other in ((True, False), (False, True), (False, False))]
+    cases = {index: Case(each, LaunchFacts("kernel", {}, {}), "") for index, each in enumerate(made)}
+    ways = (replace(WIDE, exact=frozenset({0, 1})), replace(NARROW, exact=frozenset({2})))
+    found = alternative(ways, cases, ())
+    assert found is not None
+    assert found.source == "f([M], 16 if A or B else 128, w)"
+
+
 def test_a_size_of_tiles_is_no_reason(launch: MakeLaunch) -> None:
     assert asked(launch("x=*fp16", BM=64), launch("x=*fp16", BM=16)) is None
 

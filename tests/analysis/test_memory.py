@@ -18,6 +18,21 @@ pytestmark = pytest.mark.once
 Analysed = Callable[..., KernelAnalysis]
 MakeLaunch = Callable[..., Launch]
 
+TURNED = """
+@triton.jit
+def kernel(x_ptr, y_ptr, s, t, TURNED: tl.constexpr, MIRRORED: tl.constexpr, B: tl.constexpr):
+    rows = tl.arange(0, B)
+    cols = tl.arange(0, B)
+    if TURNED:
+        x_ptrs = x_ptr + rows[:, None] + cols[None, :] * s
+    elif MIRRORED:
+        x_ptrs = x_ptr + rows[:, None] + (B - cols[None, :]) * s
+    else:
+        x_ptrs = x_ptr + rows[:, None] * s + cols[None, :]
+    x = tl.load(x_ptrs)
+    tl.store(y_ptr + rows[:, None] * t + cols[None, :], x)
+"""
+
 COPY = """
 @triton.jit
 def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
@@ -87,6 +102,27 @@ def test_accesses_of_two_orders_have_two_classes(analysed: Analysed, launch: Mak
         f"coalesced([BM, BN], [1, 0], {bits('x_ptr')}, gl.num_warps())",
         f"coalesced([BM, BN], [0, 1], {bits('y_ptr')}, gl.num_warps())",
     ]
+
+
+def test_accesses_of_two_orders_under_either_of_two_flags(analysed: Analysed, launch: MakeLaunch) -> None:
+    flags = ((False, False), (True, False), (False, True))
+    made = [launch("x_ptr=*fp16 y_ptr=*fp16 s=i32 t=i32", TURNED=one, MIRRORED=other, B=64) for one, other in flags]
+    loaded = next(each for each in classes(analysed(TURNED, *made)) if "x_ptr" in each.pointers)
+    assert loaded.exact
+    first, test, other = loaded.source.partition(" if TURNED or MIRRORED else ")
+    assert "[0, 1]" in first
+    assert test
+    assert "[1, 0]" in other
+
+
+def test_a_launch_with_narrow_accesses_does_not_hide_what_tells_the_others_apart(
+    analysed: Analysed, launch: MakeLaunch
+) -> None:
+    types = "x_ptr=*fp16 y_ptr=*fp16 s=i32 t=i32"
+    made = [launch(types, TURNED=turned, MIRRORED=False, B=64) for turned in (False, True)]
+    narrow = launch(types, aligned=False, TURNED=True, MIRRORED=False, B=64)
+    sources = [each.source for each in classes(analysed(TURNED, *made, narrow)) if "x_ptr" in each.pointers]
+    assert any(" if TURNED else " in source for source in sources)
 
 
 def test_accesses_of_two_widths_have_two_classes(analysed: Analysed, launch: MakeLaunch) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tt2gl.analysis.alternatives import Way, alternative
+from tt2gl.analysis.alternatives import Alternative, Way, alternative
 from tt2gl.analysis.conditions import Case
 from tt2gl.analysis.extents import is_truth, pointee_bits
 from tt2gl.analysis.facts import Access, CallChain
@@ -72,13 +72,19 @@ class AccessFormulas:
         if len(literal) == 1 and all(dim.isdigit() for dim in candidate.dims):
             return next(iter(literal)).source(), True
         best = max(ways[order], key=lambda way: (len(way.exact & set(first)), len(way.exact)))
-        cases = {index: Case(self.scenes[index].launch, self.scenes[index].facts, "") for index in layouts}
+        wide = [index for index, layout in layouts.items() if max(layout.size_per_thread) > 1]
+        for some in (list(layouts), *([] if best.exact.issuperset(wide) else [wide])):
+            if (two := self._two(candidate, some, tried)) is not None:
+                self.flags |= two.flags
+                return two.source, len(some) == len(layouts)
+        return best.source, False
+
+    def _two(self, candidate: Candidate, launches: Sequence[int], ways: Sequence[Way]) -> Alternative | None:
+        """Two formulas in one that are right for these launches."""
+        cases = {index: Case(self.scenes[index].launch, self.scenes[index].facts, "") for index in launches}
         aligning = next((seen.facts.aligning for seen in self.scenes if seen.facts.aligning), {})
-        two = alternative([way for way in tried if way.exact], cases, aligning.get(candidate.chain, ()))
-        if two is None:
-            return best.source, False
-        self.flags |= two.flags
-        return two.source, True
+        some = [replace(way, exact=way.exact.intersection(launches)) for way in ways]
+        return alternative([way for way in some if way.exact], cases, aligning.get(candidate.chain, ()))
 
     def _ways(self, candidate: Candidate, layouts: Mapping[int, Blocked], order: tuple[int, ...]) -> Iterator[Way]:
         """Formulas of an access with its dimensions in an order, each with the launches that it gives `layouts`."""
