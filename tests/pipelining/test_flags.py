@@ -12,6 +12,8 @@ from tests.compared import compared
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
 from tt2gl.pipelining.flags import bound_in_any_case, flags_over, lasting_under_flags
+from tt2gl.results import CompileResult
+from tt2gl.verify.api import verify
 
 KERNEL = """import triton
 import triton.language as tl
@@ -193,3 +195,64 @@ def test_what_a_flag_alone_gives_a_value_runs_ahead_under_it_alone(tmp_path: Pat
     made = convert(path, target="gfx1100", launches=[launch(grouped=True)], root=tmp_path)
     assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
     assert "if not GROUPED:\n        a_offsets_ahead = a_offsets" in made.text
+
+
+TURNED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, o_ptr, K, TURNED: tl.constexpr, B: tl.constexpr):
+    rows, columns, depth = tl.arange(0, B), tl.arange(0, B), tl.arange(0, B)
+    a_ptrs = a_ptr + rows[:, None] * K + depth[None, :]
+    if TURNED:
+        b_ptrs = b_ptr + columns[None, :] * K + depth[:, None]
+        step = B
+    else:
+        b_ptrs = b_ptr + depth[:, None] * K + columns[None, :]
+        step = B * K
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, tl.cdiv(K, B)):
+        a = tl.load(a_ptrs, mask=depth[None, :] < K - k * B, other=0.0)
+        if TURNED:
+            b = tl.load(b_ptrs, mask=depth[:, None] < K - k * B, other=0.0)
+        else:
+            b = tl.load(b_ptrs, mask=depth[:, None] < K - k * B, other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += B
+        b_ptrs += step
+    tl.store(o_ptr + rows[:, None] * B + columns[None, :], acc)
+"""
+
+
+def test_a_ring_that_a_flag_fills_in_another_order_has_the_layout_of_each(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(TURNED)
+    shapes = {"a_ptr": (64, 128), "b_ptr": (128, 128), "o_ptr": (64, 64)}
+    kinds = {"a_ptr": "fp16", "b_ptr": "fp16", "o_ptr": "fp32"}
+    args = {name: TensorArg(f"float{kinds[name][2:]}", shape, (shape[1], 1)) for name, shape in shapes.items()}
+    launches = [
+        Launch(
+            file="kernel.py",
+            kernel="kernel",
+            signature={**{n: f"*{k}" for n, k in kinds.items()}, "K": "i32", "TURNED": "constexpr", "B": "constexpr"},
+            constexprs={"TURNED": turned, "B": 64},
+            divisible_by_16=(*shapes, "K"),
+            options=Options(4, 3),
+            grid=(1,),
+            args={**args, "K": 128},
+        )
+        for turned in (False, True)
+    ]
+    for report in verify(path, targets=["sm90"], launches=launches, root=tmp_path, run="simulate"):
+        assert report.status == "converted", report.diagnostics
+        assert report.simulate is not None
+        assert (report.simulate.equal, report.simulate.findings) == (True, ())
+        assert shared_figures(report.gluon) == shared_figures(report.triton)
+
+
+def shared_figures(compiled: CompileResult | None) -> list[object]:
+    """What a port is to share with Triton's own kernel."""
+    assert compiled is not None
+    assert compiled.metrics is not None
+    return [getattr(compiled.metrics, name) for name in ("mma", "step_copies", "rings", "shared_bytes")]

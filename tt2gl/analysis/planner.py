@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tt2gl.amd_shared_layouts import TURNED_TILE
 from tt2gl.analysis.analysed import KernelAnalysis
@@ -153,19 +154,22 @@ class Planner:
         return next(filter(said_by_itself, found), found[0])
 
     def _rings(self, key: Body, function: Function) -> tuple[Ring, ...]:
-        """The rings of a function's loads, by name: one for the loads of one variable."""
-        made: dict[str, Ring] = {}
+        """The rings of a function's loads, by name: one for the loads of one variable, in whatever arms they stand."""
+        found: dict[str, tuple[Position, dict[Context, Any]]] = {}
         for (kind, position), entries in function.slots.items():
-            if kind == "ring":
-                slot = {entry.context: entry.term for entry in entries}
-                want = function.rings[position]
-                layout = self.spelling.spelled(key, slot, position)
-                filled = (want.tile, want.registers, want.stored, want.direct, want.ends_at_once, want.held)
-                known = (want.looked_up, want.scalar, want.late, want.located, want.split)
-                dims = self.spelling.extents(key, slot, position)
-                ring = Ring(want.name, want.dtype, dims, layout, want.in_memory, *filled, *known)
-                made.setdefault(want.name, ring)
-        return tuple(ring for ring in made.values() if ring.name)
+            if kind == "ring" and (name := function.rings[position].name):
+                _, slot = found.setdefault(name, (position, {}))
+                for entry in entries:
+                    slot.setdefault(entry.context, entry.term)
+        made: list[Ring] = []
+        for name, (position, slot) in found.items():
+            want = function.rings[position]
+            layout = self.spelling.spelled(key, slot, position)
+            filled = (want.tile, want.registers, want.stored, want.direct, want.ends_at_once, want.held)
+            known = (want.looked_up, want.scalar, want.late, want.located, want.split)
+            dims = self.spelling.extents(key, slot, position)
+            made.append(Ring(name, want.dtype, dims, layout, want.in_memory, *filled, *known))
+        return tuple(made)
 
     def _edits(self, key: Body, function: Function, labels: Labels) -> tuple[Edits, dict[Position, tuple[Edits, ...]]]:
         """Edits of the statements that stand once, and of each copy of the others."""
