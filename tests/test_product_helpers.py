@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.compared import compared
 from tests.test_descriptors import equal
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
@@ -82,3 +83,48 @@ def test_ampere_loads_its_operands_from_them(tmp_path: Path) -> None:
     text = ported("sm80", 3, tmp_path)
     assert "written out: its products take tiles of this loop" in text
     assert "gl.convert_layout(a," not in text
+
+
+GIVEN = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def part(k, q_ptr, out_ptr, start, stop, D: tl.constexpr, BM: tl.constexpr):
+    columns = tl.arange(0, D)
+    for m in range(start, stop, BM):
+        rows = m + tl.arange(0, BM)
+        q = tl.load(q_ptr + rows[None, :] * D + columns[:, None])
+        p = tl.trans(tl.dot(k, q)).to(k.dtype)
+        tl.store(out_ptr + rows[:, None] * D + columns[None, :], tl.dot(p, k))
+
+
+@triton.jit
+def kernel(k_ptr, q_ptr, out_ptr, n, D: tl.constexpr, B: tl.constexpr, BM: tl.constexpr):
+    k = tl.load(k_ptr + tl.arange(0, B)[:, None] * D + tl.arange(0, D)[None, :])
+    part(k, q_ptr, out_ptr, 0, BM, D, BM // 2)
+    part(k, q_ptr, out_ptr, BM, n, D, BM)
+"""
+
+
+def test_a_tile_that_a_helper_is_given_for_products_of_registers_and_of_memory(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(GIVEN)
+    shapes = {"k_ptr": (64, 64), "q_ptr": (192, 64), "out_ptr": (192, 64)}
+    bits = {"k_ptr": 16, "q_ptr": 16, "out_ptr": 32}
+    signature = {**{n: f"*fp{b}" for n, b in bits.items()}, "n": "i32", **dict.fromkeys(("D", "B", "BM"), "constexpr")}
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature=signature,
+        constexprs={"D": 64, "B": 64, "BM": 64},
+        divisible_by_16=(*shapes, "n"),
+        options=Options(4, 3),
+        grid=(1,),
+        args={n: TensorArg(f"float{bits[n]}", shape, (shape[1], 1)) for n, shape in shapes.items()} | {"n": 192},
+    )
+    # 32 rows are too few for wgmma: there the second product takes from registers what the first takes from memory
+    _, triton, gluon = compared(path, launch, "sm90")
+    assert gluon.mma == triton.mma
+    assert {name.partition(".")[0] for name in gluon.mma} == {"mma", "wgmma"}
+    assert gluon.shared_bytes == triton.shared_bytes

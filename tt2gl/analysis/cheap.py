@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tt2gl.analysis.graph import Node, Web, counts_from_zero, made_once, sources
+from tt2gl.analysis.graph import Node, Web, counts_from_zero, made_once, sources, uncast
 from tt2gl.analysis.memory import Scene
-from tt2gl.analysis.reshapes import is_named_reshape
+from tt2gl.analysis.reshapes import is_idle, is_named_reshape
 
 _CDNA_LANES = 64
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
@@ -138,3 +138,17 @@ def is_loaded_ahead(web: Web) -> bool:
     first = min(definition.depth for definition in web.definitions)
     inside = [definition.node for definition in web.definitions if definition.depth > first]
     return any(node.kind == "expand" and node.operands[0].anchored for node in inside)
+
+
+def is_loaded(operand: Node) -> bool:
+    """Whether a value is what a load gives, itself or by its only names, or made what it is: cast or reshaped.
+
+    So is what a helper returns as it has loaded it.
+    """
+    operand, _ = uncast(operand)
+    if is_idle(operand):
+        return is_loaded(operand.operands[0])
+    if operand.kind == "call" and operand.value is not None:
+        return is_loaded(operand.value)
+    made = made_once(operand)
+    return is_loaded(made.node) if made is not None else operand.kind == "load"

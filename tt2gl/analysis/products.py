@@ -8,12 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.cast_operands import cast_transposition, through_memory
-from tt2gl.analysis.cheap import in_ring, tile_in_ring
+from tt2gl.analysis.cheap import in_ring, is_loaded, tile_in_ring
 from tt2gl.analysis.decisions import Clone, DotWant, Spot
 from tt2gl.analysis.given_tiles import taken_as_given
 from tt2gl.analysis.graph import Definition, Node, Web, made_once, uncast
 from tt2gl.analysis.memory_arguments import Use, caller_value, uses
-from tt2gl.analysis.reshapes import is_idle
 from tt2gl.analysis.scale_registers import scale_registers
 from tt2gl.analysis.terms import IN_RING, BlockScale, Inferred, Operand, Root, Stored, Term, Widened, packed
 from tt2gl.analysis.unpacking import Unpacking, unpacking
@@ -227,7 +226,7 @@ class Products:
         if slot is None:
             return False
         if web is not None and web.natural is not None:
-            at_once = self._is_loaded(value) or self._beside_stored(dot, place)
+            at_once = is_loaded(value) or self._beside_stored(dot, place)
             if made is None and at_once and not self._is_amd(dot):
                 made = web.made_once()
         if web is not None and web.natural is not None and made is not None:
@@ -284,19 +283,6 @@ class Products:
     def _is_amd(self, dot: Node) -> bool:
         return self.cores.dots[dot.chain].instruction.startswith(("mfma", "wmma"))
 
-    def _is_loaded(self, operand: Node) -> bool:
-        """Whether a value is what a load gives, itself or by its only names, or made what it is: cast or reshaped.
-
-        So is what a helper returns as it has loaded it.
-        """
-        operand, _ = uncast(operand)
-        if is_idle(operand):
-            return self._is_loaded(operand.operands[0])
-        if operand.kind == "call" and operand.value is not None:
-            return self._is_loaded(operand.value)
-        made = made_once(operand)
-        return self._is_loaded(made.node) if made is not None else operand.kind == "load"
-
     def _is_blocked(self, operand: Node) -> bool:
         return isinstance(operand.natural, Root | Widened) and not self.cores.is_accumulator(operand.natural)
 
@@ -314,7 +300,7 @@ class Products:
         web = operand.web.find() if operand.web is not None else None
         if web is not None and (made := web.made_once()) is not None:
             natural = web.natural if web.natural is not None else self.flow.settle(operand, clone)
-            if not self._given(web, made, lambda value, use: self.cores.stored(*use[:2], value, self.graph, use[2])):
+            if not self._given(web, made, self._stored):
                 self.decisions.convert_after(made, web.name, natural, slot)
             self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
             return
@@ -323,6 +309,11 @@ class Products:
         else:
             self._settle(operand, clone)
         self.decisions.stores[Spot(operand.site, clone)] = slot
+
+    def _stored(self, value: Node, use: Use) -> Stored | None:
+        """How a value that a helper is given lies in memory for a product of it; None where that takes registers."""
+        dot, place, turned = use
+        return self.cores.stored(dot, place, value, self.graph, turned) if self.cores.is_stored(dot, place) else None
 
     def _store_source(self, dot: Node, place: int, source: Definition, turned: bool, spot: Spot) -> bool:
         """Put a value into shared memory whose transposition an operand is, which is a view then; whether it can be."""

@@ -281,6 +281,11 @@ class TensorCores:
         root = Root(self.register(self.dims(value, shapes), shapes, layouts, f"{label}_tmem_layout"))
         return Stored(root, self.spelled(value, graph, shapes))
 
+    def is_stored(self, node: Node, operand: int) -> bool:
+        """Whether a dot takes an operand from shared memory, or as a transposition of what lies there."""
+        taken = (self._operand(fact, operand) for fact in self.dots[node.chain].facts.values())
+        return all(fact.transposed is not None or fact.layout.name != "ttg.dot_op" for fact in taken)
+
     def stored(self, node: Node, operand: int, value: Node, graph: Graph, turned: bool) -> Stored:
         """The shared layout of an operand that is put into memory for a dot; `turned`: before it is transposed."""
         use = self.dots[node.chain]
