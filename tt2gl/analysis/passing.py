@@ -13,7 +13,7 @@ from tt2gl.analysis.collected import Body, Conflict, Function
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import CallSite
 from tt2gl.analysis.naming import reshaped_name
-from tt2gl.analysis.terms import Reshaped, Root, base_of, root_of, skeleton
+from tt2gl.analysis.terms import BlockScale, Reshaped, Root, base_of, root_of, skeleton
 from tt2gl.analysis.versions import Context, Wanted
 from tt2gl.names import unused
 from tt2gl.plan import ENTRY
@@ -216,7 +216,9 @@ class Passing:
             (kernel, *_), term = next(iter(group.items()))
             analysis = self._analyses[kernel]
             name = "layout" if len(groups) == 1 else analysis.names.get(root_of(term).name, "layout")
-            name = reshaped_name(name) if isinstance(term, Reshaped) and len(groups) > 1 else name
+            if len(groups) > 1:
+                scale = "scale_layout" if isinstance(term, BlockScale) else name
+                name = reshaped_name(name) if isinstance(term, Reshaped) else scale
             named[unused(name, {*named, *analysis.taken})] = group
         self.parameters[key] = named
 

@@ -168,16 +168,19 @@ def root_of(term: Term) -> Root:
     return term
 
 
-def base_of(term: Term) -> Root | Reshaped:
-    """What a term is made of that stands whole in the text of a helper: of a value reshaped, its layout after that."""
-    while not isinstance(term, Root | Reshaped):
+def base_of(term: Term) -> Root | Reshaped | BlockScale:
+    """What a term is made of that stands whole in the text of a helper: of a value reshaped, its layout after that.
+
+    So does that of scales: the extents of what they serve are those of the product, whose words are its function's.
+    """
+    while not isinstance(term, Root | Reshaped | BlockScale):
         term = term.parent
     return term
 
 
 def based_on(term: Term, base: Root) -> Term:
     """The same term over another layout in the place of its `base_of`."""
-    if isinstance(term, Root | Reshaped):
+    if isinstance(term, Root | Reshaped | BlockScale):
         return base
     return replace(term, parent=based_on(term.parent, base))  # type: ignore[arg-type]
 
