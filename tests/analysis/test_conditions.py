@@ -92,6 +92,20 @@ def test_two_conditions_at_once(launch: MakeLaunch) -> None:
     assert chosen(*cases) == Choice("M and N", "b", "a")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "condition"),
+    [
+        ([(True, False)], "M and not N"),
+        ([(False, True)], "N and not M"),
+        ([(True, False), (False, True), (True, True)], "M or N"),
+    ],
+)
+def test_a_flag_without_another_and_either(launch: MakeLaunch, wanted: list[tuple[bool, bool]], condition: str) -> None:
+    both = [(m, n) for m in (False, True) for n in (False, True)]
+    cases = [("b" if flags in wanted else "a", launch("x=*fp16", M=flags[0], N=flags[1])) for flags in both]
+    assert chosen(*cases) == Choice(condition, "b", "a")
+
+
 def test_exact_values_where_nothing_else_tells(launch: MakeLaunch) -> None:
     cases = [("a" if m == n else "b", launch("x=*fp16", M=m, N=n)) for m in (32, 64) for n in (32, 64)]
     assert chosen(*cases) == Choice("M == 32 and N == 32 or M == 64 and N == 64", "a", "b")

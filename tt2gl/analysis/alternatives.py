@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, permutations
+from itertools import permutations
 
-from tt2gl.analysis.conditions import Case, flag_tests
+from tt2gl.analysis.conditions import Case, flag_tests, pairs
 from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.launches import Launch
 
@@ -53,7 +53,8 @@ def alternative(
 
     `aligning`: sets of arguments, of any of which the alignment makes the access as wide as it can be.
     """
-    tests = _tests(cases)
+    single = list(flag_tests(list(cases.values())))
+    tests = [(test.source, dict(zip(cases, test.holds, strict=True))) for test in (*single, *pairs(single))]
     for one, other in permutations(ways, 2):
         yes, no = one.exact - other.exact, other.exact - one.exact
         if not yes or not no or one.exact | other.exact != cases.keys():
@@ -65,18 +66,6 @@ def alternative(
             flags = {"_".join(("ALIGNED", *names)): names for names in asked}
             return Alternative(one.unless(" or ".join(flags), other), flags)
     return None
-
-
-def _tests(cases: Mapping[int, Case]) -> list[tuple[str, dict[int, bool | None]]]:
-    """What tells launches apart: a flag, or that one of two is set; with whether it holds under each."""
-    flags = [test for test in flag_tests(list(cases.values())) if len(set(test.holds)) > 1]
-    tests = [(test.source, dict(zip(cases, test.holds, strict=True))) for test in flags]
-    either = [
-        (f"{one} or {other}", {index: first[index] or second[index] for index in cases})
-        for (one, first), (other, second) in combinations(tests, 2)
-        if None not in (*first.values(), *second.values())
-    ]
-    return [*tests, *either]
 
 
 def _asked(

@@ -110,7 +110,7 @@ class _Search:
         # The type of the elements is why an instruction is taken, and hardly ever why a load runs ahead.
         between = self.dtypes if self._mixed(at) else []
         tests = [*self.first, *between, *self.last, *(self.dtypes if not between else [])]
-        for test in chain(tests, _pairs(tests), _listed(self.cases, at)):
+        for test in chain(tests, pairs(tests), _listed(self.cases, at)):
             if not self._tells(test, at):
                 continue
             then = self.choice([index for index in at if test.holds[index]])
@@ -245,13 +245,19 @@ def _compared(name: str, values: Sequence[int]) -> Iterator[_Test]:
         yield _Test(f"{name} == {one}", tuple(value == one for value in values))
 
 
-def _pairs(tests: Sequence[_Test]) -> Iterator[_Test]:
-    """Two conditions at once."""
+def pairs(tests: Sequence[_Test]) -> Iterator[_Test]:
+    """Two conditions at once; of two flags one without the other, too, and either."""
     plain = [test for test in tests if not test.multiples]
-    for one, other in sorted(combinations(range(len(plain)), 2), key=sum):
-        first, second = plain[one], plain[other]
+    twos = [(plain[one], plain[two]) for one, two in sorted(combinations(range(len(plain)), 2), key=sum)]
+    for first, second in twos:
         both = (None if a is None or b is None else a and b for a, b in zip(first.holds, second.holds, strict=True))
         yield _Test(f"{first.source} and {second.source}", tuple(both), first.comment or second.comment)
+    for first, second in twos:
+        if first.source.isidentifier() and second.source.isidentifier():
+            held = list(zip(first.holds, second.holds, strict=True))
+            yield _Test(f"{first.source} and not {second.source}", tuple(bool(a and not b) for a, b in held))
+            yield _Test(f"{second.source} and not {first.source}", tuple(bool(b and not a) for a, b in held))
+            yield _Test(f"{first.source} or {second.source}", tuple(bool(a or b) for a, b in held))
 
 
 def _listed(cases: Sequence[Case], at: Sequence[int]) -> Iterator[_Test]:
