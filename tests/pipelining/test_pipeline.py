@@ -1047,10 +1047,22 @@ def test_the_last_iterations_of_a_loop_of_64_bits_are_apart_too() -> None:
     assert re.search(r"    exists = drain \+ s_\d \* BLOCK < n\n", made), made
 
 
-def test_loads_without_masks_leave_the_last_iterations_of_two_products_a_loop() -> None:
-    made = written(TWO_PRODUCTS.format(mask="", more="x = gl.exp(p)"), through_registers())
+def test_loads_without_masks_leave_the_last_iterations_of_two_products_a_loop_on_rdna() -> None:
+    body = TWO_PRODUCTS.format(mask="", more="x = gl.exp(p)").replace("wmma", "gl.amd.rdna3.wmma")
+    made = written(body, through_registers())
     assert "for k in range(drain, n):\n" in made
     assert "exists" not in made
+
+
+@pytest.mark.parametrize("product", ["gl.amd.cdna3.mfma", "gl.amd.gfx1250.wmma"])
+def test_loads_without_masks_need_none_where_the_last_iterations_of_two_products_are_asked_for(product: str) -> None:
+    body = TWO_PRODUCTS.format(mask="", more="x = gl.exp(p)").replace("wmma", product)
+    made = written(body, through_registers())
+    assert "for k in range(drain):\n" in made
+    assert "    a_next = gl.load(a_ptr + ahead)\n" in made
+    last = made[made.index("# the last iterations") :]
+    assert f"    if exists:\n        s_product = {product}(q, s_rhs, s_product)\n" in last
+    assert "gl.load" not in last
 
 
 def test_several_products_stand_one_after_the_other_where_the_compiler_knows_how_many_iterations_there_are() -> None:

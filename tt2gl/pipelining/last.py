@@ -48,6 +48,12 @@ def products_in(node: ast.AST) -> int:
     return sum(called(each).startswith(_PRODUCTS) for each in nodes_in(node) if isinstance(each, ast.Call))
 
 
+def has_few_registers(loop: ast.For) -> bool:
+    """Whether the products of a loop are RDNA's, whose threads have 256 registers and no others for sums."""
+    calls = [each for each in nodes_in(loop) if isinstance(each, ast.Call) and called(each).startswith(_PRODUCTS)]
+    return any(".rdna" in ast.unparse(each.func) for each in calls)
+
+
 def products_in_branches(loop: ast.For) -> bool:
     """Whether a loop has products in branches."""
     return any(products_in(each) for each in nodes_in(loop) if isinstance(each, ast.If))

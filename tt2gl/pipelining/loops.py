@@ -15,7 +15,7 @@ from tt2gl.pipelining.effects import Effects
 from tt2gl.pipelining.endings import Ending, Endings
 from tt2gl.pipelining.flags import bound_in_any_case, flags_over, lasting_under_flags
 from tt2gl.pipelining.flow import NONE, Liveness, Names, reads, takes_attribute, writes
-from tt2gl.pipelining.last import only_computes, products_in, products_in_branches
+from tt2gl.pipelining.last import has_few_registers, only_computes, products_in, products_in_branches
 from tt2gl.pipelining.late_reads import Late, late_reads
 from tt2gl.pipelining.loads import is_marker, is_masked, needs, ring_name
 from tt2gl.pipelining.lookups import LookedUp, lookups_of
@@ -259,9 +259,9 @@ class FunctionWriter:
         products = products_in(loop)
         asking = computing
         if unrolled and products > 1:
-            # A loop of them beside one without masks takes fewer registers than they do one after the other, but where
-            # the compiler knows how many there are: those it has one after the other, and asks for nothing.
-            asking = not apart and asking
+            # RDNA's few registers do for a loop of them beside one without masks, not for one after the other. Where
+            # the compiler knows how many iterations there are, it has the last ones so anyway, and asks for nothing.
+            asking = not (counted or (apart and has_few_registers(loop))) and asking
             unrolled = counted or asking
         if not comes_early(rings) or not (apart or unrolled):
             return Ending()
