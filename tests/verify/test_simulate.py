@@ -377,6 +377,29 @@ def test_a_wrong_port_of_a_kernel_with_undefined_results_is_not_equal(tmp_path: 
     assert not run.result.equal
 
 
+def test_nan_of_what_masks_leave_undefined_hides_no_wrong_port(tmp_path: Path) -> None:
+    one = replace(LAUNCH, grid=(1,))
+    assert one.args is not None
+    short = replace(one, args={**one.args, "n": 100})
+    both = FILLED.replace(", other=0.0", ""), OPEN
+    run = simulated(job(tmp_path, *both, short))
+    assert run.result is not None
+    assert (run.result.equal, run.result.undefined) == (True, True)
+    run = simulated(job(tmp_path, both[0].replace("gl.sum(x, 0)", "gl.sum(x, 0) * 2"), both[1], short))
+    assert run.result is not None
+    assert not run.result.equal
+
+
+def test_nan_of_other_bits_is_no_rounding(tmp_path: Path) -> None:
+    text = "x * factor, mask=mask"
+    port = changed(text, "(x - x) / (x - x), mask=mask")
+    run = simulated(
+        job(tmp_path, port.replace("(x - x) /", "-(x - x) /"), TRITON.replace(text, "(x - x) / (x - x), mask=mask"))
+    )
+    assert run.result is not None
+    assert (run.result.equal, run.result.max_error, run.result.field) == (True, 0.0, None)
+
+
 def test_an_other_that_the_port_leaves_out_is_not_undefined(tmp_path: Path) -> None:
     original = OPEN.replace("tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr + offsets, mask=mask, other=0.0)")
     run = simulated(job(tmp_path, FILLED.replace(", other=0.0", ""), original))

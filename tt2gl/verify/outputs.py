@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tt2gl.ir.types import FloatType
 from tt2gl.launches import TensorArg
 from tt2gl.simulate.api import TensorOutput
 from tt2gl.verify.inputs import Array, is_floating, numpy_dtype
@@ -110,6 +111,12 @@ def where_defined(
             one = replace(one, elements=np.where(undefined, others[one.name].elements, one.elements))
         tensors.append(one)
     return tuple(tensors) if any_open else None
+
+
+def holds_nan(tensors: Sequence[TensorOutput]) -> bool:
+    """Whether some of what was written is NaN, where elements are floats and not residues."""
+    written = (each.elements[each.written] for each in tensors if isinstance(each.kind, FloatType))
+    return any(part.dtype.kind != "i" and bool(np.isnan(part.astype(np.float64)).any()) for part in written)
 
 
 def _misplaced(arg: TensorArg, expected: TensorOutput, found: TensorOutput) -> Agreement | None:
