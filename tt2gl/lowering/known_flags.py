@@ -13,10 +13,10 @@
 
 become `no_k_mask: tl.constexpr` in both. Triton makes a tensor of what is assigned, and forgets the branch as soon as
 it folds constants, so that its pipeliner copies ahead what is loaded on the side that is left; what reads source needs
-to be told. Only what tests around loads in loops name is told, here or in a helper that it is given to, and only where
-it can be no other thing: a local is bound once, to a comparison of constants or to one of them, and is tested, combined
-or passed on alone; a helper's parameter is never bound again, and every mention of the helper in its file is a call
-that gives it a constant.
+to be told. Only what tests around loads in loops name is told, here or in a helper that it is given to, or that a loop
+calls, and only where it can be no other thing: a local is bound once, to a comparison of constants or to one of them,
+and is tested, combined or passed on alone; a helper's parameter is never bound again, and every mention of the
+helper in its file is a call that gives it a constant.
 """
 
 from __future__ import annotations
