@@ -68,6 +68,18 @@ def test_without_products_nothing_changes() -> None:
     assert written(body) == body
 
 
+def test_memory_of_products_in_the_arms_of_a_flag_is_there_under_each_alone() -> None:
+    # without the flag's other side a launch has no layout for it
+    arms = f"if N:\n    acc = {product('a', 'b', 'x')}\nelse:\n    other = {product('a', 'b', 'x')}\n"
+    made = written(loop(*arms.splitlines(), "use()"))
+    allocated = "_tmem = allocate_tensor_memory(gl.float32, [M, N]"
+    assert f"if N:\n    acc{allocated}" in made
+    assert f"if not N:\n    other{allocated}" in made
+    assert made.count("allocate_tensor_memory") == 2
+    either = written(loop(*arms.replace("N:", "n > 2:", 1).splitlines(), "use()"))
+    assert f"\nacc{allocated}" in either
+
+
 def test_a_product_outside_a_loop_is_waited_for() -> None:
     expected = f"{BEGIN}acc_tmem.store(x)\ntcgen05_mma(a, b, acc_tmem)\n{DONE}{END}{LOAD}use(acc)\n"
     assert written(f"acc = {product('a', 'b', 'x')}\nuse(acc)\n") == expected

@@ -254,7 +254,7 @@ class _Function:
         self, product: Product, staying: Collection[str], decision: LoopDecision | None, done: Sequence[ast.stmt]
     ) -> Lines:
         """A product: what it adds to is put where it adds, and taken out again where it does not stay there."""
-        memory = self._memory(product)
+        memory = self._memory(product, tests_of(product.name, self.tree.body, self._is_settled))
         running = decision is not None and product in decision.running
         stays = product.carries and product.name in staying
         made: Lines = []
