@@ -75,7 +75,7 @@ class _Function:
 def known_flags(source: SourceFile) -> Lowered:
     """Have a file's Triton functions say which of the flags that decide about loads are constants."""
     step = Step(source)
-    if "load(" not in step.text or (language := _language(source)) is None:
+    if "load(" not in step.text or (language := language_of(source)) is None:
         return step.done([], [])
     tree = python_tree(step.text)
     functions = _functions(source, tree)
@@ -85,7 +85,7 @@ def known_flags(source: SourceFile) -> Lowered:
     return step.done(edits, sorted({name for name, _ in found}))
 
 
-def _language(source: SourceFile) -> str | None:
+def language_of(source: SourceFile) -> str | None:
     """What stands for `triton.language` in a file."""
     for node in walk(source.module):
         if isinstance(node, cst.Attribute) and source.names.of(node.value) == {"triton.language"}:

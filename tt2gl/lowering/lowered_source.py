@@ -16,6 +16,7 @@ from tt2gl.lowering.block_pointers import lowered
 from tt2gl.lowering.combiners import combiners
 from tt2gl.lowering.concatenations import concatenations
 from tt2gl.lowering.constant_quotients import with_constant_quotients
+from tt2gl.lowering.descriptor_names import descriptor_names
 from tt2gl.lowering.descriptors import lowered_descriptors
 from tt2gl.lowering.early_masks import early_masks
 from tt2gl.lowering.early_returns import early_returns
@@ -183,7 +184,8 @@ def lowered_source(
         work = read_source(work.path, step.text)
     lowerings: list[Callable[[SourceFile], Lowered]] = [partial(lowered, at_use=target.backend == "cuda")]
     if not mover(target):
-        lowerings += [joined_descriptors, written_out, passed_in_parts, lowered_descriptors]
+        named = partial(descriptor_names, target=target.name, root=root)
+        lowerings += [named, joined_descriptors, written_out, passed_in_parts, lowered_descriptors]
     taken_apart = parted_descriptors(work, hosts or {})
     if taken_apart.functions or taken_apart.kept:
         found.append((taken_apart, work))
