@@ -28,6 +28,8 @@ MODULE = f"""#rows = {BLOCKED % ([1, 4], [4, 8], [4, 1], [1, 0])}
 #wide = {BLOCKED % ([1, 8], [4, 8], [4, 1], [1, 0])}
 #columns = {BLOCKED % ([4, 1], [8, 4], [1, 4], [0, 1])}
 #pairs = #ttg.linear<{{register = [[1], [2]], lane = [[4], [8], [16], [0], [0]], warp = [[0], [0]], block = []}}>
+#groups = #ttg.linear<{{register = [[0, 1]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [], block = []}}>
+#beside = #ttg.linear<{{register = [], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = [], block = []}}>
 #turned = #ttg.linear<{{register = [[2], [1]], lane = [[4], [8], [16], [0], [0]], warp = [[0], [0]], block = []}}>
 #narrow = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 32, 16]}}>
 #broad = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}}>
@@ -52,6 +54,9 @@ def _rows_of(layout: str, dim: int = 0) -> str:
         ("32x", "#pairs", _rows_of("#rows"), True),
         ("32x", "#pairs", "#turned", True),
         ("32x", "#pairs", _rows_of("#wide"), False),
+        ("8x1x", "#groups", "#beside", True),
+        ("8x8x", "#groups", "#beside", False),
+        ("8x", _rows_of("#groups", 1), _rows_of("#beside", 1), True),
         ("32x", _rows_of("#rows"), _rows_of("#columns", 1), True),
         ("32x", _rows_of("#rows", 1), _rows_of("#columns", 1), False),
         ("16x32x", "#rows", "#wide", False),

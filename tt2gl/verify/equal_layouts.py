@@ -69,7 +69,9 @@ class Layouts:
                 sizes = [(parts[name], order) for name in ("sizePerThread", "threadsPerWarp", "warpsPerCTA")]
                 return _tiled(sizes[0], sizes[1], sizes[2], shape)
             case "linear":
-                registers, lanes, warps = ([tuple(basis) for basis in parts[n]] for n in ("register", "lane", "warp"))
+                registers, lanes, warps = (
+                    [_within(each, shape) for each in parts[n]] for n in ("register", "lane", "warp")
+                )
                 return _Bases(frozenset(filter(any, registers)), tuple(lanes), tuple(warps))
             case "dot_op" if len(shape) == 2:
                 return self._operand(parts, said, shape)
@@ -107,6 +109,11 @@ class Layouts:
 def _parts(said: str) -> dict[str, Any]:
     """What a layout says of itself in numbers."""
     return {name: ast.literal_eval(value) for name, value in _NUMBERS.findall(said)}
+
+
+def _within(basis: Sequence[int], shape: Sequence[int]) -> Basis:
+    """Where a bit leads in a tile that may be smaller than that of the layout: nowhere, beyond its extents."""
+    return tuple(step if step < extent else 0 for step, extent in zip(basis, shape, strict=True))
 
 
 Tile = tuple[Sequence[int], Sequence[int]]
@@ -200,14 +207,11 @@ def _matrix(
     """
     dim, width = side
 
-    def within(basis: Basis) -> Basis:
-        return tuple(step if step < extent else 0 for step, extent in zip(basis, shape, strict=True))
-
     def steps(along: int, first: int, end: int) -> list[Basis]:
         bits = range(int(math.log2(end // first)))
-        return [within(tuple(first << bit if place == along else 0 for place in range(2))) for bit in bits]
+        return [_within([first << bit if place == along else 0 for place in range(2)], shape) for bit in bits]
 
-    own = [*steps(dim, 1, width), *map(within, others)]
+    own = [*steps(dim, 1, width), *(_within(each, shape) for each in others)]
     lanes = [*steps(dim, width, 4 * width), *steps(1 - dim, 1, 8)]
     order = [0, 1] if parts["versionMajor"] == 3 else [1, 0]
     nothing = ([1, 1], order)
