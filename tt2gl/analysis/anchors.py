@@ -19,6 +19,7 @@ from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import (
     RESHAPES,
     follows,
+    in_other_rank,
     inferred_reshape,
     is_computed,
     is_computed_with,
@@ -210,20 +211,23 @@ class Anchors:
             return own
         if isinstance(own, Inferred) and own.of_shape == node.shape:
             return own.parent
+        if (other := in_other_rank(node, own, self._readers)) is not None:
+            return other
         if isinstance(own, Cut) and None in (*node.dims, *operand.dims):
             return inferred_reshape(node, own)
         if isinstance(own, Pair) and is_named_reshape(node) and self._readers.lead_to(node, is_computed_with):
-            return reshaped(node, own)
-        if not isinstance(own, Root | Reshaped):
+            return reshaped(node, own, self.scene.launch)
+        if not isinstance(own, Root | Reshaped | Widened):
             return None
-        passes |= isinstance(own, Reshaped)
+        passes |= isinstance(own, Reshaped | Widened)
         if own != operand.operand_term and not (passes and self.classes.serves(own)):
             return None
         if (pairs := in_pairs(node, own, self.classes)) is not None:
             return pairs
         if None in (*node.dims, *operand.dims):
             return inferred_reshape(node, own)
-        return reshaped(node, own) if is_reshaped_back(node, own) or node.shape[-1] != 2 else None
+        back = is_reshaped_back(node, own, self.scene.launch)
+        return reshaped(node, own, self.scene.launch) if back or node.shape[-1] != 2 else None
 
     def _turned(self, node: Node) -> Term | None:
         """The layout of a product's transposition, on NVIDIA also of one that products alone read; None elsewhere."""
@@ -262,7 +266,7 @@ class Anchors:
             return Inferred(natural.parent, f"{natural.how}, {node.function or node.kind} {node.order}")
         if isinstance(natural, Root | Reshaped) and self.cores.is_accumulator(natural):
             if is_named_reshape(node) and id(node) not in self._unnamed:
-                return reshaped(node, natural)
+                return reshaped(node, natural, self.scene.launch)
             return Inferred(natural, f"{node.function or node.kind} {node.order}")
         return None
 

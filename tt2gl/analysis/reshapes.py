@@ -12,12 +12,13 @@ comes in a layout that is inferred, too (`gl.AutoLayout()`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tt2gl.analysis.extents import evaluated
 from tt2gl.analysis.graph import Graph, Node, made_once
 from tt2gl.analysis.readers import Readers
-from tt2gl.analysis.terms import Cut, Inferred, Operand, Pair, Reshaped, Root, Term, Widened
+from tt2gl.analysis.terms import Cut, Inferred, Operand, Pair, Reshaped, Root, Term, Widened, expanded
 from tt2gl.launches import Launch
 
 RESHAPES = ("reshape", "view", "ravel")
@@ -57,19 +58,24 @@ def is_idle(node: Node) -> bool:
     return is_named_reshape(node) and node.shape == node.operands[0].shape
 
 
-def reshaped(node: Node, own: Root | Reshaped | Pair) -> Term | None:
+def reshaped(node: Node, own: Root | Reshaped | Pair | Widened, launch: Launch) -> Term | None:
     """The layout of a value of known extents that is reshaped, and has the layout `own` before."""
-    before = node.operands[0].dims_known
+    before = node.operands[0]
     if not isinstance(own, Reshaped):
-        return Reshaped(own, before, node.dims_known)
-    if own.into != before:  # one of each row: its layout has fewer bases than that of the rows
+        return Reshaped(own, before.dims_known, node.dims_known)
+    if not _are(own.into, before, launch):  # one of each row: its layout has fewer bases than that of the rows
         return None
-    return own.parent if own.dims == node.dims else Reshaped(own.parent, own.dims, node.dims_known)
+    return own.parent if _are(own.dims, node, launch) else Reshaped(own.parent, own.dims, node.dims_known)
 
 
-def is_reshaped_back(node: Node, own: Term) -> bool:
+def is_reshaped_back(node: Node, own: Term, launch: Launch) -> bool:
     """Whether a value that was reshaped, and has the layout `own`, is reshaped to the extents that it had before."""
-    return isinstance(own, Reshaped) and own.into == node.operands[0].dims and own.dims == node.dims
+    return isinstance(own, Reshaped) and _are(own.into, node.operands[0], launch) and _are(own.dims, node, launch)
+
+
+def _are(extents: tuple[str, ...], node: Node, launch: Launch) -> bool:
+    """Whether extents are those of a value, in its words or by what they come to: `N // 2 * 2` is an even `N`."""
+    return extents == node.dims or tuple(evaluated(text, launch) for text in extents) == node.shape
 
 
 def inferred_reshape(node: Node, own: Term) -> Inferred:
@@ -100,7 +106,38 @@ def unreshaped(node: Node, term: Term) -> Term | None:
     before = node.operands[0].dims_known
     if isinstance(term, Reshaped) and term.dims == before:
         return term.parent
+    if isinstance(term, Root | Reshaped) and (axis := _axis_of_one(node, node.operands[0])) is not None:
+        return Cut(axis, term)
     return Reshaped(term, node.dims_known, before)
+
+
+def in_other_rank(node: Node, own: Term | None, readers: Readers) -> Term | None:
+    """The layout of a value that is reshaped to lose a dimension of one, and will be given it again, or to get it back.
+
+    None for others: what is stored without the dimension, say, is converted for that once, as small as it is.
+    """
+    if (whole := expanded(own, _axis_of_one(node, node.operands[0]))) is not None:
+        return whole
+    lost = _axis_of_one(node.operands[0], node) if isinstance(own, Reshaped) else None
+    return Cut(lost, own) if lost is not None and own is not None and readers.lead_to(node, _is_given_axis) else None
+
+
+def _is_given_axis(value: Node, reader: Node) -> bool:
+    """Whether a value is reshaped to have a dimension of one more."""
+    is_reshaped = reader.kind == "opaque" and reader.function in RESHAPES
+    return is_reshaped and any(shape == value.shape for _, shape in _without_ones(reader))
+
+
+def _axis_of_one(whole: Node, less: Node) -> int | None:
+    """The dimension of one, written so, that a value has besides those of another; None where they differ in more."""
+    return next((axis for axis, shape in _without_ones(whole) if whole.dims[axis] == "1" and shape == less.shape), None)
+
+
+def _without_ones(node: Node) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Each dimension of one that a value has, and its extents without that."""
+    for axis, extent in enumerate(node.shape):
+        if extent == 1:
+            yield axis, (*node.shape[:axis], *node.shape[axis + 1 :])
 
 
 def is_large_enough(layout: Term, node: Node, launch: Launch) -> bool:
@@ -108,10 +145,8 @@ def is_large_enough(layout: Term, node: Node, launch: Launch) -> bool:
 
     So what a row of scales is reshaped to, one beside each group of elements, is no layout of these.
     """
-    if not isinstance(layout, Reshaped) or layout.into == node.dims_known:
-        return True
     # What is `1 << 0` of one operand is 1 of another.
-    return tuple(evaluated(text, launch) for text in layout.into) == node.shape
+    return not isinstance(layout, Reshaped) or _are(layout.into, node, launch)
 
 
 def unnamed(graph: Graph) -> set[int]:
