@@ -190,43 +190,38 @@ def test_none_in_the_place_of_a_pointer(tmp_path: Path) -> None:
     assert "        y = read(p, n, B, FLAG)\n    else:\n        y = read(None, None, None, False)\n" in made.text
 
 
+def moved_under_a_flag(folder: Path, body: str) -> str:
+    """The text where a helper moves and loads through the pointer that it is given, all under a flag."""
+    read = "if FLAG:\n    p = tl.advance(p, (n,))\n    return tl.load(p)\n"
+    one = ("x, n, s, B: tl.constexpr, FLAG: tl.constexpr", textwrap.dedent(body))
+    return done(folder, functions(read=("p, n, FLAG: tl.constexpr", read), one=one)).text
+
+
 def test_a_pointer_that_is_none_without_a_flag(tmp_path: Path) -> None:
-    made = done(
-        tmp_path,
-        functions(
-            read=("p, n, FLAG: tl.constexpr", "if FLAG:\n    p = tl.advance(p, (n,))\n    return tl.load(p)\n"),
-            one=(
-                "x, n, s, B: tl.constexpr, FLAG: tl.constexpr",
-                "if FLAG:\n"
-                "    t = s + 1\n"
-                "    p = tl.make_block_ptr(x, (n,), (t,), (0,), (B,), (0,))\n"
-                "else:\n"
-                "    p = None\n"
-                "if p is not None:\n"
-                "    y = read(p, n, FLAG)\n",
-            ),
-        ),
-    )
-    assert "    p_start = tl.cast(0, tl.int64) if p is not None else None\n    if FLAG:\n" in made.text
-    assert "    else:\n        p_stride = None\n        p = None\n    if p is not None:\n" in made.text
+    body = """\
+        if FLAG:
+            t = s + 1
+            p = tl.make_block_ptr(x, (n,), (t,), (0,), (B,), (0,))
+        else:
+            p = None
+        if p is not None:
+            y = read(p, n, FLAG)
+    """
+    text = moved_under_a_flag(tmp_path, body)
+    assert "    p_start = tl.cast(0, tl.int64) if p is not None else None\n    if FLAG:\n" in text
+    assert "    else:\n        p_stride = None\n        p = None\n    if p is not None:\n" in text
 
 
 def test_a_pointer_that_is_zero_without_a_flag(tmp_path: Path) -> None:
-    made = done(
-        tmp_path,
-        functions(
-            read=("p, n, FLAG: tl.constexpr", "if FLAG:\n    p = tl.advance(p, (n,))\n    return tl.load(p)\n"),
-            one=(
-                "x, n, s, B: tl.constexpr, FLAG: tl.constexpr",
-                "if FLAG:\n"
-                "    p = tl.make_block_ptr(x, (n,), (1,), (s,), (B,), (0,))\n"
-                "    p = tl.advance(p, (n,))\n"
-                "else:\n"
-                "    p = 0\n"
-                "y = read(p, n, FLAG)\n",
-            ),
-        ),
-    )
+    body = """\
+        if FLAG:
+            p = tl.make_block_ptr(x, (n,), (1,), (s,), (B,), (0,))
+            p = tl.advance(p, (n,))
+        else:
+            p = 0
+        y = read(p, n, FLAG)
+    """
+    text = moved_under_a_flag(tmp_path, body)
     # 0 is not None: what tells them apart in the helper is what stands beside the pointer
-    assert "    p_start = tl.cast(p_start, tl.int64) if p_start is not None else None\n    if FLAG:\n" in made.text
-    assert "    else:\n        p_start = None\n        p = 0\n    y = read(p, p_start, B, n, FLAG)\n" in made.text
+    assert "    p_start = tl.cast(p_start, tl.int64) if p_start is not None else None\n    if FLAG:\n" in text
+    assert "    else:\n        p_start = None\n        p = 0\n    y = read(p, p_start, B, n, FLAG)\n" in text
