@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def written(
     path: Path, text: str, *values: dict[str, object], target: str = "sm90", stages: Sequence[int] = (), **types: str
 ) -> str:
     """The text of a file whose kernel must convert and compile under launches with these constexprs, and stages."""
-    path.write_text(HEADER + text)
+    path.write_text(text if "import triton" in text else HEADER + text)
     pointers = TYPES | types
     launches = [
         Launch(
@@ -87,6 +88,20 @@ def test_what_pipelining_writes_gives_way_to_the_authors_names(tmp_path: Path) -
     made = written(tmp_path / "kernels.py", SCORES.format(more=TAKEN, flags="", load=load))
     assert "k_buf = gl_2.allocate_shared_memory(" in made
     assert "def gates(gl):\n    return gl\n" in made
+
+
+BUILD = """def build():
+    import triton
+    import triton.language as tl
+
+"""
+
+
+def test_so_it_does_where_a_function_imports_triton_and_makes_the_kernel(tmp_path: Path) -> None:
+    scores = SCORES.format(more="", flags="", load="k = tl.load(k_ptr + (start + cols)[:, None] * D + dims[None, :])")
+    made = written(tmp_path / "kernels.py", TAKEN + BUILD + textwrap.indent(scores, "    "))
+    assert "    k_buf = gl_2.allocate_shared_memory(" in made
+    assert not re.search(r"(?<!\w)gl\.", made)
 
 
 ROW_ADDED = """@triton.jit

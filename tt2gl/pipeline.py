@@ -48,7 +48,7 @@ COPY = "async_copy.async_copy_global_to_shared"
 """What copies to shared memory are called, unless it is said otherwise."""
 
 _BYTE_ORDER_MARK = "\ufeff"
-_ALIAS = re.compile(r"^from triton\.experimental\.gluon import language as (\w+)", re.MULTILINE)
+_ALIAS = re.compile(r"^[ \t]*from triton\.experimental\.gluon import language as (\w+)", re.MULTILINE)
 
 
 def staged(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozenset[Place]]:
