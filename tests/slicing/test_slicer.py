@@ -523,6 +523,13 @@ def test_annotations_become_inert(write: Write, tmp_path: Path) -> None:
     assert "tt.store" in ir_of(write("a.py", text), tmp_path)
 
 
+def test_annotations_become_inert_that_name_what_is_not_at_hand(write: Write, tmp_path: Path) -> None:
+    text = (HEADER + "from absent_package import tle\n" + KERNEL.format(body="x")).replace(
+        "x_ptr, n,", "x_ptr: tle.const, n,"
+    )
+    assert "tt.store" in ir_of(write("a.py", text), tmp_path)
+
+
 def test_a_torch_constant_in_a_body(write: Write, tmp_path: Path) -> None:
     path = write("a.py", HEADER + "import torch\n" + KERNEL.format(body="x + torch.pi"))
     assert "3.14" in ir_of(path, tmp_path)

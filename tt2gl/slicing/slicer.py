@@ -238,7 +238,8 @@ class _Slicer:
                 chains = part.read[name] = part.read.get(name, set()) | chains
                 if context == "body" and self._stand_in(part, name, dotted, chains):
                     return
-                maker = "stub" if is_module else "inert"
+                # Triton's compilers visit annotations: of names, only modules may be read there.
+                maker = "stub" if is_module or () not in chains else "inert"
                 constants = "".join(f", {key}={text}" for key, text in self._constants(value, chains))
                 if context == "body" or name not in part.early:
                     part.early[name] = f"{maker}({dotted!r}{constants})"
