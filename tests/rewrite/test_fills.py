@@ -22,6 +22,7 @@ def test_an_atomic_elsewhere_is_left_alone(body: Body) -> None:
     ("value", "said", "expected"),
     [
         ("1", ("BLOCK", "gl.int32"), "gl.full([BLOCK], 1, gl.int32, layout)"),
+        ("p + 1", ("BLOCK", "gl.pointer<fp32>"), "(p + 1 + gl.zeros([BLOCK], gl.int32, layout))"),
         ("(a + 1)", ("M", "N", "gl.int1"), "gl.full([M, N], a + 1, gl.int1, layout)"),
     ],
 )

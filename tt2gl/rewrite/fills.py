@@ -9,6 +9,9 @@ gl.atomic_add(count_ptr + bins, gl.full([BLOCK], 1, count_ptr.dtype.element_ty, 
     best = tl.broadcast_to(row_best, (BLOCK,))                              # before: of a scalar
     best = gl.full([BLOCK], row_best, gl.float32, layout)                   # after
 
+    tl.broadcast_to(out_ptr + row, (BLOCK,))                                # before: of a pointer
+    out_ptr + row + gl.zeros([BLOCK], gl.int32, layout)                     # after
+
     best = tl.max(row, axis=0, keep_dims=True)                              # before: a tensor of one element
     best = gl.full([1], gl.max(row, axis=0), gl.float32, layout)            # after
 """
@@ -22,6 +25,7 @@ import libcst as cst
 from tt2gl.rewrite.build import call, expression
 
 _BROADCAST = "broadcast_to"
+_POINTER = "gl.pointer"
 _REDUCTIONS = ("max", "min", "reduce", "reduce_or", "sum", "xor_sum")
 
 
@@ -37,6 +41,9 @@ def filled(
         value = value.func.value if is_method else next(own)
     elif isinstance(value, cst.Call):
         value = _to_scalar(value)
+    if dtype.startswith(_POINTER):
+        zeros = expression(f"gl.zeros([{', '.join(extents)}], gl.int32, {layout})")
+        return cst.BinaryOperation(value, cst.Add(), zeros, lpar=(cst.LeftParen(),), rpar=(cst.RightParen(),))
     return call("gl.full", expression(f"[{', '.join(extents)}]"), value, expression(dtype), expression(layout))
 
 
