@@ -1197,3 +1197,40 @@ def test_a_pointer_that_is_none_under_a_flag_is_of_its_tensor_all_the_same(
     made = conversion(OPTIONAL, replace(launch(TYPES, GATED=True, BLOCK=256), args=args), target="gfx942")
     assert told(made) == []
     assert "buffer_load(g_ptr, " in made.text
+
+
+MOVED_FOR_TWO = """
+@triton.jit
+def kernel(x_ptr, y_ptr, m_ptr, r_ptr, out_ptr, N: tl.constexpr, M: tl.constexpr, B: tl.constexpr):
+    rows = tl.program_id(0) * M + tl.arange(0, M)[:, None]
+    y_ptr += rows * N
+    x_ptr += rows * N
+    out_ptr += rows * N
+    m_ptr += rows
+    r_ptr += rows
+    mean = tl.load(m_ptr)
+    scale = tl.load(r_ptr)
+    total = tl.zeros([M, B], tl.float32)
+    for start in range(0, N, B):
+        cols = start + tl.arange(0, B)
+        y = tl.load(y_ptr + cols[None, :])
+        x = tl.load(x_ptr + cols[None, :])
+        total += y * (x - mean) * scale
+    whole = tl.sum(total, 1)[:, None]
+    for start in range(0, N, B):
+        cols = start + tl.arange(0, B)
+        y = tl.load(y_ptr + cols[None, :])
+        x = tl.load(x_ptr + cols[None, :])
+        x_hat = (x - mean) * scale
+        tl.store(out_ptr + cols, scale * (y - x_hat * whole))
+"""
+
+
+def test_offsets_that_a_sum_in_place_begins_are_named_for_each_layout(conversion: Convert, launch: MakeLaunch) -> None:
+    types = "x_ptr=*fp32 y_ptr=*fp32 m_ptr=*fp32 r_ptr=*fp32 out_ptr=*fp32"
+    small = TensorArg("float32", (4096,), (1,))
+    given = {name.partition("=")[0]: small for name in types.split()}
+    made = conversion(MOVED_FOR_TWO, replace(launch(types, M=64, N=64, B=64), args=given), target="gfx942")
+    assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
+    for offsets in ("m_offsets = ", "m_x_offsets = "):
+        assert offsets in made.text, made.text

@@ -92,7 +92,7 @@ def with_buffers(plan: FunctionPlan, found: Found, tree: ast.FunctionDef) -> Fun
             sides=found.sides,
             narrowed=found.narrowed,
             stretched=found.stretched,
-            begun={at: labels.offset(name) for at, name in found.begun.items()},
+            begun={at: labels.offset(edits.targets.get(at, name)) for at, name in found.begun.items()},
             arguments={
                 **edits.arguments,
                 **{at: (*edits.arguments.get(at, ()), *given.items()) for at, given in passed.items()},

@@ -372,7 +372,7 @@ class BufferOps:
                 case ast.AugAssign(target=target, value=value) as summed if either or is_step(body, summed):
                     self._narrow([Term(value)])
                     if not either and begins_tensor(body, summed):
-                        found.begun[position_of(summed)] = author
+                        found.begun[position_of(target)] = author
                     else:
                         found.targets[position_of(target)] = found.reads[position_of(target)] = author
                 case ast.Assign(targets=[target], value=given) | ast.AnnAssign(target=target, value=given) as made_of:

@@ -294,8 +294,8 @@ class Expressions(Editor):
         if at in self.edits.converts:
             reading = converted(reading, self.edits.converts[at])
         written = self.edits.targets.get(at, target.value)
-        if whole is not None and whole in self.edits.begun:
-            return cst.Assign([cst.AssignTarget(cst.Name(self.edits.begun[whole]))], updated_node.value)
+        if at in self.edits.begun:
+            return cst.Assign([cst.AssignTarget(cst.Name(self.edits.begun[at]))], updated_node.value)
         layout = self.edits.converts.get(whole) if whole is not None else None
         if whole is not None and whole in self.edits.dots:
             made: cst.BaseExpression = self._instruction(updated_node.value, self.edits.dots[whole], reading)
