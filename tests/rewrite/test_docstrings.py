@@ -62,6 +62,7 @@ EDITS: dict[str, list[dict[str, Any]]] = {
         {"fills": {"1": (("BLOCK", "count_ptr.dtype.element_ty"), "layout")}},
         {"fills": {"tl.program_id(0)[:, None]": (("1", "1", "gl.int32"), "layout")}},
         {"fills": {"tl.broadcast_to(row_best, (BLOCK,))": (("BLOCK", "gl.float32"), "layout")}},
+        {"fills": {"tl.broadcast_to(out_ptr + row, (BLOCK,))": (("BLOCK", "gl.pointer<fp32>"), "layout")}},
         {"fills": {"tl.max(row, axis=0, keep_dims=True)": (("1", "gl.float32"), "layout")}},
     ],
     "index_reductions": [{"indexed": {"tl.argmax(scores, axis=1)": "max index"}}],

@@ -262,10 +262,10 @@ def hold_offsets(
             found.targets[position_of(target)] = name
         elif isinstance(statement, ast.AugAssign):
             terms.append(Term(statement.value))
+            place = position_of(statement.target)
             if statement in moved.begun:
-                found.begun[position_of(statement)] = name
+                found.begun[place] = name
             else:
-                place = position_of(statement.target)
                 found.targets[place] = found.reads[place] = name
     roots = {id(parts[0]) for start in starts if (parts := scalar_parts(body, start)) is not None}
     asked = {id(node.value) for node in nodes_in(body.tree) if isinstance(node, ast.Attribute) and node.attr == "dtype"}

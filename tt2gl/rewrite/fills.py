@@ -10,7 +10,7 @@ gl.atomic_add(count_ptr + bins, gl.full([BLOCK], 1, count_ptr.dtype.element_ty, 
     best = gl.full([BLOCK], row_best, gl.float32, layout)                   # after
 
     tl.broadcast_to(out_ptr + row, (BLOCK,))                                # before: of a pointer
-    out_ptr + row + gl.zeros([BLOCK], gl.int32, layout)                     # after
+    (out_ptr + row + gl.zeros([BLOCK], gl.int32, layout))                   # after
 
     best = tl.max(row, axis=0, keep_dims=True)                              # before: a tensor of one element
     best = gl.full([1], gl.max(row, axis=0), gl.float32, layout)            # after
