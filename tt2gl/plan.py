@@ -199,8 +199,8 @@ class Edits:
     `buffers`: accesses by buffer operations. `rebased`: where pointers are made of offsets again, and of which scalar
     pointer. `sides`: the side of a sum that stays where the other is a scalar pointer.
     `narrowed`: the dtype of terms of offsets that have more bits; `stretched`: of those that have fewer, and stay so
-    until they are converted. `begun`: what a sum to a scalar pointer in place begins, of which the other side is all of the
-    offset, by the name that this gets.
+    until they are converted. `begun`: what a sum to a scalar pointer in place begins, of which the other side is all of
+    the offset, by the name that this gets.
     """
 
     creations: Mapping[Position, str] = field(default_factory=dict)
