@@ -104,6 +104,31 @@ def test_launches_of_elements_of_two_widths_have_a_formula_each(launch: Callable
     assert formulas.k_width({0: 8, 1: 1}, ("K", {0: 64, 1: 64})) == f"8 if {bits} == 16 else 1"
 
 
+@pytest.mark.parametrize(
+    ("sizes", "warps", "test"),
+    [
+        pytest.param(({"K": 32}, {"K": 32}), (2, 4), "gl.num_warps() >= 4", id="warps"),
+        pytest.param(({"K": 32}, {"K": 64}), (4, 4), "K >= 64", id="extents"),
+        pytest.param(({"K": 32}, {"K": 32}), (4, 4), None, id="neither"),
+        pytest.param(({"K": 32, "M": 1}, {"K": 32, "M": 2}), (4, 4), None, id="another's-extents"),
+    ],
+)
+def test_launches_of_two_sizes_have_a_formula_each(
+    launch: Callable[..., Launch], sizes: tuple[dict[str, int], ...], warps: tuple[int, ...], test: str | None
+) -> None:
+    dots = {(("k.py", 1, 0),): SimpleNamespace(instruction="mfma")}
+    facts = SimpleNamespace(lowered=SimpleNamespace(dots=dots))
+    launches = [launch("a=*fp16", num_warps=count, **own) for own, count in zip(sizes, warps, strict=True)]
+    formulas = Formulas([cast(Scene, SimpleNamespace(launch=one, facts=facts, lanes=64)) for one in launches])
+    by_columns = DialectAttr("ttg.swizzled_shared", (("vec", 1), ("perPhase", 1), ("maxPhase", 1), ("order", (0, 1))))
+    shapes = {index: (64, own["K"]) for index, own in enumerate(sizes)}
+    found = formulas.written(("64", "K"), shapes, {0: SWIZZLED, 1: by_columns})
+    assert found.exact == (test is not None)
+    if test is not None:
+        swizzled = "banked_layout([64, K], [1, 0], a.dtype.element_ty.primitive_bitwidth, 8)"
+        assert found.source == f"gl.SwizzledSharedLayout(1, 1, 1, [0, 1]) if {test} else {swizzled}"
+
+
 def test_tiles_that_mfma_reads_are_swizzled_by_its_banks(launch: Callable[..., Launch]) -> None:
     dots = {(("k.py", 1, 0),): SimpleNamespace(instruction="mfma")}
     facts = SimpleNamespace(lowered=SimpleNamespace(dots=dots))

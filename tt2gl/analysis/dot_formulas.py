@@ -93,7 +93,7 @@ class Formulas:
     ) -> Written | None:
         """A formula for launches under which a condition holds, and one for the others; None where that is none."""
         at = sorted(layouts)
-        for test in (*_width_tests(self._bits(at)), *self._flags(at)):
+        for test in (*_width_tests(self._bits(at)), *self._flags(at), *self._sizes(dims, shapes, at)):
             parts: list[Written] = []
             for side in (True, False):
                 own = {i: layouts[i] for i, holds in zip(at, test.holds, strict=True) if holds == side}
@@ -230,6 +230,14 @@ class Formulas:
         return [
             _Test(source, tuple(holds)) for source, holds in tests if len(holds) == len(at) and len(set(holds)) == 2
         ]
+
+    def _sizes(self, dims: tuple[str, ...], shapes: Shapes, at: Sequence[int]) -> Iterator[_Test]:
+        """Whether a tile's extents, or the warps, are so many: where all of a column is one warp's, say."""
+        extents = [Width(name, tuple(shapes[index][dim] for index in at)) for dim, name in enumerate(dims)]
+        warps = Width("gl.num_warps()", tuple(self.scenes[index].launch.options.num_warps for index in at))
+        for size in telling_apart([*extents, warps]):
+            for bound in sorted(set(size.values))[1:]:
+                yield _Test(f"{size.source} >= {bound}", tuple(value >= bound for value in size.values))
 
     def _turned(
         self, values: Sequence[NvmmaShared], tile: Tile, dtypes: Sequence[Width], at: Sequence[int]
