@@ -34,6 +34,7 @@ from tt2gl.analysis.reshapes import (
     unnamed,
 )
 from tt2gl.analysis.scanned_products import is_awaited_row, meets_product, of_rows
+from tt2gl.analysis.split_arguments import anchor_split_argument
 from tt2gl.analysis.stored_alike import mark_stored_alike
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, expanded
@@ -72,7 +73,8 @@ class Anchors:
                 if (natural := self._prospect(definition.node)) is not None and not isinstance(natural, Inferred)
             ]
             if not undecided:
-                if not self._flow_on() and not self._anchor_reduction() and not self._anchor_loaded_ahead():
+                anchored = self._flow_on() or self._anchor_reduction() or self._anchor_loaded_ahead()
+                if not anchored and not anchor_split_argument(self.graph, self._readers):
                     return
                 continue
             _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
