@@ -383,7 +383,8 @@ class Anchors:
             return wanted
         # What a step gives is known before the next one is asked for.
         self.is_last = not is_step(split, self._readers)
-        return Pair(self.default(split) if self.is_last else Root(self.classes.scattered(split, self.index).name))
+        apart = not self.is_last and split.elements > self.scene.threads
+        return Pair(Root(self.classes.scattered(split, self.index).name) if apart else self.default(split))
 
     def access_root(self, node: Node) -> Term:
         """The layout that a global access has by itself."""

@@ -14,8 +14,10 @@ class Readers:
     def __init__(self, graph: Graph) -> None:
         self._at: dict[int, list[Node]] = defaultdict(list)
         self._shared: set[int] = set()
+        self._alike: dict[tuple[object, ...], list[Node]] = defaultdict(list)
         reads: dict[int, list[Node]] = defaultdict(list)
         for node in graph.nodes:
+            self._alike[_place(node)].append(node)
             for value in (*node.operands, *([node.value] if node.value is not None else [])):
                 self._at[id(value)].append(node)
             if node.kind == "read" and node.web is not None:
@@ -29,6 +31,10 @@ class Readers:
     def of(self, value: Node) -> list[Node]:
         """All that read a value, or a name of its own."""
         return [] if id(value) in self._shared else self._at[id(value)]
+
+    def alike(self, value: Node) -> list[Node]:
+        """What all calls of a function make at a value's place, itself among them."""
+        return self._alike[_place(value)]
 
     def only(self, value: Node) -> Node | None:
         """What alone reads a value, or a name that has no other; None where several do, or nothing."""
@@ -48,3 +54,7 @@ def _is_of(value: Node, reader: Node) -> bool:
     if reader.kind in ("read", "call", "argument"):
         return True
     return reader.kind == "elementwise" and all(operand is value for operand in reader.operands)
+
+
+def _place(value: Node) -> tuple[object, ...]:
+    return value.kind, value.site.function, value.site.position

@@ -8,7 +8,8 @@ So Triton has it. Not where something else reads them: that is done in a layout 
 
 What is converted for such a step lies for the steps after it, too: in threads as far apart as it can, where Triton has
 neighbours of the last dimension in neighbouring threads. A transform of 4096 by 128 threads is so converted for every
-fifth of its steps, three times in all, where Triton does it six times.
+fifth of its steps, three times in all, where Triton does it six times. Of a transform of one pair a thread that would
+serve no step but its own, and the pairs lie as Triton has them.
 """
 
 from __future__ import annotations
@@ -16,21 +17,39 @@ from __future__ import annotations
 from tt2gl.analysis.graph import Node, made_once
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import RESHAPES
-from tt2gl.analysis.terms import Inferred, Pair
+from tt2gl.analysis.terms import Inferred, Pair, Root
 
 
 def passed_on(node: Node, readers: Readers) -> Inferred | None:
-    """The layout that the compiler infers for a value that is rearranged and then read as one more time; else None."""
+    """The layout that the compiler infers for a value that is rearranged and then read as one more time; else None.
+
+    What the last call of a helper returns has it as well, where those before it return what is rearranged next.
+    """
     natural = node.operands[0].natural if node.operands else None
-    begins = isinstance(natural, Pair) and bool(node.order)
-    if not rearranges(node) or not (begins or isinstance(natural, Inferred)) or natural is None:
+    if natural is None or not rearranges(node) or not (isinstance(natural, Inferred) or _begins(node, readers)):
         return None
-    if not readers.lead_to(node, lambda _, reader: reader.kind == "split" or rearranges(reader)):
+    if not any(readers.lead_to(each, _rearranged_next) for each in readers.alike(node)):
         return None
     done = f"{node.function} {node.order or node.shape}"
     return (
         Inferred(natural.parent, f"{natural.how}, {done}") if isinstance(natural, Inferred) else Inferred(natural, done)
     )
+
+
+def _begins(node: Node, readers: Readers) -> bool:
+    """Whether pairs are permuted, at the end of a step, or what is reshaped is to be permuted and split."""
+    natural = node.operands[0].natural
+    if node.order:
+        return isinstance(natural, Pair)
+    return isinstance(natural, Root) and readers.lead_to(node, lambda _, reader: _is_permuted_to_split(reader, readers))
+
+
+def _is_permuted_to_split(node: Node, readers: Readers) -> bool:
+    return bool(node.order) and readers.lead_to(node, lambda _, reader: reader.kind == "split")
+
+
+def _rearranged_next(_: Node, reader: Node) -> bool:
+    return reader.kind == "split" or rearranges(reader)
 
 
 def rearranges(node: Node) -> bool:
