@@ -33,6 +33,7 @@ from tt2gl.lowering.known_tests import known_tests
 from tt2gl.lowering.later_sums import later_sums
 from tt2gl.lowering.loaded_parameters import loaded_parameters
 from tt2gl.lowering.making_helpers import written_out
+from tt2gl.lowering.named_advances import named_advances
 from tt2gl.lowering.named_zeros import named_zeros
 from tt2gl.lowering.passed_descriptors import passed_in_parts
 from tt2gl.lowering.precise_dots import OF_BACKENDS, precise_dots
@@ -182,7 +183,10 @@ def lowered_source(
         step = with_helpers(source, helpers, target.name, root)
         found.append((step, work))
         work = read_source(work.path, step.text)
-    lowerings: list[Callable[[SourceFile], Lowered]] = [partial(lowered, at_use=target.backend == "cuda")]
+    lowerings: list[Callable[[SourceFile], Lowered]] = [
+        named_advances,
+        partial(lowered, at_use=target.backend == "cuda"),
+    ]
     if not mover(target):
         named = partial(descriptor_names, target=target.name, root=root)
         lowerings += [named, joined_descriptors, written_out, passed_in_parts, lowered_descriptors]
@@ -231,8 +235,10 @@ def has_block_pointers() -> bool:
 
 def without_block_pointers(source: SourceFile) -> SourceFile:
     """The file with its block pointers lowered, where that could be done."""
-    step = lowered(source)
-    return read_source(source.path, step.text) if step.functions else source
+    for lowering in (named_advances, lowered):
+        step = lowering(source)
+        source = read_source(source.path, step.text) if step.functions else source
+    return source
 
 
 def _pairs(made: SourceFile, before: SourceFile, name: str) -> Iterator[tuple[str, str]]:
