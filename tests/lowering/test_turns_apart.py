@@ -52,6 +52,16 @@ def kernel(x_ptr, y_ptr, B: tl.constexpr, LEVELS: tl.constexpr):
 """
 
 
+COARSER = f"""{HEADER}def coarser(x, s: tl.constexpr, B: tl.constexpr):
+    a, b = tl.split(tl.reshape(x, (B >> (s + 1), 2)))
+    return tl.maximum(a, b)
+
+
+@triton.jit
+{TEXT.partition("@triton.jit")[2].strip()}
+""".replace("tl.max(tl.reshape(x, (B >> (s + 1), 2)), 1)", "coarser(x, s, B)")
+
+
 def port(path: Path, text: str, *launches: Launch, compiled: bool = False) -> str:
     path.write_text(text)
     made = convert(path, target="sm90", launches=launches, root=path.parent, compile=compiled)
@@ -98,12 +108,18 @@ def test_so_have_turns_that_some_launches_have(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_so_have_those_of_a_helper_which_is_written_out(tmp_path: Path) -> None:
+def test_so_have_those_that_a_helper_does(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
-    made = port(path, IN_A_HELPER, LAUNCH, compiled=True)  # as it fails to compile otherwise
+    made = port(path, COARSER, LAUNCH, compiled=True)  # as it fails to compile otherwise
     assert "static_range" not in made
-    assert made.count("# exchange, written out") == 1
-    assert made.count("gl.split(") == 2
+    assert made.count(" = coarser(") == 2
+    equal(path, COARSER, made, LAUNCH)
+
+
+def test_a_helper_without_layouts_of_its_own_stays(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    made = port(path, IN_A_HELPER, LAUNCH, compiled=True)
+    assert "static_range(LEVELS)" in made
     equal(path, IN_A_HELPER, made, LAUNCH)
 
 
