@@ -49,6 +49,8 @@ def kernel(x_ptr, y_ptr, N: tl.constexpr):
     tl.store(y_ptr + at, x)
 """
 
+BOTH = pytest.mark.parametrize("text", [HELPER, WRITTEN_OUT], ids=["by a helper", "written out"])
+
 
 def launch(elements: int) -> Launch:
     row = TensorArg("float32", (elements,), (1,), None)
@@ -75,7 +77,19 @@ def test_a_helper_converts_what_it_splits_and_nothing_else(tmp_path: Path) -> No
     assert kernel.count("convert_layout(") == 1
 
 
-@pytest.mark.parametrize("text", [HELPER, WRITTEN_OUT], ids=["by a helper", "written out"])
+@BOTH
+def test_a_row_of_fewer_elements_than_threads_is_loaded_in_the_pairs_of_its_first_step(
+    text: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(text)
+    _, triton, gluon = compared(path, launch(128), "gfx950")
+    assert gluon.convert_layouts <= triton.convert_layouts
+    assert gluon.barriers <= triton.barriers
+    assert gluon.global_loads == triton.global_loads == {"64": 1}
+
+
+@BOTH
 def test_a_pair_a_thread_takes_no_more_than_in_triton(text: str, tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(text)

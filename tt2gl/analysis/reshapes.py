@@ -97,15 +97,28 @@ def reduced(node: Node, operand: Term | None) -> Term | None:
     return operand if node.keep_dims else Cut(node.axis, operand)
 
 
+def keeps_order(node: Node) -> bool:
+    """Whether a value is permuted so that dimensions of several elements stay in their order: as if reshaped."""
+    if node.kind != "opaque" or not node.order:
+        return False
+    kept = [dim for dim in node.order if node.operands[0].shape[dim] > 1]
+    return kept == sorted(kept)
+
+
 def unreshaped(node: Node, term: Term) -> Term | None:
     """The layout of what is reshaped, for the value to be in `term`; None where that has no name."""
-    if not is_named_reshape(node) or not isinstance(term, Root | Cut | Pair | Widened | Operand | Reshaped):
+    permuted = isinstance(term, Pair) and keeps_order(node)
+    if not permuted and not is_named_reshape(node):
+        return None
+    if not isinstance(term, Root | Cut | Pair | Widened | Operand | Reshaped):
         return None
     if is_idle(node):
         return term
     before = node.operands[0].dims_known
     if isinstance(term, Reshaped) and term.dims == before:
         return term.parent
+    if isinstance(term, Reshaped) and isinstance(term.parent, Pair) and term.into == node.dims_known:
+        return Reshaped(term.parent, term.dims, before)
     if isinstance(term, Root | Reshaped) and (axis := _axis_of_one(node, node.operands[0])) is not None:
         return Cut(axis, term)
     return Reshaped(term, node.dims_known, before)

@@ -8,7 +8,8 @@
     packed(tl.load(x_ptr + tl.arange(0, 32)))
 
 Triton's compiler loads such a tile once for the maximum and once for the pairs, where it has fewer elements than there
-are threads. A helper is given it once, in one layout, and a sum that is a scalar is had of any.
+are threads. A helper is given it once, in one layout, and a sum that is a scalar is had of any. So it is with the first
+step of a transform, `tl.split(tl.trans(tl.reshape(x, (N // 2, 2, 1)), 0, 2, 1))`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from collections.abc import Iterator
 
 from tt2gl.analysis.graph import Graph, Node
 from tt2gl.analysis.readers import Readers
-from tt2gl.analysis.reshapes import is_named_reshape, unreshaped
-from tt2gl.analysis.terms import Cut, Pair
+from tt2gl.analysis.reshapes import is_named_reshape, keeps_order
+from tt2gl.analysis.terms import Cut, Pair, Reshaped
 
 
 def anchor_split_argument(graph: Graph, readers: Readers) -> bool:
@@ -27,23 +28,26 @@ def anchor_split_argument(graph: Graph, readers: Readers) -> bool:
         made = web.made_once()
         if made is None or made.entry is None or web.natural is not None or web.cheap:
             continue
-        if made.node.kind == "argument" and made.node.cheap and (parted := _parted(made.node, readers)) is not None:
-            web.natural = unreshaped(*parted)
-            return web.natural is not None
+        if made.node.kind == "argument" and made.node.cheap and (natural := _as_parted(made.node, readers)) is not None:
+            web.natural = natural
+            return True
     return False
 
 
-def _parted(value: Node, readers: Readers) -> tuple[Node, Pair] | None:
-    """Where a value's pairs become a dimension, and in which layout they are split; None where more becomes of it."""
-    found = {id(end): end for end in _ends(value, readers, set())}
-    reshapes = [end for end in found.values() if end.kind != "reduce"]
-    if len(found) == len(reshapes) or len(reshapes) != 1 or not is_named_reshape(reshapes[0]):
+def _as_parted(value: Node, readers: Readers) -> Reshaped | None:
+    """The layout of a value whose pairs become a dimension, as they are split; None where more becomes of it."""
+    ends = {id(end): end for end in _ends(value, readers, set())}.values()
+    reshapes = [end for end in ends if end.kind != "reduce"]
+    if len(reshapes) != 1 or not is_named_reshape(reshapes[0]) or any(e.shape for e in ends if e.kind == "reduce"):
         return None
-    if any(end.shape for end in found.values() if end.kind == "reduce"):
+    parted = reshapes[0]
+    for reader in _named(parted, readers):
+        if keeps_order(reader):
+            parted = reader
+    natural = next((each.natural for each in _named(parted, readers) if each.kind == "split"), None)
+    if not isinstance(natural, Cut) or not isinstance(natural.parent, Pair):
         return None
-    splits = [each for each in _named(reshapes[0], readers) if each.kind == "split"]
-    natural = splits[0].natural if splits else None
-    return (reshapes[0], natural.parent) if isinstance(natural, Cut) and isinstance(natural.parent, Pair) else None
+    return Reshaped(natural.parent, parted.dims_known, reshapes[0].operands[0].dims_known)
 
 
 def _ends(value: Node, readers: Readers, seen: set[int]) -> Iterator[Node]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from tt2gl.analysis.graph import Node, made_once
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import RESHAPES
-from tt2gl.analysis.terms import Inferred, Pair, Root
+from tt2gl.analysis.terms import Inferred, Pair, Reshaped, Root
 
 
 def passed_on(node: Node, readers: Readers) -> Inferred | None:
@@ -41,7 +41,9 @@ def _begins(node: Node, readers: Readers) -> bool:
     natural = node.operands[0].natural
     if node.order:
         return isinstance(natural, Pair)
-    return isinstance(natural, Root) and readers.lead_to(node, lambda _, reader: _is_permuted_to_split(reader, readers))
+    return isinstance(natural, Root | Reshaped) and readers.lead_to(
+        node, lambda _, reader: _is_permuted_to_split(reader, readers)
+    )
 
 
 def _is_permuted_to_split(node: Node, readers: Readers) -> bool:
