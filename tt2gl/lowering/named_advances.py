@@ -48,8 +48,7 @@ def named_advances(source: SourceFile) -> Lowered:
 def _moved(statement: cst.CSTNode, source: SourceFile) -> Iterator[tuple[cst.Call, str]]:
     """The moves of variables, and their names, that a statement's loads and stores are given."""
     for call in walk(statement):
-        known = source.names.of(call.func) & _ACCESSES.keys() if isinstance(call, cst.Call) else None
-        if not known:
+        if not isinstance(call, cst.Call) or not (known := source.names.of(call.func) & _ACCESSES.keys()):
             continue
         match pointer_argument(call, _ACCESSES[known.pop()]):
             case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="advance"))) as moved if (
