@@ -8,6 +8,7 @@ import pytest
 
 from tt2gl.analysis.collected import Conflict, Function, Labels
 from tt2gl.analysis.decisions import NamedWeb
+from tt2gl.analysis.facts import Position
 from tt2gl.analysis.terms import Cut, Root, Stored, Term
 from tt2gl.analysis.versions import Context, Group, Wanted
 from tt2gl.launches import Launch
@@ -72,6 +73,21 @@ def test_what_one_launch_computes_for_a_row_all_do() -> None:
     for_row, for_tile = offsets(CUT).versions
     assert (for_row.wanted, for_row.idle) == ({ONE: ROW, OTHER: CUT}, {OTHER})
     assert (for_tile.wanted, for_tile.idle) == ({ONE: CUT, OTHER: CUT}, set())
+
+
+def test_what_calls_read_in_the_same_place_is_one() -> None:
+    first: Context = (0, 0, (("kernel.py", 20, 4),))
+    second: Context = (0, 0, (("kernel.py", 30, 4),))
+    wide = Cut(1, Root("wide"))
+    reads: dict[tuple[Context, Term], set[Position]] = {(first, CUT): {PLACE}, (second, wide): {PLACE}}
+    group = Group("offs", {PLACE}, reads=reads)
+    group.add(first, [ROW, CUT], converted=False)
+    group.add(second, [wide], converted=False)
+    assert [version.wanted for version in group.versions] == [{first: ROW}, {first: CUT, second: wide}]
+    without = Group("offs", {PLACE})
+    without.add(first, [ROW, CUT], converted=False)
+    without.add(second, [wide], converted=False)
+    assert [version.wanted for version in without.versions] == [{first: ROW, second: wide}, {first: CUT}]
 
 
 def named(*statements: tuple[int, int, int, int]) -> Labels:

@@ -76,7 +76,7 @@ class Function:
             for group in [g for g in made if g.name == web.name and g.statements & statements]:
                 statements |= group.statements
                 made.remove(group)
-            made.append(Group(web.name, statements))
+            made.append(Group(web.name, statements, reads=self._reads.get(web.name, {})))
         for group in made:
             for context, web in self.webs:
                 if web.name == group.name and group.statements & set(web.statements):
@@ -85,6 +85,14 @@ class Function:
                     group.add(context, web.converted, converted=True)
             group.convert_alike()
             group.compute_alike(self.rows)
+        return made
+
+    @cached_property
+    def _reads(self) -> dict[str, dict[tuple[Context, Term], set[Position]]]:
+        """Where contexts read each variable in each of its layouts."""
+        made: dict[str, dict[tuple[Context, Term], set[Position]]] = {}
+        for position, each in ((p, each) for (kind, p), some in self.slots.items() if kind == "read" for each in some):
+            made.setdefault(self.variables[position], {}).setdefault((each.context, each.term), set()).add(position)
         return made
 
     @cached_property

@@ -15,7 +15,7 @@ computes once more instead, in the layout that the row has under it:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from tt2gl.analysis.facts import CallChain, Position
@@ -42,15 +42,19 @@ class Version:
 
 @dataclass
 class Group:
-    """A variable's linked definitions, in all contexts that reach them, and its layouts."""
+    """A variable's linked definitions, in all contexts that reach them, and its layouts.
+
+    `reads`: where a context reads the variable in a layout.
+    """
 
     name: str
     statements: set[Position]
     versions: list[Version] = field(default_factory=list)
     cheap: bool = True
+    reads: Mapping[tuple[Context, Term], Set[Position]] = field(default_factory=dict)
 
     def add(self, context: Context, terms: Iterable[Term], converted: bool) -> None:
-        """Join one context's layouts to those of others: equal ones first, then in order."""
+        """Join one context's layouts to those of others: equal ones, then those read in the same places, then any."""
         own = [version for version in self.versions if version.converted == converted]
         known = {version.wanted[context] for version in own if context in version.wanted}
         free = [version for version in own if context not in version.wanted]
@@ -62,14 +66,19 @@ class Group:
             else:
                 equal.wanted[context] = term
                 free.remove(equal)
-        for term in left:
-            # What is shared memory under one launch is no tensor under another.
-            alike = next((v for v in free if any(_in_memory(t) == _in_memory(term) for t in v.wanted.values())), None)
-            if alike is not None:
-                alike.wanted[context] = term
-                free.remove(alike)
-            else:
-                self.versions.append(Version({context: term}, converted))
+        # What is shared memory under one launch is no tensor under another.
+        pairs = [(t, v) for t in left for v in free if any(_in_memory(o) == _in_memory(t) for o in v.wanted.values())]
+        for term, version in sorted(pairs, key=lambda pair: -self._together(context, *pair)):
+            if term in left and version in free:
+                version.wanted[context] = term
+                free.remove(version)
+                left.remove(term)
+        self.versions += [Version({context: term}, converted) for term in left]
+
+    def _together(self, context: Context, term: Term, version: Version) -> int:
+        """In how many places a layout is read that other contexts read a version in."""
+        places = self.reads.get((context, term), frozenset())
+        return len(places & {place for each in version.wanted.items() for place in self.reads.get(each, ())})
 
     def convert_alike(self) -> None:
         """Have launches convert what others do, where those get the layout that it has under them."""
@@ -82,7 +91,7 @@ class Group:
                     version.wanted[context] = term
                     version.idle.add(context)
 
-    def compute_alike(self, rows: Collection[tuple[int, Term]]) -> None:
+    def compute_alike(self, rows: Set[tuple[int, Term]]) -> None:
         """Have launches compute what others do for a row, one of `rows` (by kernel), in the layout that they have."""
         computed = self.computed
         contexts = list(dict.fromkeys(context for version in computed for context in version.wanted))
