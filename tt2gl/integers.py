@@ -65,8 +65,10 @@ def _computed(operation: Callable[[int, int], int | float], left: int | None, ri
 
 
 def _holds(test: ast.expr, known: Mapping[str, object]) -> bool | None:
-    """Whether a condition on one name holds, None where it is another one, or the name is not known."""
+    """Whether a condition on one name, or none, holds; None where it is another one, or the name is not known."""
     match test:
+        case ast.Constant(value=value):
+            return bool(value)
         case ast.Name(id=name) if name in known:
             return bool(known[name])
         case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=value)]):

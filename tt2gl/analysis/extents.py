@@ -69,7 +69,8 @@ def named_dims(node: Node, launches: Sequence[Launch], shapes: Mapping[int, tupl
     for place, text in enumerate(node.dims):
         extents = {index: shape[place] for index, shape in shapes.items() if place < len(shape)}
         if text is not None and all(evaluated(text, launches[i]) in (None, n) for i, n in extents.items()):
-            named.append(text)
+            known = integer(_expression(text), {})
+            named.append(text if known is None else str(known))
             continue
         if alike := _alike(extents, launches):
             named.append(alike)

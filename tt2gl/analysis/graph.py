@@ -253,7 +253,8 @@ Mark = tuple[int, int, int, int]
 class Graph:
     """A kernel's nodes in program order, its definitions and the roots that must be computed whatever reads them.
 
-    `words`: for each call of a helper, what its parameters are called there by their source in the kernel.
+    `words`: for each call of a helper, what its parameters are called there by their source in the kernel; `namesakes`:
+    all of those that have one source.
     `parameters`: the kernel's own; `borrowed`: those that a helper needs and is not given. `bound`: the names that are
     bound before a loop. `mentions`: names that are read for what is known of them alone, such as `x` of `x.dtype`.
     `constants`: variables that are given a constant, and where.
@@ -265,6 +266,7 @@ class Graph:
     calls: list[CallSite] = field(default_factory=list)
     touched: set[FunctionKey] = field(default_factory=set)
     words: dict[tuple[FunctionKey, CallChain], dict[str, str]] = field(default_factory=dict)
+    namesakes: dict[tuple[FunctionKey, CallChain], dict[str, list[str]]] = field(default_factory=dict)
     parameters: frozenset[str] = frozenset()
     borrowed: dict[FunctionKey, set[str]] = field(default_factory=dict)
     bound: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
@@ -296,8 +298,8 @@ class Graph:
         if own := self.by_parameters(node):
             return own
         return tuple(
-            local.get(dim) or self._borrow(dim, extent, node.site.function, local)
-            for dim, extent in zip(node.dims_known, node.shape, strict=True)
+            self._in_all_calls(node, place) or local.get(dim) or self._borrow(dim, extent, node.site.function, local)
+            for place, (dim, extent) in enumerate(zip(node.dims_known, node.shape, strict=True))
         )
 
     def word(self, node: Node, name: str) -> str:
@@ -307,9 +309,23 @@ class Graph:
 
     def by_parameters(self, node: Node) -> tuple[str, ...]:
         """The extents of a value whose helper's calls give it different ones, where its parameters say them."""
+        return _by_parameters(node) if any(other.shape != node.shape for other in self._of_all_calls(node)) else ()
+
+    def _of_all_calls(self, node: Node) -> Iterator[Node]:
+        """What the calls of a node's helper have at its place."""
         place = node.kind, node.site.function, node.site.position
-        alike = (other for other in self.nodes if (other.kind, other.site.function, other.site.position) == place)
-        return _by_parameters(node) if any(other.shape != node.shape for other in alike) else ()
+        return (other for other in self.nodes if (other.kind, other.site.function, other.site.position) == place)
+
+    def _in_all_calls(self, node: Node, place: int) -> str | None:
+        """The parameter that has a node's extent in each call of its helper, where several have it in this one."""
+
+        def named(value: Node) -> list[str]:
+            known = self.namesakes.get((value.site.function, value.site.context), {})
+            return known.get(value.dims_known[place], []) if place < len(value.shape) else []
+
+        names = named(node)
+        others = [set(named(other)) for other in self._of_all_calls(node)] if len(names) > 1 else []
+        return next((name for name in names if others and all(name in each for each in others)), None)
 
     def element_type(self, load: Node) -> str:
         """The dtype of a load's tiles as source that is right before its loop: a pointer's, where one is known there.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.arguments import Arguments
@@ -46,11 +47,17 @@ class HelperReader:
                 inner.env[name] = Static(ast.unparse(default) if default is not None else None, value)
             else:
                 self.bind(name, argument, values[name], inner, frame)
-        given = [(value.text or value.pointer, name) for name, value in inner.env.items() if isinstance(value, Static)]
-        words = {said: name for said, name in given if said}
-        self.builder.graph.words[key, chain] = words
+        namesakes: dict[str, list[str]] = {}
+        for name, bound in inner.env.items():
+            if isinstance(bound, Static) and (said := bound.text or bound.pointer):
+                namesakes.setdefault(said, []).append(name)
+        words = {said: names[-1] for said, names in namesakes.items()}
+        self.builder.graph.words[key, chain], self.builder.graph.namesakes[key, chain] = words, namesakes
         self.builder.graph.calls.append(CallSite(frame.key, key, position_of(node), frame.chain))
         self.builder.body(function.body, inner)
+        for name in named_constants(function):
+            if isinstance(constant := inner.env.get(name), Static) and constant.text:
+                words.setdefault(constant.text, name)
         if not inner.returns:
             return Static(None)
         tensors = [value for value in values.values() if isinstance(value, Node)]
@@ -84,6 +91,20 @@ class HelperReader:
         reading = Node("read", first.site, first.shape, first.dims, first.bits, depth=inner.depth, web=web)
         self.builder.graph.nodes.append(reading)
         return reading
+
+
+def named_constants(function: ast.FunctionDef) -> list[str]:
+    """The constants that a helper computes of others before its first loop or branch, and gives names for good."""
+    plain = list(takewhile(lambda each: not isinstance(each, ast.For | ast.While | ast.If), function.body))
+    made = [
+        each.target.id
+        for each in plain
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.value is not None
+        if "constexpr" in ast.unparse(each.annotation)
+        if not isinstance(each.value, ast.Name) and any(isinstance(node, ast.Name) for node in nodes_in(each.value))
+    ]
+    stored = [node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    return [name for name in made if stored.count(name) == 1]
 
 
 def is_one_operation(function: ast.FunctionDef, inside: Sequence[Node], returns: Sequence[Value]) -> bool:
