@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from tt2gl.analysis.cheap import is_loaded_ahead, last_tile, tile_in_ring
+from tt2gl.analysis.cheap import is_loaded_ahead, last_tile, row_of_step, tile_in_ring
 from tt2gl.analysis.flowing_first import flowing_first
 from tt2gl.analysis.gathers import gathered, whole_lines
 from tt2gl.analysis.graph import Node
@@ -95,14 +95,14 @@ class Anchors:
         return self._largest(node, {id(operand): self._prospect(operand, above) for operand in node.operands})
 
     def _anchor_reduction(self) -> bool:
-        """Give the first reduction or scan of values without a layout the default one of their tile.
-
-        A scan that meets a product gets one as that product's, where such are scanned.
-        """
+        """Give the first reduction or scan of values without a layout its tile's or row's; by a product, that one's."""
         for node in self.graph.nodes:
             undecided = node.kind in ("reduce", "scan") and node.shape and node.natural is None
             if undecided and all(operand.natural is None for operand in node.operands):
                 tile = node.operands[0]
+                if (row := row_of_step(tile, self.scene)) is not None:
+                    row.natural = self.access_root(row)
+                    return True
                 meets = node.kind == "scan" and meets_product(node, self._readers, self._is_of_dot)
                 own = Root(self.classes.of_product(tile, node.axis, self.index).name) if meets else self.default(tile)
                 node.operand_term = own
@@ -308,11 +308,9 @@ class Anchors:
 
     def _interleaved(self, node: Node) -> Term | None:
         """The layout of values interleaved: of one of them with twice as many elements, as that of a tile loaded."""
-        for operand in node.operands:
-            known = operand.natural if operand.natural is not None else self._ring_root(operand)
-            if known is not None:
-                return self.doubled(known, node)
-        return None
+        known = (each.natural if each.natural is not None else self._ring_root(each) for each in node.operands)
+        first = next((each for each in known if each is not None), None)
+        return self.doubled(first, node) if first is not None else None
 
     def doubled(self, term: Term, node: Node, times: int = 1) -> Term | None:
         """The layout of a value that has two elements side by side for each that another has in `term`; `times` so."""

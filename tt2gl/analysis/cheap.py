@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tt2gl.analysis.graph import Node, Web, counts_from_zero, made_once, sources, uncast
 from tt2gl.analysis.memory import Scene
-from tt2gl.analysis.reshapes import is_idle, is_named_reshape
+from tt2gl.analysis.reshapes import RESHAPES, is_idle, is_named_reshape
 
 _CDNA_LANES = 64
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
@@ -126,6 +126,18 @@ def last_row(node: Node, scene: Scene) -> Node | None:
     loads = (each for each in sources(node) if each.kind == "load" and not each.staged and not each.anchored)
     rows = {id(each) for each in loads if each.shape == node.shape}
     return next((each for each in reversed(scene.graph.nodes) if id(each) in rows), None)
+
+
+def row_of_step(tile: Node, scene: Scene) -> Node | None:
+    """The row without a layout, loaded in any, that a tile is reshaped from to extents without names, as steps do."""
+    made = made_once(tile)
+    if made is not None:
+        return row_of_step(made.node, scene)
+    if tile.kind == "elementwise":
+        return next((row for each in tile.operands if (row := row_of_step(each, scene)) is not None), None)
+    is_step = tile.kind == "opaque" and tile.function in RESHAPES and None in tile.dims
+    row = last_row(tile.operands[0], scene) if is_step else None
+    return row if row is not None and row.natural is None else None
 
 
 def _loads(node: Node) -> bool:
