@@ -49,6 +49,10 @@ def lowered_body(helper: str, body: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if line.strip() != COMMENT)
 
 
+ASSEMBLY = 'tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [p], tl.float32'
+"""Inline assembly on `p`, up to whether it is pure."""
+
+
 # ------------------------------------------------------------------------------------------------------- what stays
 
 
@@ -69,6 +73,7 @@ def lowered_body(helper: str, body: str) -> str:
         ("def tile(p):\n    return p\n", "if tile(x):\n    pass\n"),
         ("def tile(p):\n    return p\n", "a = tile(x); b = a\n"),
         ("def tile(p):\n    tl.store(p, 0)\n    return p\n", "a = tl.load(x) + tile(y)\n"),
+        (f"def tile(p):\n    q = {ASSEMBLY}, False, 1)\n    return q + q\n", "a = tl.load(x) + tile(y)\n"),
         ("def tile(p):\n    return tl.load(p)\n", "a = tl.atomic_add(x, 1) + tile(y)\n"),
         ("def tile(p, B: tl.constexpr):\n    B += 1\n    return p + B\n", "a = tile(x, B)\n"),
         ("def tile(p):\n    return p + n\n", "a = tile(x)\n"),
@@ -86,6 +91,7 @@ def lowered_body(helper: str, body: str) -> str:
         "in a header",
         "beside another statement",
         "writes amid a statement",
+        "assembly that is not said to be pure amid a statement",
         "amid a statement that writes",
         "assigns to a constant",
         "reads a global that the caller has a variable of the name of",
@@ -172,6 +178,16 @@ def test_only_the_calls_asked_for_are_written_out() -> None:
             "if MODE == 1:\n    a = x\nelse:\n    tl.store(x, 0)\n    a = None\n",
         ),
         (
+            f"def tile(p):\n    q = {ASSEMBLY}, True, 1)\n    return q + q\n",
+            "a = tl.load(x) + tile(y)\n",
+            f"q = {ASSEMBLY}, True, 1)\na = tl.load(x) + (q + q)\n".replace("[p]", "[y]"),
+        ),
+        (
+            f"def tile(p):\n    q = {ASSEMBLY}, pack=1, is_pure=True)\n    return q + q\n",
+            "a = tl.load(x) + tile(y)\n",
+            f"q = {ASSEMBLY}, pack=1, is_pure=True)\na = tl.load(x) + (q + q)\n".replace("[p]", "[y]"),
+        ),
+        (
             "def tile(p, F):\n    if MODE == 1:\n        p += 1\n    elif F:\n        # why\n        p += 2\n"
             "        p *= 3\n    else:\n        p += 4\n    return p\n",
             "a = tile(x, True)\n",
@@ -199,6 +215,8 @@ def test_only_the_calls_asked_for_are_written_out() -> None:
         "returns in branches, amid an expression",
         "returns in branches but the last",
         "returns in a branch alone",
+        "pure assembly amid a statement",
+        "assembly that is said to be pure by name",
         "a later branch on a flag",
     ],
 )

@@ -293,5 +293,13 @@ class _Writes(Reader):
     def visit_Call(self, node: cst.Call) -> None:
         name = called(node)
         effect = name == "store" or name.startswith(("atomic_", "inline_asm", "device_", "debug_barrier"))
+        effect = effect and not _is_pure_assembly(node)
         if effect or (isinstance(node.func, cst.Name) and name in self.helpers):
             self.found = True
+
+
+def _is_pure_assembly(node: cst.Call) -> bool:
+    """Whether inline assembly is said to do nothing but compute."""
+    said = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "is_pure"]
+    by_place = [arg.value for arg in node.args[4:5] if arg.keyword is None and not arg.star]
+    return called(node).startswith("inline_asm") and any(is_name(value, "True") for value in [*said, *by_place])
