@@ -6,6 +6,7 @@ chosen_layout: gl.constexpr = row_layout if BLOCK_N >= 32 * gl.num_warps() else 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -24,10 +25,11 @@ def conditional(
     if len(texts) != 2:
         return None
     for extent in extents:
-        large = [launch.constexprs[extent] >= lanes * launch.options.num_warps for launch in launches]
-        for yes, no in (texts, texts[::-1]):
-            if all(large[index] == (text == yes) for index, text in said.items()):
-                return f"{yes} if {extent} >= {lanes} * gl.num_warps() else {no}"
+        for compared, is_large in (">=", operator.ge), (">", operator.gt):
+            large = [is_large(launch.constexprs[extent], lanes * launch.options.num_warps) for launch in launches]
+            for yes, no in (texts, texts[::-1]):
+                if all(large[index] == (text == yes) for index, text in said.items()):
+                    return f"{yes} if {extent} {compared} {lanes} * gl.num_warps() else {no}"
     for name in launches[0].constexprs:
         values = {index: launches[index].constexprs.get(name) for index in said}
         for yes, no in (texts, texts[::-1]):

@@ -18,6 +18,7 @@ from tt2gl.analysis.copied_rows import MOST_WIDTH, copied_row
 from tt2gl.analysis.extents import named_dims, pointee_bits
 from tt2gl.analysis.facts import Access, CallChain, LaunchFacts
 from tt2gl.analysis.graph import Graph, Node
+from tt2gl.analysis.repeated_rows import repeated_rows
 from tt2gl.analysis.terms import Term, root_of
 from tt2gl.formulas import Tile, Width
 from tt2gl.launches import Launch
@@ -217,6 +218,7 @@ class Classes:
     def _candidates(self) -> list[Candidate]:
         found: dict[CallChain, Candidate] = {}
         for index, scene in enumerate(self.scenes):
+            repeated = repeated_rows(scene.graph, scene.threads)
             for node in scene.graph.nodes:
                 if node.kind not in ACCESSES or node.tile:
                     continue
@@ -230,7 +232,7 @@ class Classes:
                 if (stored := scene.facts.lowered.stores.get(node.chain)) is not None:
                     known.products.add(index)
                     known.exchanged |= {index} if stored.name == EXCHANGED else set()
-                known.anchored[index] = node.elements >= scene.threads
+                known.anchored[index] = node.elements >= scene.threads and id(node) not in repeated
                 if (access := scene.facts.accesses.get(node.chain)) is not None:
                     known.accesses[index] = access
                 known.dims = named_dims(node, self.launches, known.shapes)
