@@ -61,3 +61,11 @@ def test_a_pointer_that_is_moved_under_its_own_name(tmp_path: Path, text: str, s
     made = convert(path, target="sm90", launches=[given], root=tmp_path)
     assert [each.status for each in made.kernels] == ["converted"]
     assert stored in made.text
+
+
+def test_what_an_atomic_adds(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(KERNEL.replace("tl.store(out + cols * N + rows, y)", "tl.atomic_add(out + cols * N + rows, y)"))
+    given = Launch("kernels.py", "raised", {"x": "*fp32", "out": "*fp16", "N": "constexpr"}, {"N": 64}, ("x", "out"))
+    made = convert(path, target="sm90", launches=[given], root=tmp_path, compile=False)
+    assert "gl.convert_layout(y.to(out.dtype.element_ty), out_layout)" in made.text

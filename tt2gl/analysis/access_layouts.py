@@ -64,7 +64,7 @@ class AccessLayouts:
         if node.kind == "atomic":
             node.natural = own
             self.flow.convert(node, own, term, spot)
-        elif len(node.operands) > 1 and node.operands[1].bits != node.bits:
+        if len(node.operands) > 1 and node.operands[1].bits != node.bits:
             fewer = 8 <= node.bits < node.operands[1].bits
             self.decisions.shortened[spot] = node.function if fewer else ""
 

@@ -71,11 +71,12 @@ class AccessReader:
         fact = TensorFact(pointer.shape, f"int{pointer.bits}")
         made = self.builder.node(kind, node, fact, values, frame)  # type: ignore[arg-type]
         made.dims, made.cheap, made.pointer = pointer.dims, False, self.pointer(arguments.get("pointer", 0), frame)
-        if kind == "store":
+        swaps = kind == "atomic" and "cas" in ast.unparse(node.func)
+        if not swaps:
             made.function = self.element(arguments.get("pointer", 0), frame)
-        else:
+        if kind == "atomic":
             # A store takes a scalar as it is; an atomic wants a tile.
-            names = [("val", 1), ("mask", 2)] if "cas" not in ast.unparse(node.func) else [("cmp", 1), ("val", 2)]
+            names = [("cmp", 1), ("val", 2)] if swaps else [("val", 1), ("mask", 2)]
             given = [(name, arguments.get(name, place)) for name, place in names]
             element = "gl.int1", self.spelled_element(arguments.get("pointer", 0), frame)
             made.scalars = tuple(

@@ -86,8 +86,8 @@ def _bound(name: str, value: cst.BaseExpression) -> cst.Assign:
 
 
 def shortened(node: cst.Call, dtype: str) -> cst.Call:
-    """A store whose value is of fewer bits before it is converted, where it is."""
-    value = argument(node, "value", 1)
+    """A store, or an atomic, whose value is of fewer bits before it is converted, where it is."""
+    value = argument(node, "value", 1) or argument(node, "val", 1)
     func = value.func if isinstance(value, cst.Call) else None
     if not isinstance(value, cst.Call) or not isinstance(func, cst.Attribute) or func.attr.value != "convert_layout":
         return node
