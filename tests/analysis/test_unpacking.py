@@ -13,18 +13,18 @@ from tt2gl.analysis.unpacking import half
 pytestmark = pytest.mark.once
 
 
-def merged() -> Any:
-    """What is 16 by 64 of pairs of 16 by 32."""
+def pairs() -> Any:
+    """Pairs of 16 by 32."""
     part = SimpleNamespace(dims_known=("M", "K"))
-    return SimpleNamespace(operands=[SimpleNamespace(operands=[part, part])])
+    return SimpleNamespace(operands=[part, part])
 
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_halves_of_what_no_product_takes_have_no_layout_of_it(turned: bool) -> None:
     wanted: Term = Root("v_layout")
-    assert half(Turned(wanted, ("M", "K")) if turned else wanted, merged()) is None
+    assert half(Turned(wanted, ("M", "K")) if turned else wanted, pairs()) is None
 
 
 def test_halves_of_an_operand_have_half_of_its_width() -> None:
-    made = half(Operand(1, Root("mma_layout"), "4"), merged())
+    made = half(Operand(1, Root("mma_layout"), "4"), pairs())
     assert made == Operand(1, Root("mma_layout"), "2")

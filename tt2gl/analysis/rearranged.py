@@ -9,7 +9,7 @@ from tt2gl.analysis.decisions import Spot
 from tt2gl.analysis.graph import Node, made_once, sources
 from tt2gl.analysis.reshapes import unreshaped
 from tt2gl.analysis.terms import Cut, Inferred, Operand, Pair, Root, Term, Turned, halved
-from tt2gl.analysis.unpacking import half, merges
+from tt2gl.analysis.unpacking import half, merged
 from tt2gl.words import HELPED
 
 if TYPE_CHECKING:
@@ -27,9 +27,10 @@ class Rearranged:
 
         What can be made anew is made in the layout that becomes the one wanted when it is reshaped.
         """
-        halves = half(term, node) if merges(node) and id(node) in self.flow.products.unpacked else None
-        if halves is not None:
-            for operand in node.operands[0].operands:
+        pairs = merged(node) if id(node) in self.flow.products.unpacked else None
+        halves = half(term, pairs) if pairs is not None else None
+        if pairs is not None and halves is not None:
+            for operand in pairs.operands:
                 self.flow.resolve(operand, halves, spot.clone)
             self.decisions.converts[spot] = term
             return

@@ -6,7 +6,8 @@
 
 `packed` goes to the layout whose threads then have the operand's elements; all that follows is theirs alone. Converted
 where the product takes it, the tile would go through shared memory with four times the bytes. So does a tile that is
-cast before it is turned, `tl.trans(bytes.to(tl.float16))`, with twice the bytes. (Triton's pass
+cast before it is turned, `tl.trans(bytes.to(tl.float16))`, with twice the bytes. Elements may also stand one above the
+other, `tl.join(lo, hi).permute(0, 2, 1).reshape(BLOCK_K, BLOCK_N)`. (Triton's pass
 RemoveLayoutConversions, which computes what leads to a conversion in the layout behind it.)
 """
 
@@ -40,10 +41,11 @@ class Unpacking:
         if id(node) in self.nodes:
             return
         behind = self._behind(node)
-        if merges(node) and turned == self.second and width > 1:
+        pairs = merged(node)
+        if pairs is not None and width > 1 and (turned == self.second) == (pairs is node.operands[0]):
             self.merges.append(node)
             width //= 2
-            behind = node.operands[0].operands
+            behind = pairs.operands
         if behind is None:
             self.leaves[id(node)] = node
             return
@@ -91,28 +93,38 @@ class Unpacking:
 
 
 def unpacking(operand: Node, second: bool, width: int, readers: Mapping[int, Sequence[Node]]) -> Unpacking | None:
-    """How an operand is unpacked; None where no fewer bits would be converted by that. `readers`: of each name."""
+    """How an operand is unpacked; None where, nothing being put side by side, no fewer bits would be converted by that.
+
+    `readers`: of each name.
+    """
     shared: frozenset[int] = frozenset()
     while True:
         found = Unpacking(second, width, shared)
         found.take(operand, width, turned=False)
         more = {web for web in found.webs if any(id(each) not in found.nodes for each in readers.get(web, ()))}
         if not more:
-            return found if found.bits < operand.elements * operand.bits else None
+            # Of what stands side by side, Triton says whether it is unpacked so.
+            return found if found.merges or found.bits < operand.elements * operand.bits else None
         shared |= more
 
 
-def merges(node: Node) -> bool:
-    """Whether a value is two others of one shape, element by element side by side in its last dimension."""
+def merged(node: Node) -> Node | None:
+    """The join of what a value is made of: two others of one shape, element by element side by side.
+
+    So they are in its last dimension, or, where pairs are turned before they are reshaped, in its first.
+    """
     if node.function not in ("reshape", "view") or len(node.shape) != 2 or not node.operands:
-        return False
+        return None
     pairs = node.operands[0]
-    return pairs.kind == "join" and node.shape == (pairs.shape[0], 2 * pairs.shape[1])
+    if pairs.order == (0, 2, 1) and pairs.operands[0].kind == "join":
+        rows, _, columns = pairs.shape
+        return pairs.operands[0] if node.shape == (2 * rows, columns) else None
+    return pairs if pairs.kind == "join" and node.shape == (pairs.shape[0], 2 * pairs.shape[1]) else None
 
 
-def half(term: Term, node: Node) -> Term | None:
-    """The layout of the two values that are side by side in `node`, wanted in this one; None if not an operand's."""
-    rows, columns = node.operands[0].operands[0].dims_known
+def half(term: Term, pairs: Node) -> Term | None:
+    """The layout of the two values that are joined and merged into what is wanted in this; None if not an operand's."""
+    rows, columns = pairs.operands[0].dims_known
     match term:
         case Turned(parent=Operand() as parent):
             return replace(term, parent=packed(parent), dims=(columns, rows))
