@@ -50,7 +50,7 @@ LAUNCH = Launch(
 
 
 @pytest.mark.parametrize("turned", ["tl.trans(tl.join(even, odd))", "tl.join(even, odd).permute(0, 2, 1)"])
-@pytest.mark.parametrize("target", ["gfx950", "gfx942"])
+@pytest.mark.parametrize("target", ["gfx950", "gfx942", "sm80", "sm90"])
 def test_what_is_converted(tmp_path: Path, turned: str, target: str) -> None:
     path = tmp_path / "kernels.py"
     path.write_text(KERNEL.format(turned=turned))

@@ -13,7 +13,7 @@ from tt2gl.analysis.flowing_first import flowing_first
 from tt2gl.analysis.gathers import gathered, whole_lines
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.held_pairs import as_they_come
-from tt2gl.analysis.joins import in_pairs, is_awaited, merged_pairs, pair_of, unpaired
+from tt2gl.analysis.joins import in_pairs, is_awaited, merged_pairs, pair_of, stacked, unpaired
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import (
@@ -174,6 +174,8 @@ class Anchors:
                 return self.paired(node)
             case "opaque" if node.function == "cat":
                 return None
+            case "opaque" if (rows := stacked(node, self._readers)) is not None:
+                return rows
             case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
                 return inferred
             case "split":

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.memory import Classes
-from tt2gl.analysis.terms import Cut, Narrowed, Pair, Root, Term
+from tt2gl.analysis.readers import Readers
+from tt2gl.analysis.terms import Cut, Inferred, Narrowed, Pair, Root, Term, doubled
+from tt2gl.analysis.unpacking import merged
 
 
 def is_awaited(joined: Node, beside_products: bool) -> bool:
@@ -23,6 +25,17 @@ def merged_pairs(node: Node) -> int:
 def parted_pairs(node: Node) -> int:
     """How many last dimensions of two the last one is parted into, its neighbours in them; 0 where it is otherwise."""
     return _twos(node.operands[0].shape, node.shape) if node.function in ("reshape", "view") and node.operands else 0
+
+
+def stacked(node: Node, readers: Readers) -> Term | None:
+    """The layout of pairs that are put one above the other: each thread has both rows; or of them turned for that."""
+    if node.order == (0, 2, 1) and isinstance(pairs := node.operands[0].natural, Pair):
+        is_stacked = readers.lead_to(node, lambda _, reader: merged(reader) is not None)
+        return Inferred(pairs, f"{node.function} {node.order}") if is_stacked else None
+    joined = merged(node)
+    if joined is None or joined is node.operands[0] or not isinstance(joined.natural, Pair):
+        return None
+    return doubled(joined.natural.parent, 0)
 
 
 def in_pairs(node: Node, own: Term, classes: Classes) -> Term | None:

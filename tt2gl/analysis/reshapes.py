@@ -53,6 +53,12 @@ def is_of_several(node: Node) -> bool:
     return len(node.operands) > 1 and isinstance(node.operands[0].natural, Inferred)
 
 
+def is_repeated(value: Node) -> bool:
+    """Whether a value is a smaller one, as it is, repeated along dimensions that it was given for that."""
+    single = value.operands[0] if value.kind == "elementwise" and len(value.operands) == 1 else None
+    return single is not None and single.kind == "expand" and 2 * single.elements <= value.elements
+
+
 def is_idle(node: Node) -> bool:
     """Whether a value is reshaped to the extents that it has."""
     return is_named_reshape(node) and node.shape == node.operands[0].shape
