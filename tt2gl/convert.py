@@ -223,9 +223,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
                     made = without_invariant_conversions(made, functions)
             made = with_tiles_read_again(made, functions)
             if asked.target.backend == "hip":
-                made = with_early_reads(with_turned_reads(made, functions), functions)
-            made = with_equal_reads(made, functions)
-            if asked.target.backend == "hip":
+                made = with_equal_reads(with_early_reads(with_turned_reads(made, functions), functions), functions)
                 made = with_operands_in_lone_loops(made, constants_by_body(kernels))
                 entries = {each.name or names[each.line] for each in plan.functions if each.is_kernel}
                 made = with_uniform_offsets(made, entries, source.text)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
-from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from tt2gl.convert import convert
-from tt2gl.launches import Launch, Options
 from tt2gl.pipelining.equal_reads import with_equal_reads
 
 HEADER = "@gluon.jit\ndef kernel(x, y, n, K: gl.constexpr):\n"
@@ -72,34 +67,3 @@ def test_what_was_read_under_a_name_has_one(first: str) -> None:
     name = "b" if first.startswith("b") else "b_lhs"
     product = "x = f(b)\n" if name == "b" else "x = mfma(b_lhs, y, x)\n"
     assert made == MADE + f"{name} = b_smem.load(lhs_layout)\n{product}z = mfma({name}, y, x)\n"
-
-
-THREE = """import triton
-import triton.language as tl
-
-
-@triton.jit
-def kernel(x_ptr, y_ptr, B: tl.constexpr):
-    places = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
-    x = tl.load(x_ptr + places)
-    square = tl.dot(x, x, input_precision="tf32x3") * 0.5
-    tl.store(y_ptr + places, tl.dot(x * 2.0, square, input_precision="tf32x3"))
-"""
-
-
-@pytest.mark.slow
-def test_pieces_of_products_in_three_are_read_once_on_nvidia_as_well(tmp_path: Path) -> None:
-    launch = Launch(
-        file="kernel.py",
-        kernel="kernel",
-        signature={"x_ptr": "*fp32", "y_ptr": "*fp32", "B": "constexpr"},
-        constexprs={"B": 32},
-        divisible_by_16=("x_ptr", "y_ptr"),
-        options=Options(4, 3),
-    )
-    path = tmp_path / "kernel.py"
-    path.write_text(THREE)
-    made = convert(path, target="sm80", launches=[launch], root=tmp_path)
-    assert [report.status for report in made.kernels] == ["converted"]
-    reads = Counter(re.findall(r"\w+_smem\.load\(\w+\)", made.text))
-    assert set(reads.values()) == {1}

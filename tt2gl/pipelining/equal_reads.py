@@ -1,4 +1,4 @@
-"""What several products read alike from shared memory is read once.
+"""What several products read alike from shared memory is read once, on AMD.
 
     x = mfma(b_smem.load(lhs_layout), c_rhs, x)                    # before
     y = mfma(b_smem.load(lhs_layout), d_rhs, y)
