@@ -33,6 +33,7 @@ from tt2gl.observation import (
     worded_elsewhere,
 )
 from tt2gl.pipeline import NotPipelinedError, staged
+from tt2gl.pipelining.conversions_above import with_conversions_above
 from tt2gl.pipelining.converted_loads import with_converted_loads
 from tt2gl.pipelining.converted_operands import with_converted_operands
 from tt2gl.pipelining.early_conversions import with_early_conversions
@@ -224,6 +225,7 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             made = with_tiles_read_again(made, functions)
             if asked.target.backend == "hip":
                 made = with_equal_reads(with_early_reads(with_turned_reads(made, functions), functions), functions)
+                made = with_conversions_above(made, functions)
                 made = with_operands_in_lone_loops(made, constants_by_body(kernels))
                 entries = {each.name or names[each.line] for each in plan.functions if each.is_kernel}
                 made = with_uniform_offsets(made, entries, source.text)
