@@ -18,12 +18,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.names import claimed
+from tt2gl.pipelining.early_reads import PRODUCTS, filled_by
 from tt2gl.pipelining.flow import inside, reads, writes
 from tt2gl.pipelining.naming import names_of
 from tt2gl.pipelining.static import called
 from tt2gl.trees import blocks, nodes_in
 
-_PRODUCTS, _SCALED = ("mfma", "wmma"), ("mfma_scaled", "wmma_scaled")
+_SCALED = ("mfma_scaled", "wmma_scaled")
 _SOMETIMES = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.comprehension)
 
 
@@ -46,20 +47,16 @@ def _multiplies(statement: ast.stmt) -> bool:
     if any(isinstance(node, _SOMETIMES) for node in nodes):
         return False
     functions = [called(node) for node in nodes if isinstance(node, ast.Call)]
-    return any(each.startswith(_PRODUCTS) for each in functions) and not any(each in _SCALED for each in functions)
+    return any(each.startswith(PRODUCTS) for each in functions) and not any(each in _SCALED for each in functions)
 
 
 def _first_filled(above: Sequence[ast.stmt], statement: ast.stmt) -> ast.stmt | None:
     """The first of the lines right above a statement that put into memory what it reads; None without."""
     first = None
     for each in reversed(above):
-        match each:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, _, _, _]) as value) if called(
-                value
-            ) == "allocate_shared_memory" and name in reads(statement):
-                first = each
-            case _:
-                break
+        if filled_by(each) not in reads(statement):
+            break
+        first = each
     return first
 
 

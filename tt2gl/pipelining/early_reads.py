@@ -26,7 +26,8 @@ from tt2gl.pipelining.naming import names_of
 from tt2gl.pipelining.static import called, read_from
 from tt2gl.trees import blocks, nodes_in
 
-_PRODUCTS = ("mfma", "wmma")
+PRODUCTS = ("mfma", "wmma")
+"""How the names of AMD's instructions for products begin."""
 
 
 def with_early_reads(text: str, functions: Collection[str]) -> str:
@@ -36,13 +37,13 @@ def with_early_reads(text: str, functions: Collection[str]) -> str:
 
 def _edits(places: Places, function: ast.FunctionDef) -> Iterator[Edit]:
     taken = names_of(nodes_in(function))
-    filled = [name for each in inside(function.body) if (name := _filled(each))]
+    filled = [name for each in inside(function.body) if (name := filled_by(each))]
     ends = {node.id: node.lineno for node in sorted(_names(function), key=lambda node: node.lineno)}
     filled += [name for node in nodes_in(function) if (name := _stored(node))]
     for block in (function.body, *(inner for each in inside(function.body) for inner in blocks(each))):
         for at, statement in enumerate(block):
             for product in nodes_in(statement) if isinstance(statement, ast.Assign | ast.AugAssign) else ():
-                if isinstance(product, ast.Call) and called(product).startswith(_PRODUCTS) and len(product.args) > 1:
+                if isinstance(product, ast.Call) and called(product).startswith(PRODUCTS) and len(product.args) > 1:
                     last = ends.get(read_from(product.args[0]), 0) <= (statement.end_lineno or 0)
                     yield from _moved(places, block[:at], product, filled, taken) if last else ()
 
@@ -58,10 +59,10 @@ def _moved(
     first, second = map(read_from, product.args[:2])
     if filled.count(first) != 1 or filled.count(second) != 1 or first == second:
         return
-    at = next((at for at, each in enumerate(above) if _filled(each) == second), None)
+    at = next((at for at, each in enumerate(above) if filled_by(each) == second), None)
     if (
         at is None
-        or first not in map(_filled, above[:at])
+        or first not in map(filled_by, above[:at])
         or reads(product.args[0]) & NONE.union(*map(writes, above[at:]))
     ):
         return
@@ -72,7 +73,7 @@ def _moved(
     yield Edit(start, end, name)
 
 
-def _filled(statement: ast.stmt) -> str:
+def filled_by(statement: ast.stmt) -> str:
     """The name of the memory that a statement makes for a value; empty for others."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, _, _, _]) as value):
