@@ -75,6 +75,16 @@ def test_what_one_launch_computes_for_a_row_all_do() -> None:
     assert (for_tile.wanted, for_tile.idle) == ({ONE: CUT, OTHER: CUT}, set())
 
 
+@pytest.mark.parametrize("cheap", [True, False])
+def test_what_is_cheap_and_read_at_other_places_is_another(cheap: bool) -> None:
+    both, one, other = (LATER[0], 0, 0, 0), (LATER[0], 1, 0, 0), (LATER[0], 2, 0, 0)
+    group = Group("m", {PLACE}, cheap=cheap, reads={(ONE, ROW): {both, one}, (OTHER, CUT): {both, other}})
+    group.add(ONE, [ROW], converted=False)
+    group.add(OTHER, [CUT], converted=False)
+    apart, together = [{ONE: ROW}, {OTHER: CUT}], [{ONE: ROW, OTHER: CUT}]
+    assert [version.wanted for version in group.versions] == (apart if cheap else together)
+
+
 def test_what_calls_read_in_the_same_place_is_one() -> None:
     first: Context = (0, 0, (("kernel.py", 20, 4),))
     second: Context = (0, 0, (("kernel.py", 30, 4),))

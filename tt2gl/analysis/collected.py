@@ -78,11 +78,12 @@ class Function:
                 made.remove(group)
             made.append(Group(web.name, statements, reads=self._reads.get(web.name, {})))
         for group in made:
-            for context, web in self.webs:
-                if web.name == group.name and group.statements & set(web.statements):
-                    group.cheap = group.cheap and web.cheap
-                    group.add(context, web.terms, converted=False)
-                    group.add(context, web.converted, converted=True)
+            own = [each for each in self.webs if each[1].name == group.name]
+            own = [each for each in own if group.statements & set(each[1].statements)]
+            group.cheap = all(web.cheap for _, web in own)
+            for context, web in own:
+                group.add(context, web.terms, converted=False)
+                group.add(context, web.converted, converted=True)
             group.convert_alike()
             group.compute_alike(self.rows)
         return made

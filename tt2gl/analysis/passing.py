@@ -13,7 +13,7 @@ from tt2gl.analysis.collected import Body, Conflict, Function
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import CallSite
 from tt2gl.analysis.naming import reshaped_name
-from tt2gl.analysis.terms import BlockScale, Reshaped, Root, base_of, root_of, skeleton
+from tt2gl.analysis.terms import BlockScale, Reshaped, Root, Term, base_of, in_words, root_of, skeleton
 from tt2gl.analysis.versions import Context, Wanted
 from tt2gl.names import unused
 from tt2gl.plan import ENTRY
@@ -104,7 +104,7 @@ class Passing:
                     others = [term for context, term in wanted.items() if context[:2] == (place, launch)]
                     if others:
                         passed = self._passed.setdefault((call.caller, site.position), {}).setdefault(name, {})
-                        passed[place, launch, site.context] = wanted.get(inside, others[0])
+                        passed[place, launch, site.context] = self._outward(call, inside, wanted.get(inside, others[0]))
                         self._functions.setdefault(call.caller, Function())
         self._agree()
         for call in calls:
@@ -197,6 +197,12 @@ class Passing:
         """What the caller knows of the kernel's by parameters of its own, with what it calls them."""
         graph = self._analyses[call.kernel].scenes[call.launch].graph
         return graph.words.get((call.caller[:2], call.site.context), {})
+
+    def _outward(self, call: Call, inside: Context, term: Term) -> Term:
+        """A layout that a helper wants, in the words of its caller."""
+        graph, own = self._analyses[call.kernel].scenes[call.launch].graph, self._words(call)
+        known = graph.words.get((call.callee[:2], inside[2]), {})
+        return in_words(term, {name: own.get(said, said) for said, name in known.items()})
 
     def _parametrise(self, key: Body) -> None:
         """One parameter for all places of a helper that always want the same layout, or one made of the same."""

@@ -10,6 +10,8 @@ dot's transposition (`Turned`) or of its store (`Exchanged`), or a layout of sha
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 
@@ -159,6 +161,17 @@ def packed(term: Operand) -> Operand:
     whole = f"({term.k_width})" if " if " in term.k_width else term.k_width
     width = str(int(whole) // 2) if whole.isdigit() else f"{whole} // 2"
     return replace(term, k_width=width)
+
+
+def in_words(term: Term, words: Mapping[str, str]) -> Term:
+    """The same term where a flag that an operand's `k_width` asks has another name."""
+    if isinstance(term, Operand):
+        asked = re.search(r" if (\w+) else ", term.k_width)
+        name = words.get(asked[1]) if asked else None
+        if asked is None or name is None:
+            return term
+        return replace(term, k_width=term.k_width.replace(asked[0], f" if {name} else "))
+    return term if isinstance(term, Root) else replace(term, parent=in_words(term.parent, words))  # type: ignore[arg-type]
 
 
 def root_of(term: Term) -> Root:

@@ -69,7 +69,7 @@ class Group:
         # What is shared memory under one launch is no tensor under another.
         pairs = [(t, v) for t in left for v in free if any(_in_memory(o) == _in_memory(t) for o in v.wanted.values())]
         for term, version in sorted(pairs, key=lambda pair: -self._together(context, *pair)):
-            if term in left and version in free:
+            if term in left and version in free and not self._apart(context, term, version):
                 version.wanted[context] = term
                 free.remove(version)
                 left.remove(term)
@@ -79,6 +79,15 @@ class Group:
         """In how many places a layout is read that other contexts read a version in."""
         places = self.reads.get((context, term), frozenset())
         return len(places & {place for each in version.wanted.items() for place in self.reads.get(each, ())})
+
+    def _apart(self, context: Context, term: Term, version: Version) -> bool:
+        """Whether what is cheap has a layout of its own for a place that reads it so, and a version one for another.
+
+        A statement that reads both is made under all launches, with what else it reads, also where none needs it.
+        """
+        own = self.reads.get((context, term), frozenset())
+        others = {place for each in version.wanted.items() for place in self.reads.get(each, ())}
+        return self.cheap and not own <= others and not others <= own
 
     def convert_alike(self) -> None:
         """Have launches convert what others do, where those get the layout that it has under them."""
