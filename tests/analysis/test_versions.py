@@ -75,14 +75,19 @@ def test_what_one_launch_computes_for_a_row_all_do() -> None:
     assert (for_tile.wanted, for_tile.idle) == ({ONE: CUT, OTHER: CUT}, set())
 
 
-@pytest.mark.parametrize("cheap", [True, False])
-def test_what_is_cheap_and_read_at_other_places_is_another(cheap: bool) -> None:
-    both, one, other = (LATER[0], 0, 0, 0), (LATER[0], 1, 0, 0), (LATER[0], 2, 0, 0)
-    group = Group("m", {PLACE}, cheap=cheap, reads={(ONE, ROW): {both, one}, (OTHER, CUT): {both, other}})
+@pytest.mark.parametrize(("cheap", "others"), [(True, [Root("d")]), (False, [Root("d")]), (True, [])])
+def test_what_is_cheap_and_read_at_other_places_is_another(cheap: bool, others: list[Term]) -> None:
+    both, one, other, last = [(LATER[0], column, 0, 0) for column in range(4)]
+    places: dict[tuple[Context, Term], set[Position]] = {
+        (ONE, ROW): {both, one},
+        (OTHER, CUT): {both, other},
+        (OTHER, Root("d")): {last},
+    }
+    group = Group("m", {PLACE}, cheap=cheap, reads=places)
     group.add(ONE, [ROW], converted=False)
-    group.add(OTHER, [CUT], converted=False)
-    apart, together = [{ONE: ROW}, {OTHER: CUT}], [{ONE: ROW, OTHER: CUT}]
-    assert [version.wanted for version in group.versions] == (apart if cheap else together)
+    group.add(OTHER, [CUT, *others], converted=False)
+    is_apart = {ONE: ROW} in [version.wanted for version in group.versions]
+    assert is_apart == (cheap and bool(others))
 
 
 def test_what_calls_read_in_the_same_place_is_one() -> None:

@@ -47,6 +47,13 @@ def test_it_goes_to_memory_beside_the_first_conversion() -> None:
     assert moved(STORE + STORE + LATE) == OPERAND.format("w_buf") + STORE + STORE + READ + PRODUCT
 
 
+def test_what_is_not_cast_goes_there_too() -> None:
+    fill = "h_smem = gl.allocate_shared_memory(h.dtype, [n], shared, h)\n"
+    assert moved(f"h = h + x\n{STORE}{READ}{fill}{PRODUCT}") == f"h = h + x\n{fill}{STORE}{READ}{PRODUCT}"
+    stays = f"{STORE}n = gl.load(p)\n{fill}{PRODUCT}"
+    assert moved(stays) == stays
+
+
 def test_a_type_that_is_known_before_is_said_as_it_was() -> None:
     assert moved(f"{STORE}{OPERAND.format('p')}{PRODUCT}") == f"{OPERAND.format('p')}{STORE}{PRODUCT}"
 

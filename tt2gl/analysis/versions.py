@@ -55,11 +55,12 @@ class Group:
 
     def add(self, context: Context, terms: Iterable[Term], converted: bool) -> None:
         """Join one context's layouts to those of others: equal ones, then those read in the same places, then any."""
+        terms = [*dict.fromkeys(terms)]
         own = [version for version in self.versions if version.converted == converted]
         known = {version.wanted[context] for version in own if context in version.wanted}
         free = [version for version in own if context not in version.wanted]
         left: list[Term] = []
-        for term in (term for term in dict.fromkeys(terms) if term not in known):
+        for term in (term for term in terms if term not in known):
             equal = next((v for v in free if _agrees(v, context, term)), None)
             if equal is None:
                 left.append(term)
@@ -69,7 +70,7 @@ class Group:
         # What is shared memory under one launch is no tensor under another.
         pairs = [(t, v) for t in left for v in free if any(_in_memory(o) == _in_memory(t) for o in v.wanted.values())]
         for term, version in sorted(pairs, key=lambda pair: -self._together(context, *pair)):
-            if term in left and version in free and not self._apart(context, term, version):
+            if term in left and version in free and not (len(terms) > 1 and self._apart(context, term, version)):
                 version.wanted[context] = term
                 free.remove(version)
                 left.remove(term)
@@ -83,7 +84,7 @@ class Group:
     def _apart(self, context: Context, term: Term, version: Version) -> bool:
         """Whether what is cheap has a layout of its own for a place that reads it so, and a version one for another.
 
-        A statement that reads both is made under all launches, with what else it reads, also where none needs it.
+        A statement that reads it in several layouts is made under all launches, also where one needs it in fewer.
         """
         own = self.reads.get((context, term), frozenset())
         others = {place for each in version.wanted.items() for place in self.reads.get(each, ())}

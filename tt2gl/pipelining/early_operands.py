@@ -1,4 +1,4 @@
-"""Rule `hoist`: what a product by `wgmma` reads from shared memory is put there as soon as it is converted elsewhere.
+"""Rule `hoist`: what a product reads from shared memory is put there as soon as it is converted elsewhere.
 
     gl.store(h_ptrs, gl.convert_layout(h.to(h_ptr.dtype.element_ty), h_layout))               # before
     async_copy.wait_group(0)
@@ -17,7 +17,9 @@
     v = warpgroup_mma(w, h_smem, zeros)
 
 As Triton's compiler has it (ReorderInstructions), so that both go to memory before one barrier; behind the wait, each
-operand costs a barrier of its own, with every warp waiting for the product.
+operand costs a barrier of its own, with every warp waiting for the product. So is what no cast comes before: a product
+of float32 in threads of its own holds the operand beside what is stored otherwise, and spills (a chunk's state on
+sm100, 98 registers a thread).
 
 Not here: what the compilation does not decide is not left or entered, and nothing moves over a product that runs on, of
 which the operands' memory might be taken.
@@ -54,12 +56,11 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Operand:
-    """A value that is cast to the type of something and put into shared memory."""
+    """A value that is put into shared memory, cast to the type of something before where there is a `kind`."""
 
     value: str
-    cast: ast.Assign
-    kind: ast.Name
-    fill: ast.stmt
+    statements: tuple[ast.stmt, ...]
+    kind: ast.Name | None = None
 
 
 class _Function:
@@ -76,9 +77,10 @@ class _Function:
         for body in bodies:
             lines = list(self._lines(body, ()))
             for at in range(1, len(lines)):
-                operand = _operand(lines[at - 1].statement, lines[at].statement)
-                if operand is not None and lines[at].branches == lines[at - 1].branches:
-                    yield from self._moved(lines[: at - 1], lines[at], operand)
+                cast = lines[at - 1].statement if lines[at].branches == lines[at - 1].branches else None
+                operand = _operand(cast, lines[at].statement)
+                if operand is not None:
+                    yield from self._moved(lines[: at + 1 - len(operand.statements)], lines[at], operand)
 
     def _is_decided(self, statement: ast.stmt) -> bool:
         """Whether a statement is a branch of the compilation."""
@@ -97,22 +99,26 @@ class _Function:
     def _moved(self, before: Sequence[_Line], line: _Line, operand: _Operand) -> Iterator[Edit]:
         """The edits that put an operand where its value is converted first."""
         first = None
-        kind = self._kind(before, line, operand)
+        kind = self._kind(before, line, operand.kind.id) if operand.kind is not None else ""
+        needed = {operand.value, kind} | reads(operand.statements[-1])
         for at in reversed(range(len(before))):
             each = before[at].statement
-            if writes(each) & {operand.value, kind} or writes(each) & reads(operand.fill) or _runs_on(each):
+            if writes(each) & needed or _runs_on(each):
                 break
             if _converts(each, operand.value) and set(before[at].branches) <= set(line.branches):
                 first = before[at]
         if first is None:
             return
         yield self._above(first, line, operand, kind)
-        start, end = self.places.lines(operand.cast)[0], self.places.lines(operand.fill)[1]
+        start, end = self._whole(operand)
         yield Edit(start, end, "")
 
-    def _kind(self, before: Sequence[_Line], line: _Line, operand: _Operand) -> str:
+    def _whole(self, operand: _Operand) -> tuple[int, int]:
+        """Where an operand's statements begin and end."""
+        return self.places.lines(operand.statements[0])[0], self.places.lines(operand.statements[-1])[1]
+
+    def _kind(self, before: Sequence[_Line], line: _Line, name: str) -> str:
         """The name whose type an operand is cast to: the memory's for what is read of it."""
-        name = operand.kind.id
         made = next((each for each in reversed(before) if name in writes(each.statement)), None)
         if made is not None and isinstance(made.statement, ast.Assign) and set(made.branches) <= set(line.branches):
             source = _memory(made.statement.value)
@@ -121,8 +127,8 @@ class _Function:
 
     def _above(self, first: _Line, line: _Line, operand: _Operand, kind: str) -> Edit:
         """The operand's statements above the first line, in the branches that this is not in yet."""
-        start, end = self.places.of(operand.kind)
-        begin, stop = self.places.lines(operand.cast)[0], self.places.lines(operand.fill)[1]
+        begin, stop = self._whole(operand)
+        start, end = self.places.of(operand.kind) if operand.kind is not None else (stop, stop)
         raw = self.places.raw
         said = textwrap.dedent((raw[begin:start] + kind.encode() + raw[end:stop]).decode())
         for test, holds in reversed([each for each in line.branches if each not in first.branches]):
@@ -134,22 +140,25 @@ class _Function:
         return Edit(place, place, textwrap.indent(said, indent))
 
 
-def _operand(cast: ast.stmt, fill: ast.stmt) -> _Operand | None:
-    """The operand that two statements cast and put into shared memory."""
-    match cast, fill:
-        case (
-            ast.Assign(
-                targets=[ast.Name(id=made)],
-                value=ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=value), attr="to"),
-                    args=[ast.Attribute(value=ast.Name() as kind, attr="dtype")],
-                ),
+def _operand(cast: ast.stmt | None, fill: ast.stmt) -> _Operand | None:
+    """The operand that a statement puts into shared memory, cast by the one before or as it is."""
+    match fill:
+        case ast.Assign(value=ast.Call(args=[_, _, _, ast.Name(id=given)]) as call) if (
+            called(call) == "allocate_shared_memory"
+        ):
+            pass
+        case _:
+            return None
+    match cast:
+        case ast.Assign(
+            targets=[ast.Name(id=made)],
+            value=ast.Call(
+                func=ast.Attribute(value=ast.Name(id=value), attr="to"),
+                args=[ast.Attribute(value=ast.Name() as kind, attr="dtype")],
             ),
-            ast.Assign(value=ast.Call(args=[_, _, _, ast.Name(id=given)]) as call),
-        ) if made == given and called(call) == "allocate_shared_memory":
-            assert isinstance(cast, ast.Assign)
-            return _Operand(value, cast, kind, fill)
-    return None
+        ) if made == given:
+            return _Operand(value, (cast, fill), kind)
+    return _Operand(given, (fill,))
 
 
 def _converts(statement: ast.stmt, name: str) -> bool:
