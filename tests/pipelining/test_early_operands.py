@@ -50,8 +50,11 @@ def test_it_goes_to_memory_beside_the_first_conversion() -> None:
 def test_what_is_not_cast_goes_there_too() -> None:
     fill = "h_smem = gl.allocate_shared_memory(h.dtype, [n], shared, h)\n"
     assert moved(f"h = h + x\n{STORE}{READ}{fill}{PRODUCT}") == f"h = h + x\n{fill}{STORE}{READ}{PRODUCT}"
-    stays = f"{STORE}n = gl.load(p)\n{fill}{PRODUCT}"
-    assert moved(stays) == stays
+    other = STORE.replace("h.to", "x.to")
+    assert moved(f"h = h * x\n{other}{READ}{fill}{PRODUCT}") == f"h = h * x\n{fill}{other}{READ}{PRODUCT}"
+    row = "x = x * gl.convert_layout(n, layout)\n"
+    for stays in (f"{STORE}n = gl.load(p)\n{fill}{PRODUCT}", f"{row}{fill}{PRODUCT}"):
+        assert moved(stays) == stays
 
 
 def test_a_type_that_is_known_before_is_said_as_it_was() -> None:

@@ -105,7 +105,7 @@ class _Function:
             each = before[at].statement
             if writes(each) & needed or _runs_on(each):
                 break
-            if _converts(each, operand.value) and set(before[at].branches) <= set(line.branches):
+            if _converts(each, operand) and set(before[at].branches) <= set(line.branches):
                 first = before[at]
         if first is None:
             return
@@ -161,11 +161,17 @@ def _operand(cast: ast.stmt | None, fill: ast.stmt) -> _Operand | None:
     return _Operand(given, (fill,))
 
 
-def _converts(statement: ast.stmt, name: str) -> bool:
-    """Whether a statement converts a value, or the same in another type, and changes no variable."""
+def _converts(statement: ast.stmt, operand: _Operand) -> bool:
+    """Whether a statement converts an operand's value, or the same in another type, and changes no variable.
+
+    Or anything that it stores, where the operand is not cast: that goes through memory after what is there already.
+    """
     calls = (each for each in nodes_in(statement) if isinstance(each, ast.Call) and called(each) == "convert_layout")
-    whole = isinstance(statement, ast.Expr | ast.Assign)
-    return whole and any(_is_value(each.args[0], name) for each in calls)
+    if isinstance(statement, ast.Expr) and operand.kind is None:
+        return any(calls)
+    return isinstance(statement, ast.Expr | ast.Assign) and any(
+        _is_value(each.args[0], operand.value) for each in calls
+    )
 
 
 def _is_value(node: ast.expr, name: str) -> bool:
