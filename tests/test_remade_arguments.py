@@ -1,4 +1,5 @@
-"""Helpers that want an argument in several layouts: written out where their caller can make it again."""
+"""Helpers that want an argument in several layouts, which their caller can make again: written out in loops, else given
+it once for each."""
 
 from __future__ import annotations
 
@@ -30,14 +31,43 @@ def kernel(x_ptr, b_ptr, y_ptr, n, N: tl.constexpr, D: tl.constexpr):
         total += tl.sum(x, axis=1) * bias
     tl.store(y_ptr + tl.arange(0, N), total)
 """
+WITHOUT_LOOP = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def block(
+    x_ptr,
+    b_ptr,
+    rows,
+    columns,
+    D: tl.constexpr,
+):
+    x = tl.load(x_ptr + rows[:, None] * D + columns[None, :])
+    # the rows' own
+    BIAS
+
+
+@triton.jit
+def kernel(x_ptr, b_ptr, y_ptr, n, N: tl.constexpr, D: tl.constexpr):
+    columns = tl.arange(0, D)
+    start = tl.program_id(0) * N
+    rows = ROWS
+    x, bias = block(x_ptr, b_ptr, rows, columns, D)
+    z, more = block(x_ptr, b_ptr, columns=columns, rows=MORE, D=D)
+    tl.store(y_ptr + tl.arange(0, N), tl.sum(x + z, axis=1) * (bias + more))
+"""
 BESIDE = "return x, tl.load(b_ptr + rows)"
 ALONE = "return x, 2.0"
 MADE = "start + tl.arange(0, N)"
 LOADED = "tl.load(b_ptr + start + tl.arange(0, N)).to(tl.int32)"
 
 
-def ported(bias: str, rows: str, tmp_path: Path, target: str = "sm90") -> str:
-    path, text = tmp_path / "kernel.py", KERNEL.replace("BIAS", bias).replace("ROWS", rows)
+def ported(bias: str, rows: str, tmp_path: Path, target: str = "sm90", kernel: str = KERNEL) -> str:
+    path, text = (
+        tmp_path / "kernel.py",
+        kernel.replace("BIAS", bias).replace("ROWS", rows).replace("MORE", rows.replace("start", "n - N")),
+    )
     path.write_text(text)
     launch = Launch(
         file="kernel.py",
@@ -79,3 +109,21 @@ def test_an_index_is_made_for_each_access(target: str, tmp_path: Path) -> None:
     loop = text[text.index("for start in range(0, n, N):") :]
     assert "block, written out: what it is given is made for each of its accesses" in loop
     assert "convert_layout(rows" not in text
+
+
+@pytest.mark.parametrize(
+    ("bias", "rows"),
+    [pytest.param(ALONE, MADE, id="wanted once"), pytest.param(BESIDE, LOADED, id="loaded")],
+)
+def test_arguments_given_once(bias: str, rows: str, tmp_path: Path) -> None:
+    assert "rows_2" not in ported(bias, rows, tmp_path, kernel=WITHOUT_LOOP)
+
+
+@pytest.mark.parametrize("target", ["sm90", "sm80"])
+def test_an_index_is_given_for_each_access(target: str, tmp_path: Path) -> None:
+    text = ported(BESIDE, MADE, tmp_path, target, WITHOUT_LOOP)
+    assert "    rows,\n    rows_2,\n    columns,\n" in text
+    assert "load(b_ptr + rows_2)" in text
+    assert "convert_layout(rows" not in text
+    assert "rows=n - N + gl.arange" in text
+    assert "rows_2=n - N + gl.arange" in text

@@ -102,7 +102,7 @@ def convert(
     hosts: dict[str, dict[str, int]] = {}
     best: tuple[Conversion, tuple[int, int, int, int], LoweredSource, list[Kernel]] | None = None
     while True:
-        known = lowered_source(author, asked.target, root, helpers, precisions, hosts)
+        known = lowered_source(author, asked.target, root, helpers, precisions, hosts, calls.again)
         kernels = observed(known, asked)
         if not hosts and (hosts := from_hosts(kernels, asked.target)):
             continue
@@ -110,6 +110,7 @@ def convert(
         # One kept for a helper whose callers differ is tried with that one written out, too, first, and one that fails
         # with those whose turns have other shapes; one kept for some of other files with those brought along.
         converting = {name for kernel in kernels for name in kernel.converting}
+        again = {each for kernel in kernels for each in kernel.again}
         differ = _torn(known, kernels) - calls.torn
         tried = (kernel for kernel in kernels if kernel.written_out_in_vain and kernel.torn not in differ)
         in_vain = {kernel.function.name for kernel in tried if kernel.kept is None or kernel.elsewhere <= helpers}
@@ -117,14 +118,15 @@ def convert(
         if "pipeline" in rules:
             accessed |= running_ahead_elsewhere(known, kernels)
         converted = sum(kernel.variants is not None for kernel in kernels)
-        score = converted, -len(in_vain), -len(accessed), -len(converting)
+        score = converted, -len(in_vain), -len(accessed), -len(converting) - len(again)
         if best is None or score > best[1]:
             best = made, score, known, kernels
         # Helpers of other files are brought along where kernels are kept for them, or what they do is better said here.
         kept = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere}
         more = (kept | accessed) - helpers
         named = {kernel.precision for kernel in kernels if kernel.kept is not None and kernel.precision} - precisions
-        wanted = Calls(calls.plain | in_vain, calls.torn | differ, calls.converting | converting)
+        remade = calls.converting | converting, calls.again | again
+        wanted = Calls(calls.plain | in_vain, calls.torn | differ, *remade)
         if not more and not named and wanted == calls:
             if watch is not None:
                 watch(best[2], best[3])

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.dot_formulas import NoFormulaError
 from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.analysis.frames import SeveralProducts, Unsupported
+from tt2gl.analysis.given_again import given_again
+from tt2gl.analysis.kernel import parsed
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.file_plan import keep_conflict, left_where_they_are, same_file
 from tt2gl.kernel_state import Kernel
 from tt2gl.launches import Launch
+from tt2gl.lowering.arguments_again import Again
 from tt2gl.names import listed
+from tt2gl.slicing.slices import Slice
 from tt2gl.targets import Target
 from tt2gl.variants import Undecided, Variants, analysed
 
@@ -40,9 +44,19 @@ def decide(kernel: Kernel, target: Target, taken: set[str]) -> None:
     cheap = {key for body in found.analyses for made in body.decisions for key in made.cheap}
     named = {kernel.helper_named(key) for key in cheap if same_file(key[0], kernel.function)}
     kernel.converting = frozenset(named - {""})
+    kernel.again = frozenset(_given_again(kernel, found, kernel.slice))
     for body in found.analyses:
         taken.update(body.bodies.values())
         _tell(kernel, body)
+
+
+def _given_again(kernel: Kernel, found: Variants, kernel_slice: Slice) -> Iterator[Again]:
+    """The arguments that helpers of the kernel's file want in several layouts."""
+    for body in found.analyses:
+        keys = {spot.site.function for made in body.decisions for spot in made.again}
+        names = {key: name for key in keys if same_file(key[0], kernel.function) and (name := kernel.helper_named(key))}
+        if names:
+            yield from given_again(body.decisions, parsed(kernel_slice), names)
 
 
 def _attempt(

@@ -9,6 +9,7 @@ from tt2gl.analysis.facts import LaunchFacts
 from tt2gl.diagnostics import Diagnostic, Severity
 from tt2gl.jit_functions import JitFunction
 from tt2gl.launches import Launch
+from tt2gl.lowering.arguments_again import Again
 from tt2gl.results import CompileResult, KernelReport
 from tt2gl.slicing.slices import Slice
 from tt2gl.targets import Target
@@ -20,12 +21,14 @@ from tt2gl.verify.compile import CompileJob, compile_many
 class Calls:
     """Which calls of helpers stay: all in kernels that are `plain`; and which do not: those of `torn` helpers.
 
-    Nor of `converting` ones, which are given what their callers can make in each layout that they want it in.
+    Nor of `converting` ones, which are given what their callers can make in each layout that they want it in; those
+    outside of loops are given it once for each (`again`).
     """
 
     plain: frozenset[str] = frozenset()
     torn: frozenset[str] = frozenset()
     converting: frozenset[str] = frozenset()
+    again: frozenset[Again] = frozenset()
 
 
 @dataclass
@@ -41,7 +44,8 @@ class Kernel:
     `written_out`: helpers that it calls stand in its loops; `multiplied_here`: some for products that
     take what comes from before the loop; `torn`: the helper whose callers want different layouts;
     `converting`: helpers that convert a parameter which their callers could make once more, in that layout: a
-    conversion goes through memory, behind barriers, and Triton has none there;
+    conversion goes through memory, behind barriers, and Triton has none there; `again`: such parameters of helpers
+    that are called outside of loops;
     `precision`: what names a precision that is several products; `guesses`: what is told of inferred launches, at the
     author's lines.
     """
@@ -62,6 +66,7 @@ class Kernel:
     multiplied_here: bool = False
     torn: str = ""
     converting: frozenset[str] = frozenset()
+    again: frozenset[Again] = frozenset()
     precision: str = ""
     guesses: tuple[Diagnostic, ...] = ()
     compiled: dict[int, CompileResult] = field(default_factory=dict)

@@ -103,7 +103,7 @@ class Decisions:
     `given`: the parameters of helpers that come in shared memory; `ranges`: those that count from zero. `mentions`:
     variables of which only what is known without their layout is asked, each with one of its statements. `recast`:
     names that are cast from what their statement casts, in another layout. `cheap`: helpers that convert a parameter of
-    which a caller could make another.
+    which a caller could make another, in a loop around the call; `again`: where such are read of other calls.
     """
 
     creations: dict[Spot, Term] = field(default_factory=dict)
@@ -129,6 +129,7 @@ class Decisions:
     mentions: dict[Site, tuple[str, Position]] = field(default_factory=dict)
     recast: set[tuple[FunctionKey, Position, CallChain, str, Term]] = field(default_factory=set)
     cheap: set[FunctionKey] = field(default_factory=set)
+    again: dict[Spot, Term] = field(default_factory=dict)
 
     def convert_after(self, made: Definition, name: str, source: Term, target: Term) -> None:
         """Have a name in another layout too, right after its definition."""

@@ -315,8 +315,11 @@ class Propagation(Anchors):
             self.decisions.reads[spot] = (web.name, term)
             return
         self.decisions.reads[spot] = (web.name, web.natural)
-        if _is_given_cheaply(web):
+        if (given := _given_cheaply(web)) is not None and given.depth and not counts_from_zero(given.node):
+            # A range from zero it makes itself.
             self.decisions.cheap.add(web.function)
+        if given is not None and not given.depth and isinstance(term, Root | Cut):
+            self.decisions.again[spot] = term
         made = web.made_once() if id(web) in self.products.once else web.made_outside(node)
         if made is not None:
             # Converted once where it is defined, not again on every turn of the loop, or for each reader.
@@ -343,15 +346,12 @@ class Propagation(Anchors):
             self.decisions.mentions[site] = (web.name, statement)
 
 
-def _is_given_cheaply(web: Web) -> bool:
-    """Whether a helper is given, in a loop around the call, what its caller could make once more in another layout.
-
-    A range from zero it makes itself.
-    """
+def _given_cheaply(web: Web) -> Definition | None:
+    """The parameter of a helper, where it is given what its caller could make once more in another layout."""
     made = web.made_once()
-    if made is None or made.entry is None or made.node.value is None or not made.depth:
-        return False
-    return made.node.value.cheap and not counts_from_zero(made.node)
+    if made is None or made.entry is None or made.node.value is None:
+        return None
+    return made if made.node.value.cheap else None
 
 
 def propagated(scenes: Sequence[Scene], classes: Classes, cores: TensorCores) -> list[Decisions]:

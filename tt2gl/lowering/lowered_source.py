@@ -11,6 +11,7 @@ import libcst as cst
 
 from tt2gl.diagnostics import Diagnostic
 from tt2gl.lowering.absent_masks import absent_masks
+from tt2gl.lowering.arguments_again import Again, arguments_again
 from tt2gl.lowering.asked_types import asked_types
 from tt2gl.lowering.block_pointers import lowered
 from tt2gl.lowering.combiners import combiners
@@ -171,11 +172,13 @@ def lowered_source(
     helpers: Collection[Place] = (),
     precisions: Collection[str] = (),
     hosts: Mapping[str, Mapping[str, int]] | None = None,
+    again: Collection[Again] = (),
 ) -> LoweredSource:
     """Lower block pointers, products that Triton makes otherwise, what has any order, and descriptors nothing copies.
 
     `helpers` of other files are brought into this one first. `precisions`: names for a precision of products that may
     be several. `hosts`: by kernel, the descriptors that it gets from the host, with their ranks.
+    `again`: arguments that helpers are given once more.
     """
     found: list[tuple[Lowered, SourceFile]] = []
     work = source
@@ -217,6 +220,8 @@ def lowered_source(
         lowerings.append(early_masks)
     if target.buffers:
         lowerings.append(loaded_parameters)
+    if again:
+        lowerings.append(partial(arguments_again, wanted=again))
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:
