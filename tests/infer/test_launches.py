@@ -233,6 +233,13 @@ def test_constexprs_are_guessed_by_use() -> None:
     assert launch.constexprs["IS_ON"] is False
 
 
+def test_bits_that_conditions_are_are_set() -> None:
+    helper = "@triton.jit\ndef some(x, STAGE: tl.constexpr):\n    if STAGE & 4:\n        tl.store(x, 1)\n"
+    body = "    if STAGE & 1:\n        some(x, STAGE)\n    if STAGE & 2:\n        some(x, 4 - STAGE)\n"
+    launches = inferred(f"{helper}@triton.jit\ndef kernel(x, STAGE: tl.constexpr):\n{body}")
+    assert [launch.constexprs["STAGE"] for launch in launches] == [7]
+
+
 def test_flags_are_tried_both_ways() -> None:
     launches = inferred(
         "@triton.jit\ndef kernel(x, USE_A: tl.constexpr):\n    if USE_A:\n        tl.store(x, 1)\n    tl.store(x, 2)\n"

@@ -323,6 +323,10 @@ class Body:
             self._mark(value.bases, "truth")
             for name in value.loaded:
                 self.facts[name].mask = True
+        match node:
+            case ast.BinOp(left=ast.Name(id=name), op=ast.BitAnd(), right=ast.Constant(value=int(bits))):
+                for each in self._name(name).bases:
+                    self.facts[each].asked |= bits
 
     def _chosen(self, values: Sequence[Value], arms: Sequence[ast.expr]) -> Value:
         """One of two values by a mask: what `where` is given."""

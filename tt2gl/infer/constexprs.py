@@ -23,6 +23,8 @@ def guess_constexpr(kernel: Kernel, usage: Usage, name: str, flags: bool, known:
         return facts.asserted, False
     if facts.strings:
         return facts.strings[0], False
+    if facts.asked:
+        return facts.asked, False
     if facts.dtype:
         return DtypeValue(named_dtype(name)), False
     upper = name.upper()

@@ -54,6 +54,8 @@ class Facts:
     """Parameters whose elements are stored as they were loaded, or whose dtype what is stored was cast to."""
     bits: int = 0
     """Bits of a loaded value that is reinterpreted as an integer, 0 where none is."""
+    asked: int = 0
+    """Bits of it that conditions are, each by itself: `if STAGE & 1`."""
     items: int = 0
     """How many elements are taken of it, at least, where it is a tuple; 0 where none is."""
     rank: int = 0
@@ -76,6 +78,8 @@ class Facts:
                 mine.extend(item for item in value if item not in mine)
             elif name == "asserted":
                 self.asserted = value if mine is None else mine
+            elif name == "asked":
+                self.asked |= value
             else:
                 setattr(self, name, max(mine, value))
 
