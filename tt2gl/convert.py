@@ -42,6 +42,7 @@ from tt2gl.pipelining.early_operands import with_early_operands
 from tt2gl.pipelining.early_reads import with_early_reads
 from tt2gl.pipelining.equal_reads import with_equal_reads
 from tt2gl.pipelining.invariant_conversions import without_invariant_conversions
+from tt2gl.pipelining.invariant_names import without_invariant_names
 from tt2gl.pipelining.invariant_tiles import without_invariant_tiles
 from tt2gl.pipelining.invariants import without_invariants
 from tt2gl.pipelining.late_conversions import with_late_conversions
@@ -212,6 +213,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             made = with_shared_operands(with_masked_reads(rewrite(source, plan), functions), functions)
             if asked.target.backend == "cuda":
                 made = with_early_firsts(made, functions)
+            elif "hoist" in rules:
+                made = without_invariant_names(made, functions)
             made, parted = staged(made, source, plan)
             if "hoist" in rules:
                 made = without_invariant_tiles(with_steps_behind(with_instructions(made), functions), functions)
