@@ -25,6 +25,7 @@ from tt2gl.pipelining.lookups import needed_by_lookups, with_plain_lookups
 from tt2gl.pipelining.loops import FunctionWriter
 from tt2gl.pipelining.lowered_reads import with_lowered_reads
 from tt2gl.pipelining.naming import fresh_names
+from tt2gl.pipelining.own_loads import with_own_loads_first
 from tt2gl.pipelining.partitions import partitioned
 from tt2gl.pipelining.rings import LoopRings, NotPipelinedError
 from tt2gl.pipelining.stored_parts import with_stored_parts
@@ -80,6 +81,8 @@ def _staged(text: str, source: SourceFile, plan: FilePlan) -> tuple[str, frozens
         text, done = partitioned(text, [*asking])
         parted = {(asking[spec].path, *place) for spec in done for place in asking[spec].partitioned}
     specs = _specs(text, source, plan, plan.functions)
+    held = {spec.function: [ring.name for ring in spec.rings if ring.held] for spec in specs}
+    text = with_own_loads_first(text, {name: rows for name, rows in held.items() if rows})
     try:
         made = pipelined(text, [*specs], ASYNC_LOAD) if specs else text
         made = with_chosen_reads(

@@ -193,7 +193,8 @@ class RingFact:
     waves copy them without registers. `looked_up`: they say where other loads read. `held`: they stay in registers, in
     that layout, and there are no such buffers. `late`: they are loaded below the read of the iteration's own.
     `located`: what says where they are is loaded in the same iteration as they, not before. `split`: they are of a loop
-    whose turns do the latter of two products, and the former of the next iteration.
+    whose turns do the latter of two products, and the former of the next iteration. `again`: what stays in registers is
+    loaded where it is read in other layouts.
     """
 
     buffers: int
@@ -209,6 +210,7 @@ class RingFact:
     late: bool = False
     located: bool = False
     split: bool = False
+    again: bool = False
 
     @property
     def in_a_row(self) -> bool:

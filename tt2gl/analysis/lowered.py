@@ -148,8 +148,13 @@ class _Reader:
         rings = {c: _without_spare(ring, self.filled.get(c, [])) for c, ring in everywhere.items()}
         early = self._early(rings)
         order = {id(each): number for number, each in enumerate(self.kernel.walk())}
-        around = _around(self.kernel)
-        held = {c: ring for c, done in early.items() if self.chip and (ring := _held(done, order, around)) is not None}
+        around, kept = _around(self.kernel), _carried(self.kernel)
+        waiting = {c: _ahead(done, kept) for c, done in early.items() if self.chip}
+        held = {
+            c: replace(ring, again=len(done) < len(early[c]))
+            for c, done in waiting.items()
+            if (ring := _held(done, order, around)) is not None
+        }
         direct = operand_loads(self.kernel, self.made, self.loops) if self.chip else ()
         return Lowered(
             self.dots,
@@ -197,6 +202,16 @@ def _carried(kernel: Operation) -> set[int]:
     """The values, by identity, that iterations of loops hand on to the next."""
     ends = (loop.regions[-1].entry.operations[-1] for loop in kernel.walk() if loop.name in LOOPS)
     return {id(value) for end in ends for value in end.operands}
+
+
+def _ahead(done: Sequence[tuple[Operation, int | None]], kept: Container[int]) -> list[tuple[Operation, int | None]]:
+    """Of the loads at one place those in the layout that iterations hand on: others load again where they read them."""
+
+    def layout(load: Operation) -> str:
+        return str(layout_of(load.results[0].type))
+
+    ahead = {layout(load) for load, _ in done if id(load.results[0]) in kept}
+    return [(load, loop) for load, loop in done if layout(load) in ahead]
 
 
 def _held(

@@ -45,7 +45,7 @@ class Propagation(Anchors):
 
     def prepare(self) -> None:
         """Find what has a layout of its own."""
-        mark_cheap(self.scene, self.is_anchor, self.cores.held)
+        mark_cheap(self.scene, self.is_anchor, self._waits_once)
         self.find_naturals()
 
     def run(self, recast: Recast) -> None:
@@ -226,9 +226,14 @@ class Propagation(Anchors):
         self.take(node, own, spot.clone)
         self.convert(node, own, term, spot)
         self.products.load(node, term, spot)
-        if (held := self.cores.held(node)) is not None:
+        if (held := self.cores.held(node)) is not None and held.holds(own):
             want = RingWant(held.name, IN_RING, "", in_memory=False, registers=True, held=True)
             self.decisions.staged[spot] = IN_RING, want
+
+    def _waits_once(self, node: Node) -> bool:
+        """Whether a load waits in registers for all that reads it."""
+        held = self.cores.held(node)
+        return held is not None and not held.again
 
     def _rearrange(self, node: Node, term: Term, spot: Spot) -> None:
         """What has the elements of others in another order."""

@@ -181,6 +181,13 @@ def root_of(term: Term) -> Root:
     return term
 
 
+def is_of_operand(term: Term) -> bool:
+    """Whether a term is made of the layout of a product's operand."""
+    while not isinstance(term, Root | Operand):
+        term = term.parent
+    return isinstance(term, Operand)
+
+
 def base_of(term: Term) -> Root | Reshaped | BlockScale:
     """What a term is made of that stands whole in the text of a helper: of a value reshaped, its layout after that.
 

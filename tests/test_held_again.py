@@ -1,0 +1,50 @@
+"""A row that Triton keeps in registers for later iterations in one layout, and loads again where another reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tt2gl.convert import convert
+from tt2gl.launches import Launch, Options
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(k_ptr, v_ptr, g_ptr, h_ptr, T, K: tl.constexpr, BT: tl.constexpr):
+    rows, cols, steps = tl.arange(0, K), tl.arange(0, K), tl.arange(0, BT)
+    h = tl.zeros((K, K), tl.float32)
+    for i in range(tl.cdiv(T, BT)):
+        tl.store(h_ptr + i * K * K + rows[:, None] * K + cols[None, :], h.to(tl.float16))
+        at = i * BT + steps
+        k = tl.load(k_ptr + at[None, :] * K + rows[:, None], mask=at[None, :] < T, other=0.0)
+        v = tl.load(v_ptr + at[:, None] * K + cols[None, :], mask=at[:, None] < T, other=0.0)
+        g = tl.load(g_ptr + at[None, :] * K + rows[:, None], mask=at[None, :] < T, other=0.0)
+        last = tl.load(g_ptr + (tl.minimum((i + 1) * BT, T) - 1) * K + rows)
+        h *= tl.exp(last)[:, None]
+        h = tl.dot((k * tl.exp(last[:, None] - g)).to(k.dtype), v, h)
+    tl.store(h_ptr - K * K + rows[:, None] * K + cols[None, :], h.to(tl.float16))
+"""
+
+
+def test_a_row_waits_in_the_layout_of_the_operand_alone(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text(KERNEL)
+    pointers = {"k_ptr": "*fp16", "v_ptr": "*fp16", "g_ptr": "*fp32", "h_ptr": "*fp16"}
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={**pointers, "T": "i32", "K": "constexpr", "BT": "constexpr"},
+        constexprs={"K": 32, "BT": 32},
+        divisible_by_16=tuple(pointers),
+        options=Options(4, 3),
+    )
+    made = convert(file, target="gfx942", launches=[launch], root=tmp_path, compile=False)
+    assert not [each for each in made.kernels[0].diagnostics if each.code == "TTG331"]
+    steady = made.text[made.text.index("for i in range(drain)") : made.text.index("# the last iterations")]
+    ahead = steady.index("# tiles of an iteration ahead")
+    # The iteration's own is loaded first: what comes behind the tiles ahead is waited for with them.
+    assert "last = gl.amd.cdna3.buffer_load(" in steady[:ahead]
+    assert "last_next = gl.amd.cdna3.buffer_load(" in steady[ahead:]
+    assert "last_lhs = last_held[0]" in steady[ahead:]
