@@ -39,7 +39,7 @@ from tt2gl.analysis.stored_alike import mark_stored_alike
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, expanded
 from tt2gl.analysis.transform_steps import is_of_step, is_step, passed_on
-from tt2gl.analysis.transpositions import is_narrowed, transposed_for_products
+from tt2gl.analysis.transpositions import anchor_turned_sum, is_narrowed, transposed_for_products
 from tt2gl.analysis.wanted_layouts import WantedLayouts
 
 # Two: what is as large as a result and has no layout yet is waited for; one: but not where another as large has one.
@@ -73,8 +73,8 @@ class Anchors:
                 if (natural := self._prospect(definition.node)) is not None and not isinstance(natural, Inferred)
             ]
             if not undecided:
-                anchored = self._flow_on() or self._anchor_reduction() or self._anchor_loaded_ahead()
-                if not anchored and not anchor_split_argument(self.graph, self._readers):
+                anchored = self._flow_on() or anchor_turned_sum(self.graph) or self._anchor_reduction()
+                if not (anchored or self._anchor_loaded_ahead() or anchor_split_argument(self.graph, self._readers)):
                     return
                 continue
             _, _, natural, web = max(undecided, key=lambda entry: entry[:2])

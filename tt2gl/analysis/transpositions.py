@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tt2gl.analysis.facts import DotOperandFact
-from tt2gl.analysis.graph import Graph, Node
+from tt2gl.analysis.graph import Graph, Node, made_once
 from tt2gl.analysis.readers import Readers
+from tt2gl.analysis.terms import Root, Turned
 from tt2gl.ir.attributes import Attribute, DialectAttr
 
 
@@ -24,6 +25,32 @@ def is_narrowed(node: Node, readers: Readers) -> bool:
     """Whether what is turned of a name is only stored, in fewer bits than it has."""
     stored = readers.lead_to(node, lambda value, reader: reader.kind == "store" and reader.bits < value.bits)
     return stored and node.operands[0].kind == "read"
+
+
+def anchor_turned_sum(graph: Graph) -> bool:
+    """Leave the first tile that is turned to be reduced in its threads, in the layout that its own becomes.
+
+    They have the same elements in either; without a layout the tile would get one of its own, and be converted.
+    """
+    for node in graph.nodes:
+        if node.kind == "reduce" and node.shape and node.natural is None and node.operands[0].natural is None:
+            turned = _turned_before(node.operands[0])
+            if turned is not None and isinstance(own := turned.operands[0].natural, Root):
+                turned.natural = Turned(own, ())
+                return True
+    return False
+
+
+def _turned_before(value: Node) -> Node | None:
+    """The transposition that a value is computed of, element by element, if there is one without a layout."""
+    if value.order == (1, 0):
+        return value if value.natural is None else None
+    if (made := made_once(value)) is not None:
+        return _turned_before(made.node)
+    if value.kind != "elementwise":
+        return None
+    whole = (operand for operand in value.operands if operand.elements == value.elements)
+    return next((found for each in whole if (found := _turned_before(each)) is not None), None)
 
 
 def as_it_comes(operand: DotOperandFact, *, turned_before: bool = True, kept: bool = False) -> DotOperandFact:
