@@ -65,7 +65,11 @@ class Rearranged:
 
         So is what a ring holds, which is read in any layout, and changed element by element on its way.
         """
-        if node.order != (1, 0) or not isinstance(term, Operand) or operand.natural is not None:
+        if node.order != (1, 0) or operand.natural is not None:
+            return None
+        if isinstance(term, Root) and operand.cheap and self.flow.cores.is_accumulator(term):
+            return Turned(term, node.dims_known)
+        if not isinstance(term, Operand):
             return None
         loaded = id(node) in self.flow.products.unpacked or any(
             is_operand(each, self.flow.scene) for each in sources(operand)
