@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from tt2gl.analysis.lowered import lowered_facts
 from tt2gl.convert import convert
+from tt2gl.ir.parser import parse_module
 from tt2gl.launches import Launch, Options
 
 KERNEL = """import triton
@@ -48,3 +52,37 @@ def test_a_row_waits_in_the_layout_of_the_operand_alone(tmp_path: Path) -> None:
     assert "last = gl.amd.cdna3.buffer_load(" in steady[:ahead]
     assert "last_next = gl.amd.cdna3.buffer_load(" in steady[ahead:]
     assert "last_lhs = last_held[0]" in steady[ahead:]
+
+
+ROWS = {
+    "operand": "#ttg.slice<{dim = 1, parent = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 4}>}>",
+    "accumulator": "#ttg.slice<{dim = 1, parent = #mma}>",
+    "memory": "#ttg.slice<{dim = 1, parent = #blocked}>",
+}
+LOOP = """
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#mma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>
+"builtin.module"() ({
+  "tt.func"() <{function_type = () -> (), sym_name = "k", sym_visibility = "public"}> ({
+    %p, %q, %n = "x.make"() : () -> (tensor<64x!tt.ptr<f32>, HELD>, tensor<64x!tt.ptr<f32>, AGAIN>, i32)
+    %a = "tt.load"(%p) : (tensor<64x!tt.ptr<f32>, HELD>) -> tensor<64xf32, HELD>
+    %r = "scf.for"(%n, %n, %n, %a) ({
+    ^bb0(%i: i32, %c: tensor<64xf32, HELD>):
+      %own = "tt.load"(%q) : (tensor<64x!tt.ptr<f32>, AGAIN>) -> tensor<64xf32, AGAIN>
+      %next = "tt.load"(%p) : (tensor<64x!tt.ptr<f32>, HELD>) -> tensor<64xf32, HELD>
+      "scf.yield"(%next) : (tensor<64xf32, HELD>) -> ()
+    }) : (i32, i32, i32, tensor<64xf32, HELD>) -> tensor<64xf32, HELD>
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) {ttg.target = "hip:gfx942"} : () -> ()
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "again", "waits"),
+    [("operand", "accumulator", True), ("memory", "accumulator", False), ("accumulator", "memory", False)],
+)
+def test_a_row_that_is_loaded_again_waits_in_an_operands_layout_alone(held: str, again: str, waits: bool) -> None:
+    module = parse_module(LOOP.replace("HELD", ROWS[held]).replace("AGAIN", ROWS[again]))
+    found = lowered_facts(module, str).held
+    assert [(fact.buffers, fact.again) for fact in found.values()] == ([(1, True)] if waits else [])

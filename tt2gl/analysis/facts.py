@@ -194,7 +194,7 @@ class RingFact:
     that layout, and there are no such buffers. `late`: they are loaded below the read of the iteration's own.
     `located`: what says where they are is loaded in the same iteration as they, not before. `split`: they are of a loop
     whose turns do the latter of two products, and the former of the next iteration. `again`: what stays in registers is
-    loaded where it is read in other layouts.
+    loaded where it is read in other layouts than that, an operand's.
     """
 
     buffers: int
@@ -211,6 +211,14 @@ class RingFact:
     located: bool = False
     split: bool = False
     again: bool = False
+
+    @property
+    def is_operand(self) -> bool:
+        """Whether the layout is that of a product's operand, or cut from one."""
+        layout: Attribute = self.layout
+        while isinstance(layout, DialectAttr) and layout.name == "ttg.slice":
+            layout = layout.get("parent")
+        return isinstance(layout, DialectAttr) and bool(layout.name == "ttg.dot_op")
 
     @property
     def in_a_row(self) -> bool:

@@ -149,12 +149,13 @@ class _Reader:
         early = self._early(rings)
         order = {id(each): number for number, each in enumerate(self.kernel.walk())}
         around, kept = _around(self.kernel), _carried(self.kernel)
-        waiting = {c: _ahead(done, kept) for c, done in early.items() if self.chip}
-        held = {
-            c: replace(ring, again=len(done) < len(early[c]))
-            for c, done in waiting.items()
-            if (ring := _held(done, order, around)) is not None
-        }
+        held: dict[CallChain, RingFact] = {}
+        for chain, done in early.items() if self.chip else ():
+            ahead = _ahead(done, kept)
+            again = len(ahead) < len(done)
+            ring = _held(ahead, order, around)
+            if ring is not None and (ring.is_operand or not again):
+                held[chain] = replace(ring, again=again)
         direct = operand_loads(self.kernel, self.made, self.loops) if self.chip else ()
         return Lowered(
             self.dots,

@@ -25,6 +25,7 @@ from tt2gl.analysis.remade_names import move_remade
 from tt2gl.analysis.reshapes import reduced
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import IN_RING, Cut, Inferred, Operand, Root, Stored, Term, Turned, cut
+from tt2gl.analysis.uses import RingUse
 from tt2gl.analysis.widened_names import Recast, forget_widened, is_wider, recasts
 from tt2gl.plan import ENTRY
 
@@ -42,6 +43,7 @@ class Propagation(Anchors):
         self.rearranged = Rearranged(self)
         self.recast: Recast = {}
         self._done: set[tuple[int, Term | None, Clone]] = set()
+        self._waiting: dict[int, Term] = {}
 
     def prepare(self) -> None:
         """Find what has a layout of its own."""
@@ -226,9 +228,13 @@ class Propagation(Anchors):
         self.take(node, own, spot.clone)
         self.convert(node, own, term, spot)
         self.products.load(node, term, spot)
-        if (held := self.cores.held(node)) is not None and held.holds(own):
+        if (held := self.cores.held(node)) is not None and self._waits_in(node, held, own):
             want = RingWant(held.name, IN_RING, "", in_memory=False, registers=True, held=True)
             self.decisions.staged[spot] = IN_RING, want
+
+    def _waits_in(self, node: Node, held: RingUse, term: Term) -> bool:
+        """Whether a load waits in registers in this layout: where it is loaded again in others, in one alone."""
+        return held.holds(term) and (not held.again or self._waiting.setdefault(id(node), term) == term)
 
     def _waits_once(self, node: Node) -> bool:
         """Whether a load waits in registers for all that reads it."""

@@ -12,7 +12,6 @@ from tt2gl.analysis.graph import Definition, Graph, Node
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.statics import position_of
 from tt2gl.analysis.terms import Term, is_of_operand
-from tt2gl.ir.attributes import Attribute, DialectAttr
 from tt2gl.pipelining.direct import DIRECT_COPIES
 from tt2gl.trees import nodes_in
 
@@ -81,8 +80,8 @@ class RingUse:
         return all(fact.held for fact in self.facts.values())
 
     def holds(self, term: Term) -> bool:
-        """Whether the tiles stay in registers in this layout: where they are loaded again in others, in one kind."""
-        return all(not fact.again or _is_operand(fact.layout) == is_of_operand(term) for fact in self.facts.values())
+        """Whether the tiles stay in registers in this layout: where they are loaded again in others, an operand's."""
+        return not self.again or is_of_operand(term)
 
     @property
     def again(self) -> bool:
@@ -114,13 +113,6 @@ class RingUse:
         """The function that tiles are put through before they are stored; empty where there is none."""
         turned = all(is_turned(fact.copied, fact.stored, fact.shape) for fact in self.facts.values())
         return TURNED_TILE if turned else ""
-
-
-def _is_operand(layout: Attribute) -> bool:
-    """Whether a layout is of a product's operand, or cut from one."""
-    while isinstance(layout, DialectAttr) and layout.name == "ttg.slice":
-        layout = layout.get("parent")
-    return isinstance(layout, DialectAttr) and bool(layout.name == "ttg.dot_op")
 
 
 def either(first: Node, second: Node) -> bool:
