@@ -95,6 +95,22 @@ def test_what_first_changes_a_sum_moves_with_its_load() -> None:
     assert moved(after) == after
 
 
+def test_it_moves_below_the_arms_of_a_load() -> None:
+    changes = "acc = acc * gl.convert_layout(scale, rows)[:, None]\n"
+    arms = "if EVEN:\n    v = gl.load(p)\nelif WIDE:\n    v = gl.load(p, mask)\nelse:\n    {}\n"
+    for inner in (
+        "v = gl.load(p, mask, other=0.0)",
+        "return",
+        "acc += 1",
+        "scale += 1",
+        "for i in range(n):\n        v = 1",
+    ):
+        between = arms.format(inner)
+        before = f"{LOAD}\n{changes}{between}out_tmem.store(acc)\n"
+        after = f"{between}{LOAD}\n{changes}out_tmem.store(acc)\n"
+        assert moved(before) == (after if inner.endswith("0.0)") else before)
+
+
 def test_a_tile_is_read_where_it_is_needed() -> None:
     read = "tile = tile_buf.index(slot).load(registers)"
     before = f"{read}\nmbarrier.wait(bar, phase)\n{LOAD}\nacc += tile\n"

@@ -165,8 +165,7 @@ def moving(found: tuple[str, str], below: Lines) -> tuple[int, int] | None:
         needed |= taken
         changing += 1
     for between, line in enumerate(below[changing:]):
-        plain = isinstance(line, cst.SimpleStatementLine) and not _leaves(line)
-        if not plain or mentions(line, name, memory) or writes(_parsed(line)) & needed:
+        if not _goes_through(line) or mentions(line, name, memory) or writes(_parsed(line)) & needed:
             return (changing, between) if changing and between else None
     return None
 
@@ -191,6 +190,17 @@ def _parsed(line: cst.BaseStatement) -> ast.stmt:
 
 def _leaves(line: cst.BaseStatement) -> bool:
     return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[-1], _LEAVING)
+
+
+def _goes_through(line: cst.BaseStatement) -> bool:
+    """Whether what follows a line runs after it whatever it does; no loop, which would hold what is loaded above it."""
+    if isinstance(line, cst.If):
+        blocks = [line.body, *([line.orelse.body] if isinstance(line.orelse, cst.Else) else [])]
+        below = [] if not isinstance(line.orelse, cst.If) else [line.orelse]
+        return all(
+            _goes_through(each) for each in (*(each for block in blocks for each in statements_of(block)), *below)
+        )
+    return isinstance(line, cst.SimpleStatementLine) and not _leaves(line)
 
 
 def _in_branches(
