@@ -326,12 +326,14 @@ class Propagation(Anchors):
             self.decisions.reads[spot] = (web.name, term)
             return
         self.decisions.reads[spot] = (web.name, web.natural)
-        if (given := _given_cheaply(web)) is not None and given.depth and not counts_from_zero(given.node):
-            # A range from zero it makes itself.
-            self.decisions.cheap.add(web.function)
-        if given is not None and not given.depth and isinstance(term, Root | Cut):
-            self.decisions.again[spot] = term
         made = web.made_once() if id(web) in self.products.once else web.made_outside(node)
+        if (given := _given_cheaply(web)) is not None:
+            # A range from zero it makes itself, before its loop.
+            counts = counts_from_zero(given.node)
+            if given.depth and not counts:
+                self.decisions.cheap.add(web.function)
+            elif not given.depth and not (counts and made is not None) and isinstance(term, Root | Cut):
+                self.decisions.again[spot] = term
         if made is not None:
             # Converted once where it is defined, not again on every turn of the loop, or for each reader.
             self.decisions.convert_after(made, web.name, web.natural, term)
