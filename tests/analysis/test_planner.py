@@ -237,8 +237,8 @@ def rows(x, y_ptr, i, WHOLE: tl.constexpr, BLOCK: tl.constexpr):
     return x
 """
     made = port(text + ROWS_BY_A_FLAG, launch(TYPES, FLAG=True, BLOCK=64), launch(TYPES, FLAG=False, BLOCK=64))
-    assert "x = rows(x, y_ptr, i, True, BLOCK, y_layout=y_layout, y_layout_2=y_layout_2)\n" in made
-    assert "x = rows(x, y_ptr, i, False, BLOCK, y_layout=y_layout, y_layout_2=y_layout)\n" in made
+    assert "x = rows(x, y_ptr, i, i_rows, True, BLOCK, y_layout=y_layout, y_layout_2=y_layout_2)\n" in made
+    assert "x = rows(x, y_ptr, i, i, False, BLOCK, y_layout=y_layout, y_layout_2=y_layout)\n" in made
 
 
 def test_helpers_that_one_call_may_reach_take_the_same_parameters(port: Port, launch: MakeLaunch) -> None:

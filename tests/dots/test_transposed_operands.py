@@ -37,11 +37,11 @@ def _launch(path: Path, statements: str) -> Launch:
     return Launch(path.name, "kernel", kinds, {"N": 64, "D": 32}, tuple(args), Options(4, 3), (1, 1, 1), args)
 
 
-def test_what_is_read_otherwise_too_is_laid_out_anew(tmp_path: Path) -> None:
+def test_what_is_summed_too_is_turned_in_its_threads(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     launch = _launch(path, "t = tl.trans(w) * 2\n    s = tl.dot(x, t.to(tl.bfloat16)) + tl.sum(t, 0)[None, :]")
     made = convert(path, target="sm90", launches=[launch], root=tmp_path, compile=False)
-    assert "gl.convert_layout(tl.trans(w), tile_layout)" in made.text
+    assert "    t = tl.trans(w) * 2\n" in made.text
 
 
 @pytest.mark.slow
@@ -51,8 +51,9 @@ def test_what_is_read_otherwise_too_is_laid_out_anew(tmp_path: Path) -> None:
         "s = tl.dot(x, tl.trans(w).to(tl.bfloat16))",
         "s = product(x, tl.trans(w))",
         "t = tl.trans(w)\n    s = tl.dot(x, t.to(tl.bfloat16))",
+        "t = tl.trans(w) * 2\n    s = tl.dot(x, t.to(tl.bfloat16)) + tl.sum(t, 0)[None, :]",
     ],
-    ids=["cast", "in a helper", "by a name"],
+    ids=["cast", "in a helper", "by a name", "summed besides"],
 )
 def test_it_is_not_converted_before_it_is_stored(statements: str, tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
