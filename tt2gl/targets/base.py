@@ -55,6 +55,11 @@ class Target:
         return self.backend == "cuda" and int(self.arch) // 10 == 10
 
     @property
+    def has_tensor_memory(self) -> bool:
+        """Whether products have a memory of their own, by `tcgen05`."""
+        return self.backend == "cuda" and int(self.arch) // 10 == 10
+
+    @property
     def writes_scales_out(self) -> bool:
         """Whether Triton multiplies by scales itself, by floats that have the exponents' bits: 0 is a scale of zero."""
         return self.backend == "cuda" and int(self.arch) < 100

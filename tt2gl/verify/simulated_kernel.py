@@ -29,6 +29,7 @@ from tt2gl.targets import Target, get_target
 from tt2gl.verify.bind import bind
 from tt2gl.verify.device import Participant, load_kernel
 from tt2gl.verify.inputs import Inputs
+from tt2gl.verify.precisions import asks_for_float32, with_tf32
 
 Arithmetic = Literal["ieee", "field"]
 Dialect = Literal["triton", "gluon"]
@@ -80,8 +81,12 @@ class SimulatedKernel:
         try:
             backend, gpu = compiler.backend_for(get_target(target))
             source = compiler.source_for(function, self.launch)
-            module = compiler.build_ir(source, backend, gpu, compiler.options_for(backend, self.launch))
-            return _with_scales(parse_module(compiler.generic_text(module)), get_target(target))
+            options = compiler.options_for(backend, self.launch)
+            module = parse_module(compiler.generic_text(compiler.build_ir(source, backend, gpu, options)))
+            if self.dialect == "triton" and get_target(target).has_tensor_memory and asks_for_float32(module):
+                compiled = compiler.build_ttgir(source, backend, gpu, options)
+                module = with_tf32(module, parse_module(compiler.generic_text(compiled)))
+            return _with_scales(module, get_target(target))
         except ParseError as error:
             raise Stopped(Trouble("unsupported", f"{self.what}: {error}")) from error
         except Exception as error:
