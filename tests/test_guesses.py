@@ -246,3 +246,30 @@ def test_a_kernel_with_such_a_flag_converts(tmp_path: Path) -> None:
     (report,) = convert(path, target="gfx942", compile=False).kernels
     assert report.status == "converted"
     assert not any(found.code == "TTG401" for found in report.diagnostics)
+
+
+STORED_THROUGH_A_BLOCK = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def largest(q, k, r_block):
+    p = tl.dot(q, tl.trans(k))
+    tl.store(tl.advance(r_block, (0, 0)), tl.max(p, 1)[:, None].to(q.dtype))
+
+
+@triton.jit
+def kernel(q_ptr, k_ptr, r_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    r_block = tl.make_block_ptr(r_ptr, (N, 1), (1, 1), (0, 0), (N, 1), (1, 0))
+    largest(tl.load(q_ptr + at), tl.load(k_ptr + at), r_block)
+"""
+
+
+def test_types_are_those_that_the_authors_text_takes(tmp_path: Path) -> None:
+    # A block pointer takes elements of its own type alone, and a pointer, which it becomes, any.
+    path = tmp_path / "kernel.py"
+    path.write_text(STORED_THROUGH_A_BLOCK)
+    (report,) = convert(path, target="sm90", compile=False).kernels
+    assert "r_ptr: *fp16" in next(each.message for each in report.diagnostics if each.code == "TTG210")

@@ -96,7 +96,7 @@ def observed(known: LoweredSource, asked: Asked) -> list[Kernel]:
     if not kernels:
         raise _no_kernel(known.source)
     for kernel in kernels:
-        _find_launches(kernel, known.source, asked)
+        _find_launches(kernel, known, asked)
         if kernel.function.name in known.parted:
             kernel.launches = tuple(parted(launch, descriptor_ranks(kernel.launches)) for launch in kernel.launches)
         _slice(kernel, known.work, asked)
@@ -288,14 +288,17 @@ def look_at_alignment(kernels: Sequence[Kernel], asked: Asked) -> None:
             )
 
 
-def _find_launches(kernel: Kernel, source: SourceFile, asked: Asked) -> None:
-    author = _author(kernel, source)
+def _find_launches(kernel: Kernel, known: LoweredSource, asked: Asked) -> None:
+    source, author = known.source, _author(kernel, known.source)
     if asked.launches is not None:
         kernel.launches = launches_for(asked.launches, source.path, kernel.function.name, asked.root)
         for launch in kernel.launches:
             check_launch(launch, author)
     if not kernel.launches:
         kernel.launches, kernel.guesses, _ = likely_launches(source, author, asked.target.name)
+        if any(launch.origin == "guessed" for launch in kernel.launches) and known.work.text != source.text:
+            # What was lowered may take types that the author's own text does not.
+            kernel.launches, kernel.guesses = guessed_launches(source, author, asked.target.name, asked.root)
     if not kernel.launches:
         kernel.keep("TTG220", "No launch of this kernel is known.", "Give its launches with --launches.")
 
