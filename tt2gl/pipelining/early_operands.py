@@ -18,8 +18,9 @@
 
 As Triton's compiler has it (ReorderInstructions), so that both go to memory before one barrier; behind the wait, each
 operand costs a barrier of its own, with every warp waiting for the product. So is what no cast comes before: a product
-of float32 in threads of its own holds the operand beside what is stored otherwise, and spills (a chunk's state on
-sm100, 98 registers a thread).
+of float32 in threads of its own holds the operand beside what is stored otherwise, and spills: states of a gated delta
+rule 104 registers a thread on sm90 where they spill none so, and take 148 us for 236 on an H200 (Triton's, which spills
+214, 330).
 
 Not here: what the compilation does not decide is not left or entered, and nothing moves over a product that runs on, of
 which the operands' memory might be taken.
