@@ -119,7 +119,9 @@ def kernel(a_ptr, b_ptr, c_ptr, n, M: tl.constexpr, N: tl.constexpr, WITH_MASK: 
 @pytest.mark.slow
 def test_masks_of_what_either_flag_asks_for(port: Port, launch: MakeLaunch) -> None:
     flags = [{"ADD": True, "KEEP": False}, {"ADD": False, "KEEP": True}]
-    port(STORED_OR_ADDED, *[launch(TYPES, M=32, N=64, K=32, **each) for each in flags], target="gfx1201")
+    made = port(STORED_OR_ADDED, *[launch(TYPES, M=32, N=64, K=32, **each) for each in flags], target="gfx1201")
+    assert "mask_d = inside_d[:, None] & (k + cols_d < n)[None, :]\n" in made
+    assert "mask=inside_acc[:, None]\n" in made
 
 
 @pytest.mark.slow
