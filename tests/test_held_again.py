@@ -10,6 +10,7 @@ from tt2gl.analysis.lowered import lowered_facts
 from tt2gl.convert import convert
 from tt2gl.ir.parser import parse_module
 from tt2gl.launches import Launch, Options
+from tt2gl.results import Conversion
 
 KERNEL = """import triton
 import triton.language as tl
@@ -32,8 +33,8 @@ def kernel(k_ptr, v_ptr, g_ptr, h_ptr, T, K: tl.constexpr, BT: tl.constexpr):
 """
 
 
-def test_a_row_waits_in_the_layout_of_the_operand_alone(tmp_path: Path) -> None:
-    file = tmp_path / "kernel.py"
+def _converted(target: str, directory: Path) -> Conversion:
+    file = directory / "kernel.py"
     file.write_text(KERNEL)
     pointers = {"k_ptr": "*fp16", "v_ptr": "*fp16", "g_ptr": "*fp32", "h_ptr": "*fp16"}
     launch = Launch(
@@ -44,7 +45,11 @@ def test_a_row_waits_in_the_layout_of_the_operand_alone(tmp_path: Path) -> None:
         divisible_by_16=tuple(pointers),
         options=Options(4, 3),
     )
-    made = convert(file, target="gfx942", launches=[launch], root=tmp_path, compile=False)
+    return convert(file, target=target, launches=[launch], root=directory, compile=False)
+
+
+def test_a_row_waits_in_the_layout_of_the_operand_alone(tmp_path: Path) -> None:
+    made = _converted("gfx942", tmp_path)
     assert not [each for each in made.kernels[0].diagnostics if each.code == "TTG331"]
     steady = made.text[made.text.index("for i in range(drain)") : made.text.index("# the last iterations")]
     ahead = steady.index("# tiles of an iteration ahead")
@@ -52,6 +57,10 @@ def test_a_row_waits_in_the_layout_of_the_operand_alone(tmp_path: Path) -> None:
     assert "last = gl.amd.cdna3.buffer_load(" in steady[:ahead]
     assert "last_next = gl.amd.cdna3.buffer_load(" in steady[ahead:]
     assert "last_lhs = last_held[0]" in steady[ahead:]
+
+
+def test_no_row_waits_where_registers_are_few(tmp_path: Path) -> None:
+    assert "last_held" not in _converted("gfx1100", tmp_path).text
 
 
 ROWS = {
