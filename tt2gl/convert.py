@@ -126,8 +126,7 @@ def convert(
         kept = {place for kernel in kernels if kernel.kept is not None for place in kernel.elsewhere}
         more = (kept | accessed) - helpers
         named = {kernel.precision for kernel in kernels if kernel.kept is not None and kernel.precision} - precisions
-        remade = calls.converting | converting, calls.again | again
-        wanted = Calls(calls.plain | in_vain, calls.torn | differ, *remade)
+        wanted = Calls(calls.plain | in_vain, calls.torn | differ, calls.converting | converting, calls.again | again)
         if not more and not named and wanted == calls:
             if watch is not None:
                 watch(best[2], best[3])

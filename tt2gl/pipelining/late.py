@@ -195,11 +195,12 @@ def _leaves(line: cst.BaseStatement) -> bool:
 def _goes_through(line: cst.BaseStatement) -> bool:
     """Whether what follows a line runs after it whatever it does; no loop, which would hold what is loaded above it."""
     if isinstance(line, cst.If):
-        blocks = [line.body, *([line.orelse.body] if isinstance(line.orelse, cst.Else) else [])]
-        below = [] if not isinstance(line.orelse, cst.If) else [line.orelse]
-        return all(
-            _goes_through(each) for each in (*(each for block in blocks for each in statements_of(block)), *below)
-        )
+        arms = statements_of(line.body)
+        if isinstance(line.orelse, cst.If):
+            arms.append(line.orelse)
+        elif line.orelse is not None:
+            arms += statements_of(line.orelse.body)
+        return all(map(_goes_through, arms))
     return isinstance(line, cst.SimpleStatementLine) and not _leaves(line)
 
 
