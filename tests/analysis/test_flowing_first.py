@@ -43,3 +43,26 @@ def test_sums_read_behind_a_load_flow_first(
 ) -> None:
     text = port(KERNEL.replace("range(0, n, N)", span), launch(TYPES, M=128, N=64, D=64), target="sm100")
     assert f"scores = {wanted}\n" in text
+
+
+HELD = """
+@triton.jit
+def kernel(key_ptr, all_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    rows = tl.arange(0, M)
+    cols = tl.arange(0, N)
+    keys = tl.load(key_ptr + rows[:, None] + cols[None, :] * M)
+    found = tl.zeros([M, N], tl.int32)
+    for start in range(0, n, N):
+        entries = tl.load(all_ptr + rows[:, None] * n + (start + cols)[None, :])
+        found += (keys == entries).to(tl.int32)
+    tl.store(out_ptr + rows, tl.sum(found, 1))
+"""
+
+
+def test_what_is_loaded_before_a_loop_is_converted_there(
+    port: Callable[..., str], launch: Callable[..., Launch]
+) -> None:
+    given = launch("key_ptr=*fp32 all_ptr=*fp32 out_ptr=*i32 n=i32", M=64, N=64)
+    before, loop = port(HELD, given, target="sm90").split("for start in")
+    assert before.count("gl.convert_layout(keys, all_layout)") == 1
+    assert "convert_layout" not in loop.split("gl.store")[0]

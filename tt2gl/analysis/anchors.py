@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from tt2gl.analysis.cheap import is_loaded_ahead, last_tile, row_of_step, tile_in_ring
-from tt2gl.analysis.flowing_first import flowing_first
+from tt2gl.analysis.flowing_first import flowing_first, of_tiles
 from tt2gl.analysis.gathers import gathered, whole_lines
 from tt2gl.analysis.graph import Node
 from tt2gl.analysis.held_pairs import as_they_come
@@ -360,8 +360,7 @@ class Anchors:
             return row
         if any(self.cores.is_loaded(layout) for layout, _ in equal):
             return flowing_first(equal, self.graph.nodes, self.cores.scenes[self.index].facts.lowered.places)
-        is_row = len(node.shape) == 1 and any(isinstance(layout, Cut) for layout, _ in equal)
-        return flowing_first(equal, self.graph.nodes) if most[1] < _OF_DOT and is_row else equal[0][0]
+        return equal[0][0] if most[1] == _OF_DOT else of_tiles(equal, node, self.graph.nodes)
 
     def _is_of_dot(self, layout: Term) -> bool:
         return self._weight(layout) == _OF_DOT

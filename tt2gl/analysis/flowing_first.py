@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from tt2gl.analysis.facts import CallChain
 from tt2gl.analysis.graph import Node, sources
-from tt2gl.analysis.terms import Term, root_of
+from tt2gl.analysis.terms import Cut, Term, root_of
 
 
 def flowing_first(
@@ -29,6 +29,22 @@ def flowing_first(
     late = [places.get(nodes[place].chain, -1) if places and place >= 0 else -1 for place in anchors]
     known = anchors if -1 in late else late
     return meeting[known.index(max(known))][0]
+
+
+def of_tiles(meeting: Sequence[tuple[Term, Node]], node: Node, nodes: Sequence[Node]) -> Term:
+    """The layout of those that tiles have which meet in `node`, none a dot's; of rows the one that flows on first.
+
+    In a loop, of what each turn makes: what was made before it is converted once. That flows on first in Triton too.
+    """
+    if len(node.shape) == 1 and any(isinstance(layout, Cut) for layout, _ in meeting):
+        return flowing_first(meeting, nodes)
+    return next((layout for layout, value in meeting if not _made_before(value)), meeting[0][0])
+
+
+def _made_before(value: Node) -> bool:
+    """Whether a loop reads a name that was made before it."""
+    made = value.web.find().made_outside(value) if value.kind == "read" and value.web is not None else None
+    return made is not None and made.node.loop is not value.loop
 
 
 def _last_anchor(nodes: Sequence[Node], layout: Term, value: Node) -> int:
