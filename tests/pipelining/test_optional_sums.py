@@ -54,3 +54,13 @@ def test_it_is_taken_out_where_it_is_read_first() -> None:
 def test_memory_that_other_products_take_too_is_under_no_flag() -> None:
     text = written(f"acc = {ZEROS} if N else None\n{UNDER}acc = {product('a', 'b', 'x')}\nuse(acc)\n")
     assert f"\n{ALLOCATE}if N:\n    acc_tmem.store(acc)\n" in text
+
+
+def test_memory_is_under_no_test_of_what_the_loop_makes() -> None:
+    alone = f"if w.dtype == gl.float32:\n        acc = {product(added='None')}\n        use(acc)"
+    text = written(loop("w = load(x)", f"if N:\n        {alone.replace(chr(10), chr(10) + '    ')}"))
+    before, behind = text.split("for k in range(n):\n    w = load(x)\n")
+    assert before.endswith(f"if N:\n    {ALLOCATE}")
+    assert behind.startswith("    if N:\n        if w.dtype == gl.float32:\n            tcgen05_mma(")
+    outside = written(f"w = load(x)\n{loop(alone)}")
+    assert f"if w.dtype == gl.float32:\n    {ALLOCATE}for k in range(n):\n" in outside

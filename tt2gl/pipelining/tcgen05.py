@@ -43,12 +43,13 @@ from tt2gl.pipelining.accumulators import (
 from tt2gl.pipelining.conditions import guarded
 from tt2gl.pipelining.counting import entered, upwards
 from tt2gl.pipelining.early_parts import with_early_parts
+from tt2gl.pipelining.flow import NONE, Names, reads, writes
 from tt2gl.pipelining.late import with_late_loads
 from tt2gl.pipelining.meanwhile import with_loads_meanwhile
 from tt2gl.pipelining.naming import Fresh
 from tt2gl.pipelining.optional_sums import may_be_absent, tests_of
 from tt2gl.pipelining.rings import NotPipelinedError
-from tt2gl.pipelining.static import bound, called, constants, is_static
+from tt2gl.pipelining.static import bound, called, constants, is_static, parameters
 from tt2gl.pipelining.sums import with_plain_sums
 from tt2gl.pipelining.trees import alone, indented, leading, lines_of, mentions, statement, together, under
 from tt2gl.pipelining.walking import Lines
@@ -75,7 +76,10 @@ def with_tensor_memory(function: cst.FunctionDef, fresh: Fresh, freed: Collectio
 
 @dataclass
 class _Function:
-    """One function: its mbarrier, its tensor memory by what it is for, and what is still to be allocated."""
+    """One function: its mbarrier, its tensor memory by what it is for, and what is still to be allocated.
+
+    `above`: the names that it knows where that is allocated.
+    """
 
     fresh: Fresh
     tree: ast.FunctionDef
@@ -86,6 +90,7 @@ class _Function:
     phase: str = ""
     memories: dict[tuple[str, tuple[str, str, str]], str] = field(default_factory=dict)
     pending: Lines = field(default_factory=list)
+    above: Names = NONE
 
     def lines(self, statements: Sequence[ast.stmt], block: cst.BaseSuite) -> Lines:
         """The whole body: allocations stand before the outermost statement that needs them."""
@@ -99,6 +104,7 @@ class _Function:
                 made.append(line)
                 seen += own
                 continue
+            self.above = parameters(self.tree).union(*map(writes, seen))
             written = self._block(own, cst.IndentedBlock([line]), (), None, seen)
             made += together([*(self._barrier() if not end else ()), *self.pending], written)
             self.pending, end = [], len(made)
@@ -116,18 +122,24 @@ class _Function:
         ]
 
     def _memory(self, product: Product, tests: Sequence[str] = ()) -> str:
-        """The tensor memory of a sum: one for all sums of a name and kind, under `tests` where all of them are."""
+        """The tensor memory of a sum: one for all sums of a name and kind, under `tests` where all of them are.
+
+        Not under those of what is only made below: memory that no product takes is none to Triton's compiler.
+        """
         key = product.name, product.tile
         if key not in self.memories:
             self.memories[key] = self.fresh(f"{product.name}_tmem")
             dims, dtype, layout = product.tile
             source = f"{self.memories[key]} = allocate_tensor_memory({dtype}, {dims}, {layout})"
-            common = tests_of(product.name, self.tree.body, self._is_settled) if tests else ()
+            common = tests_of(product.name, self.tree.body, self._is_known_above) if tests else ()
             self.pending.append(guarded(statement(source), [test for test in tests if test in common]))
         return self.memories[key]
 
     def _is_settled(self, test: ast.expr) -> bool:
         return is_static(test, frozenset(self.constexprs), bound(self.tree))
+
+    def _is_known_above(self, test: ast.expr) -> bool:
+        return self._is_settled(test) and reads(test) & bound(self.tree) <= self.above
 
     # --------------------------------------------------------------------------------------------------------- walking
 
