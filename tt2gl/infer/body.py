@@ -340,6 +340,7 @@ class Body:
         """What counts, a range or `cdiv`, of what it is given."""
         self._mark(total.bases, "tile" if name == "arange" else "size")
         self._mark(total.bases if name == "static_range" else (), "unrolled")
+        self._mark(total.bases if name == "range" else (), "turns")
         self._mark(total.origins, "number")
         for loaded in total.loaded:
             self.facts[loaded].index = True

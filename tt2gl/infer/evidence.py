@@ -27,6 +27,8 @@ class Facts:
     tile: bool = False
     unrolled: bool = False
     """It bounds a loop that the compiler writes out."""
+    turns: bool = False
+    """It is how often a loop turns that is none of those."""
     dtype: bool = False
     none: bool = False
     called: bool = False

@@ -18,6 +18,7 @@ from tt2gl.infer.derived import worked_out
 from tt2gl.infer.found import Known, calls, combine, configs
 from tt2gl.infer.generated import generated
 from tt2gl.infer.kernel import MISSING, Kernel, launch_value
+from tt2gl.infer.turns import turning_twice
 from tt2gl.infer.types import guess_type, is_divisible
 from tt2gl.infer.usage import Usage
 from tt2gl.jit_functions import JitFunction, Parameter
@@ -181,6 +182,7 @@ def _constexprs(
         constexprs[name] = value
     free = [name for name in guessed if name not in choices and name not in known.tiles]
     made = worked_out(kernel, known, constexprs, free)
+    made |= turning_twice(kernel, usage, known, constexprs | made, free)
     asked = made | held_to(kernel, usage.required, constexprs | made, free)
     constexprs |= asked
     guessed |= asked
