@@ -3,8 +3,9 @@
 Anchors (global accesses with at least as many elements as threads) have layouts of their own; these flow forward
 through elementwise work, slices, reductions and loop-carried names. Everything made only of ranges, constants and
 scalars is cheap: it has no layout until a reader demands one, and is computed again for a reader that demands
-another. Where two layouts that are not cheap meet, the smaller value is converted. The passes of Triton that this
-follows are Coalesce and RemoveLayoutConversions (forward from anchors, backward rematerialisation).
+another. Where two layouts that are not cheap meet, the smaller value is converted; in a loop, of two as large, what
+was made before it. The passes of Triton that this follows are Coalesce and RemoveLayoutConversions (forward from
+anchors, backward rematerialisation).
 """
 
 from __future__ import annotations
