@@ -111,6 +111,28 @@ def test_it_moves_below_the_arms_of_a_load() -> None:
         assert moved(before) == (after if inner.endswith("0.0)") else before)
 
 
+@pytest.mark.parametrize("between", ["", "other()\n"])
+@pytest.mark.parametrize(
+    ("below", "stays"),
+    [
+        (f"for i in range(n):\n    step()\n{LOAD}\nuse(acc)\n", False),
+        (f"for i in range(n):\n    {LOAD}\n    acc *= 2\n    acc_tmem.store(acc)\n{LOAD}\nuse(acc)\n", False),
+        ("step()\nuse(acc)\n", True),
+        (f"if flag:\n    {LOAD}\nuse(acc)\n", True),
+        ("step()\n", True),
+    ],
+    ids=["loaded again", "and in a loop", "read", "maybe loaded again", "maybe read behind its block"],
+)
+def test_what_is_put_back_as_it_was_stays_in_memory(between: str, below: str, stays: bool) -> None:
+    puts_back = f"{LOAD}\nacc_tmem.store(acc)\n"
+    assert moved(f"{LOAD}\n{between}acc_tmem.store(acc)\n{below}") == f"{between}{puts_back if stays else ''}{below}"
+
+
+def test_lines_above_what_goes_stay() -> None:
+    below = f"# again\nfor i in range(n):\n    step()\n{LOAD}\nuse(acc)\n"
+    assert moved(f"{LOAD}\nother()\n\nacc_tmem.store(acc)\n{below}") == f"other()\n\n{below}"
+
+
 def test_a_tile_is_read_where_it_is_needed() -> None:
     read = "tile = tile_buf.index(slot).load(registers)"
     before = f"{read}\nmbarrier.wait(bar, phase)\n{LOAD}\nacc += tile\n"

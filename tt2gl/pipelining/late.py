@@ -11,6 +11,7 @@ acc += bias[None, :]
 A sum takes most of a thread's registers, and waits in tensor memory for nothing. The compiler keeps such loads where
 they stand in the text; Triton has a pass of its own that moves them (InterleaveTMem). As by that, what first changes
 the sum moves along, where it only computes: `acc *= scale[:, None]` goes with the load to where `acc` is read next.
+One that is only taken out to be put back, between two loops, say, stays where it is.
 Beside such sums a ring's tile is read into registers where it is first needed, as by Triton's pipeliner.
 """
 
@@ -22,8 +23,8 @@ from collections.abc import Collection, Sequence
 import libcst as cst
 
 from tt2gl.pipelining.effects import Effects
-from tt2gl.pipelining.flow import Names, reads, writes
-from tt2gl.pipelining.trees import code, indented, mentions, together
+from tt2gl.pipelining.flow import Liveness, Names, reads, writes
+from tt2gl.pipelining.trees import code, indented, leading, mentions, together, under
 from tt2gl.pipelining.walking import Lines
 
 # The product whose operands are read together, where they arrive.
@@ -126,6 +127,8 @@ def _placed(
     for index, line in enumerate(below):
         if not mentions(line, *found) and not _leaves(line):
             continue
+        if _is_idle(load, found, below[index:]):
+            return [*below[:index], *_without_first(below[index:])]
         if isinstance(load, cst.If):
             return [*below[:index], *_under_its_test(load, line), *below[index + 1 :]]
         if isinstance(line, cst.If) and (branches := _in_branches(load, found, line, memories)) is not None:
@@ -137,6 +140,20 @@ def _placed(
             return [*below[:index], *crossed, *together([load], below[index:][:changing]), *after]
         return _inserted(load, below, index, memories)
     return [*below, load] if last else [load, *below]
+
+
+def _is_idle(load: cst.BaseStatement, found: tuple[str, str], below: Lines) -> bool:
+    """Whether the first of the lines puts a sum back as it was loaded, and none after it reads what that load made."""
+    name, memory = found
+    if not isinstance(load, cst.SimpleStatementLine) or code(below[0]).strip() != f"{memory}.store({name})":
+        return False
+    return name not in Liveness().before([_parsed(line) for line in below[1:]], frozenset({name}))
+
+
+def _without_first(lines: Lines) -> Lines:
+    """The lines behind the first, below what stands above that."""
+    first, second, *others = lines
+    return [under(second, [*leading(first), *leading(second)]), *others]
 
 
 def _under_its_test(load: cst.If, line: cst.BaseStatement) -> Lines:
