@@ -26,6 +26,7 @@ from tt2gl.observation import (
     with_copied_truths_as_bytes,
     with_equal_values_once,
     with_first_turns_alone,
+    with_names_of_their_own,
     with_quotients_of_constants,
     with_turns_apart,
     without_casts_of_products,
@@ -152,6 +153,7 @@ def _converted(
         known, kernels[:] = without_loops_of_one_turn(known, kernels, asked)
         known, kernels[:] = with_first_turns_alone(known, kernels, asked)
         known, kernels[:] = inlined(known, kernels, asked, calls)
+        known, kernels[:] = with_names_of_their_own(known, kernels, asked)
         known, kernels[:] = with_copied_truths_as_bytes(known, kernels, asked)
     else:
         for kernel in kernels:

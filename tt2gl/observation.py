@@ -27,6 +27,7 @@ from tt2gl.analysis.helper_loads import (
     helpers_elsewhere,
 )
 from tt2gl.analysis.kernel import observe_accesses_job, observe_job, parsed
+from tt2gl.analysis.names_again import names_again
 from tt2gl.analysis.single_turns import single_turns
 from tt2gl.analysis.turns_apart import turns_apart
 from tt2gl.children import Outcome
@@ -46,6 +47,7 @@ from tt2gl.lowering.lowered_source import (
     with_first_turns,
     with_inlined,
     with_loops_written_out,
+    with_other_names,
     with_quotients_written_out,
     with_single_turns,
 )
@@ -175,6 +177,13 @@ def with_first_turns_alone(
 ) -> tuple[LoweredSource, list[Kernel]]:
     """The file with first turns apart whose loads alone are copied ahead, or whose alone are not, and its kernels."""
     return _as_long_as(known, kernels, asked, first_turns, with_first_turns)
+
+
+def with_names_of_their_own(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file whose tiles that are copied ahead have no name of what was there before their loop, and its kernels."""
+    return _as_long_as(known, kernels, asked, names_again, with_other_names)
 
 
 def with_equal_values_once(

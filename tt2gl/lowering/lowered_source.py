@@ -36,6 +36,7 @@ from tt2gl.lowering.loaded_parameters import loaded_parameters
 from tt2gl.lowering.making_helpers import written_out
 from tt2gl.lowering.named_advances import named_advances
 from tt2gl.lowering.named_zeros import named_zeros
+from tt2gl.lowering.names_again import NameAgain, with_names_again
 from tt2gl.lowering.passed_descriptors import passed_in_parts
 from tt2gl.lowering.precise_dots import OF_BACKENDS, precise_dots
 from tt2gl.lowering.reorderings import reorderings
@@ -151,6 +152,11 @@ def with_first_turns(known: LoweredSource, places: Collection[tuple[int, int]]) 
 def with_equal_values(known: LoweredSource, equal: Collection[EqualValue]) -> LoweredSource | None:
     """The file without loads and products that make what a name has; None where there are none."""
     return _with(known, made_once(known.work, equal))
+
+
+def with_other_names(known: LoweredSource, places: Collection[NameAgain]) -> LoweredSource | None:
+    """The file with other names for these in the loops at their places of the working file; None where none are."""
+    return _with(known, with_names_again(known.work, places))
 
 
 def with_bytes_loaded(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
