@@ -31,6 +31,10 @@ def moved(body: str) -> str:
         pytest.param("for k in range(0, K):\n    if FLAG:\n        x += b_ptr + rows[:, None] * m", id="a branch"),
         pytest.param("for k in range(0, K):\n    x += rows[:, None] // m", id="may divide by zero"),
         pytest.param("for k in range(0, K):\n    x += gl.cdiv(n, m)", id="may divide by zero, rounded up"),
+        pytest.param("for k in range(0, K):\n    x += gl.log(k)", id="the loop counts what a function is of"),
+        pytest.param("for k in range(0, K):\n    x += gl.log(BLOCK)", id="a function of a constant"),
+        pytest.param("for k in range(0, K):\n    if m > k:\n        x += gl.log(rows)", id="a function in a branch"),
+        pytest.param("for k in range(0, K):\n    x += gl.log(gl.load(a_ptr + rows))", id="a function of a load"),
         pytest.param("for k in range(0, K):\n    x += gl.cdiv(k, BLOCK)", id="the loop counts what is divided"),
         pytest.param("for k in range(0, K):\n    x += 128 // BLOCK", id="a constant of the compilation, divided"),
         pytest.param("for k in range(0, K):\n    x += 1 / m if FLAG else 0", id="a branch of an expression"),
@@ -160,3 +164,29 @@ def test_a_row_of_a_branch_is_converted_under_the_same_one() -> None:
     before = f"if FLAG:\n    rows_row = {ROW}\nif not FLAG and BLOCK > 8:\n    rows_row_2 = {ROW}\n"
     after = branch.format("rows_row").replace("+= rows_row", "+= rows_row_2")
     assert made == f"{before}for k in range(0, K):\n{after}"
+
+
+def test_functions_move_with_what_they_are_of() -> None:
+    made = moved(
+        """
+        for k in range(0, K, BLOCK):
+            z = gl.load(a_ptr + (k + cols)[None, :])
+            x += z - gl.log(rows[:, None]) * gl.exp2(m * 1.44) + gl.sqrt(k)
+        """
+    )
+    assert (
+        made
+        == textwrap.dedent(
+            """
+        rows_scaled = gl.log(rows[:, None]) * gl.exp2(m * 1.44)
+        for k in range(0, K, BLOCK):
+            z = gl.load(a_ptr + (k + cols)[None, :])
+            x += z - rows_scaled + gl.sqrt(k)
+        """
+        ).strip()
+    )
+
+
+def test_a_function_is_named_after_what_it_is_of() -> None:
+    made = moved("for k in range(0, K):\n    x += gl.rsqrt(n) * k")
+    assert made == "n_rsqrt = gl.rsqrt(n)\nfor k in range(0, K):\n    x += n_rsqrt * k"

@@ -8,12 +8,13 @@
     for k in range(0, K, BLOCK_K):
         a = gl.load(a_base + (k + offs_k)[None, :], mask=offs_m_mask)
 
-Triton's LICM pass moves such tiles, and divisions, out of loops; Gluon runs none. LLVM moves most of them later, not
-all (no division), and leaves ptxas another schedule: rows of a batched product were addressed through uniform
-registers, which took a third more instructions a turn, and a division in the loop of a norm had half of the next
-loads wait for it; a loop over splits that LLVM unrolls took 31 registers for Triton's 24 with a division by how many
-there are. Scalars but for divisions are left to LLVM, and so is what stands before the loop in the same
-words, as in a prologue: the compiler finds that by itself.
+Triton's LICM pass moves such tiles, divisions and functions out of loops; Gluon runs none. LLVM moves most of them
+later, not all (no division), and leaves ptxas another schedule: rows of a batched product were addressed through
+uniform registers, which took a third more instructions a turn, and a division in the loop of a norm had half of the
+next loads wait for it; a loop over splits that LLVM unrolls took 31 registers for Triton's 24 with a division by how
+many there are, and one of a softmax 76 for 48 with the logarithm of a row. Scalars but for divisions and functions are
+left to LLVM, and so is what stands before the loop in the same words, as in a prologue: the compiler finds that by
+itself.
 
 A row that is converted to be read along a tile's dimension is converted before the loop, too, as Triton does it where
 the expanded row has left the loop: each turn would have it pass shared memory between two barriers.
@@ -37,6 +38,8 @@ _TOTAL = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor
 _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 _CEILING = "cdiv"
 _CONVERSION = "convert_layout"
+_FUNCTIONS = {"cos", "div_rn", "erf", "exp", "exp2", "fdiv", "log", "log2", "rsqrt", "sin", "sqrt", "sqrt_rn"}
+_OF_MODULES = {_CEILING, _CONVERSION, *_FUNCTIONS}
 _MASKS = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
@@ -110,16 +113,16 @@ class _Function:
             self._expression(child, around, branch)
 
     def _is_worth_it(self, node: ast.expr) -> bool:
-        """Whether an expression is arithmetic of tiles, or divides, and is no constant of the compilation."""
-        operates = isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp) or called(node) == _CEILING
+        """Whether an expression is arithmetic of tiles, or costly, and is no constant of the compilation."""
+        operates = isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp) or called(node) in {_CEILING, *_FUNCTIONS}
         if _is_converted_row(node):
             return _is_arithmetic(node, self._is_static)
         if not operates or not _is_arithmetic(node, self._is_static):
             return False
         inner = [each for each in nodes_in(node) if isinstance(each, ast.expr)]
-        costly = any(isinstance(each, ast.Subscript) or _divides(each) for each in inner)
-        operations = [each for each in inner if isinstance(each, ast.BinOp | ast.Compare) or _divides(each)]
-        return costly and any(not self._is_static(each) for each in operations)
+        costly = any(isinstance(each, ast.Subscript) or _is_costly(each) for each in inner)
+        operations = [each for each in inner if isinstance(each, ast.BinOp | ast.Compare) or _is_costly(each)]
+        return costly and any(not all(map(self._is_static, _operands(each))) for each in operations)
 
     def _is_static(self, node: ast.expr) -> bool:
         return is_static(node, self.constexprs, self.variables)
@@ -188,6 +191,8 @@ def _is_arithmetic(node: ast.expr, fixed: Callable[[ast.expr], bool]) -> bool:
             return fixed(right) and computes(left, right)
         case ast.Call(args=[inner, _]) if _is_converted_row(node):
             return computes(inner)
+        case ast.Call(args=[_, *_] as inputs, keywords=[]) if called(node) in _FUNCTIONS:
+            return computes(*inputs)
         case ast.Compare(left=left, ops=[op], comparators=[right]) if not isinstance(
             op, ast.Is | ast.IsNot | ast.In | ast.NotIn
         ):
@@ -212,6 +217,16 @@ def _divides(node: ast.expr) -> bool:
     return called(node) == _CEILING or isinstance(node, ast.BinOp) and isinstance(node.op, _DIVISIONS)
 
 
+def _is_costly(node: ast.expr) -> bool:
+    """Whether an expression divides, or is a function that takes as long."""
+    return _divides(node) or called(node) in _FUNCTIONS
+
+
+def _operands(node: ast.expr) -> Sequence[ast.expr]:
+    """What an expression is a constant of the compilation by: what a function is of, else itself."""
+    return node.args if isinstance(node, ast.Call) and called(node) in _FUNCTIONS else [node]
+
+
 def _is_expanded(node: ast.AST) -> bool:
     """Whether a node is a tensor that dimensions are added to."""
     return (
@@ -231,10 +246,14 @@ def _is_expansion(node: ast.expr) -> bool:
 
 def _label(node: ast.expr) -> str:
     """What an expression is called: after its first name, and what it is."""
-    named = node.args if called(node) in (_CEILING, _CONVERSION) and isinstance(node, ast.Call) else [node]
-    first = min((each for part in named for each in nodes_in(part) if isinstance(each, ast.Name)), key=_position).id
+    inner = [*nodes_in(node)]
+    calls = [each.func for each in inner if isinstance(each, ast.Call) and called(each) in _OF_MODULES]
+    functions = [part for each in calls for part in nodes_in(each)]
+    first = min((each for each in inner if isinstance(each, ast.Name) and each not in functions), key=_position).id
     if _is_converted_row(node):
         return f"{first}_row"
+    if called(node) in _FUNCTIONS:
+        return f"{first}_{called(node)}"
     if isinstance(node, ast.Compare) or isinstance(node, ast.BinOp) and isinstance(node.op, _MASKS):
         return f"{first}_mask"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
