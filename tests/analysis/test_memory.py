@@ -349,3 +349,22 @@ def test_a_tile_that_nothing_decides(analysed: Analysed, launch: MakeLaunch, end
     analysis = analysed(WALKS.replace("{end}", end), launch(pointers("fp32"), R=8, B=128))
     (only,) = [known for known in analysis.classes.classes if known.rank == 2]
     assert only.source == f"coalesced([R, B], [1, 0], {width}, gl.num_warps())"
+
+
+TWICE = """
+@triton.jit
+def kernel(x_ptr, w_ptr, y_ptr, R: tl.constexpr, B: tl.constexpr):
+    places = tl.arange(0, R)[:, None] * B + tl.arange(0, B)[None, :]
+    total = tl.zeros([R, B], tl.float32)
+    for start in range(0, B, B):
+        total += tl.load(x_ptr + places + start) * tl.load(w_ptr + places + start)
+    for start in range(0, B, B):
+        scaled = tl.load(w_ptr + places + start) * tl.sum(total, 1)[:, None]
+        tl.store(y_ptr + places + start, scaled)
+"""
+
+
+def test_what_the_compiler_loads_once_is_in_one_layout(analysed: Analysed, launch: MakeLaunch) -> None:
+    """Loops of one turn: of the second load nothing is known but that it is the first one."""
+    only, *others = classes(analysed(TWICE, launch("x_ptr=*fp32 w_ptr=*fp32 y_ptr=*fp32", R=32, B=64)))
+    assert (only.pointers, others) == (["x_ptr", "w_ptr", "y_ptr"], [])

@@ -251,8 +251,15 @@ class Classes:
             layouts, source = rows
             return self._register(candidate.dims, layouts, source, pointers)
         layouts = {index: self._layout(candidate.chain, index, access) for index, access in candidate.accesses.items()}
+        if not layouts and (first := self._made_before(candidate)) is not None:
+            return first
         source, exact = self.formulas.formula(candidate, layouts)
         return self._register(candidate.dims, layouts, source, pointers, exact)
+
+    def _made_before(self, candidate: Candidate) -> LayoutClass | None:
+        """The class of an access that Triton's compiler makes of an earlier one under all launches, as CSE does."""
+        earlier = (known for known in self.classes if known.dims == candidate.dims)
+        return next((known for known in earlier if candidate.pointer in known.pointers), None)
 
     def _rows(self, candidate: Candidate) -> tuple[dict[int, Any], str] | None:
         """The layouts of a row that is copied as one of many, where it is so under all launches, and their source."""
