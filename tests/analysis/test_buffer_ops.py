@@ -1227,8 +1227,8 @@ def kernel(x_ptr, y_ptr, m_ptr, r_ptr, out_ptr, N: tl.constexpr, M: tl.constexpr
 
 
 def test_offsets_that_a_sum_in_place_begins_are_named_for_each_layout(conversion: Convert, launch: MakeLaunch) -> None:
-    types = "x_ptr=*fp32 y_ptr=*fp32 m_ptr=*fp32 r_ptr=*fp32 out_ptr=*fp32"
+    types = "x_ptr=*fp16 y_ptr=*fp8e4nv m_ptr=*fp32 r_ptr=*fp32 out_ptr=*fp32"
     made = conversion(MOVED_FOR_TWO, launch(types, M=64, N=64, B=64), target="gfx942")
     assert made.kernels[0].status == "converted", made.kernels[0].diagnostics
-    for offsets in ("m_offsets = ", "m_offsets_x = "):
+    for offsets in ("m_offsets = ", "m_offsets_out = "):
         assert offsets in made.text, made.text
