@@ -199,9 +199,10 @@ class TensorCores:
 
     def k_width(self, node: Node, operand: int, said: Callable[[str], str] = str) -> str:
         """How many elements along K a thread has side by side, as source; `said`: what flags are called there."""
-        facts = self.dots[node.chain].facts
-        widths = {i: self._operand(fact, operand).layout.get("kWidth", 0) for i, fact in facts.items()}
-        return self.formulas.k_width(widths, self._inner(node), said)
+        taken = {i: self._operand(fact, operand) for i, fact in self.dots[node.chain].facts.items()}
+        # Launches under which the operand stays in memory say none.
+        widths = {i: each.layout.get("kWidth", 0) for i, each in taken.items() if not each.in_memory}
+        return self.formulas.k_width(widths or dict.fromkeys(taken, 0), self._inner(node), said)
 
     def _inner(self, node: Node) -> Extent:
         """The extent that a product adds up along."""
@@ -210,8 +211,7 @@ class TensorCores:
 
     def in_memory(self, node: Node, operand: int) -> bool:
         """Whether a dot takes an operand from shared memory."""
-        facts = self.dots[node.chain].facts.values()
-        taken = [self._operand(fact, operand) for fact in facts]
+        taken = [self._operand(fact, operand) for fact in self.dots[node.chain].facts.values()]
         return all(fact.in_memory and fact.registers is None for fact in taken)
 
     def converted_width(self, node: Node, operand: int) -> int:
