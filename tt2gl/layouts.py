@@ -125,9 +125,9 @@ def paired(layout):
 
 WITH_PAIRS_SOURCE = '''@gluon.constexpr_function
 def with_pairs(layout):
-    """A linear layout with a last dimension of two elements, both in one thread: what `split` takes."""
+    """A linear layout with a last dimension of two elements, both in one thread, once: what `split` takes."""
     parts = layout.lane_bases, layout.warp_bases, layout.block_bases
-    own = [[*[0] * len(layout.shape), 1], *[[*basis, 0] for basis in layout.reg_bases]]
+    own = [[*[0] * len(layout.shape), 1], *[[*basis, 0] for basis in layout.reg_bases if any(basis)]]
     return gl.DistributedLinearLayout(
         own, *[[[*basis, 0] for basis in part] for part in parts], [*layout.shape, 2]
     )

@@ -60,7 +60,7 @@ class AccessLayouts:
         own = self.written(node)
         self.flow.take(node, own, spot.clone)
         for scalar, dtype in node.scalars:
-            self.decisions.fills[spot, scalar] = ((*node.dims_known, dtype), own)
+            self.decisions.fills[spot, scalar] = ((*self.flow.scene.graph.spelled(node), dtype), own)
         if node.kind == "atomic":
             node.natural = own
             self.flow.convert(node, own, term, spot)

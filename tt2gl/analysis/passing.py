@@ -13,7 +13,7 @@ from tt2gl.analysis.collected import Body, Conflict, Function
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import CallSite
 from tt2gl.analysis.naming import reshaped_name
-from tt2gl.analysis.terms import BlockScale, Reshaped, Root, Term, base_of, in_words, root_of, skeleton
+from tt2gl.analysis.terms import BlockScale, Reshaped, Root, Term, base_of, in_words, names_in, root_of, skeleton
 from tt2gl.analysis.versions import Context, Wanted
 from tt2gl.names import unused
 from tt2gl.plan import ENTRY
@@ -209,7 +209,7 @@ class Passing:
         function = self._functions.get(key, Function())
         groups: list[Wanted] = []
         for wanted in [*function.layouts(), *self.layouts(key)]:
-            made_of = roots(wanted)
+            made_of = self.roots(key, wanted)
             for group in groups:
                 alike = made_of.keys() & group.keys() or set(made_of.values()) <= set(group.values())
                 if alike and all(group.get(context, term) == term for context, term in made_of.items()):
@@ -227,6 +227,22 @@ class Passing:
                 name = reshaped_name(name) if isinstance(term, Reshaped) else scale
             named[unused(name, {*named, *analysis.taken})] = group
         self.parameters[key] = named
+
+    def roots(self, key: Body, wanted: Wanted) -> Wanted:
+        """The layouts that those wanted in a helper are made of, where it can say how; else those wanted.
+
+        It can where all are made of theirs in one way, by extents that are called the same in it as in the kernel.
+        """
+        ways = {skeleton(term) for term in wanted.values()}
+        if len(ways) == 1 and all(self._is_known(key, context, next(iter(ways))) for context in wanted):
+            return {context: base_of(term) for context, term in wanted.items()}
+        return wanted
+
+    def _is_known(self, key: Body, context: Context, way: Term) -> bool:
+        """Whether a helper has the names that are in the extents of how a layout is made, under those names."""
+        kernel, launch, chain = context
+        words = self._analyses[kernel].scenes[launch].graph.words.get((key[:2], chain), {})
+        return all(words.get(name) == name for name in names_in(way))
 
     def _extents(self, key: Body) -> dict[Position, list[tuple[str, str]]]:
         """The kernel's parameters that a function passes on to its helpers."""
@@ -246,10 +262,3 @@ class Passing:
             return {}
         calls = [call for call in self.calls if call.caller == key and call.callee in self.staged]
         return {call.site.position: (STAGES, own.used) for call in calls}
-
-
-def roots(wanted: Wanted) -> Wanted:
-    """The layouts that those wanted are made of, where all are made of theirs in one way; else as they are."""
-    if len({skeleton(term) for term in wanted.values()}) == 1:
-        return {context: base_of(term) for context, term in wanted.items()}
-    return wanted

@@ -50,7 +50,7 @@ class Planner:
                     known = self.functions.setdefault(analysis.body(site.function), Function())
                     known.constants[site.statement] = name, site.position
         self.passing = Passing(analyses, self.kernels, self.functions)
-        self.spelling = Spelling(self.kernels, self.passing.parameters)
+        self.spelling = Spelling(self.kernels, self.passing)
 
     def plans(self) -> list[FunctionPlan]:
         """Plans of every function that changes. Raises `Conflict`."""

@@ -169,7 +169,7 @@ class Propagation(Anchors):
                 self._read(node, term, spot)
             case "create" if node.function == "fill":
                 for place, dtype in node.scalars:
-                    self.decisions.fills[spot, place] = ((*node.dims_known, dtype), term)
+                    self.decisions.fills[spot, place] = ((*self.scene.graph.spelled(node), dtype), term)
             case "create":
                 self._create(node, term, spot)
             case "expand" if isinstance(node.operands[0].natural, Inferred) and node.natural is not None:

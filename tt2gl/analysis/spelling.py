@@ -10,7 +10,7 @@ from tt2gl.analysis.collected import Body, Conflict
 from tt2gl.analysis.extents import evaluated
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.naming import part_name, reshaped_name
-from tt2gl.analysis.passing import roots
+from tt2gl.analysis.passing import Passing
 from tt2gl.analysis.terms import (
     IN_RING,
     BlockScale,
@@ -41,9 +41,9 @@ _Named = Operand | Turned | Exchanged | Reshaped | Narrowed | BlockScale
 class Spelling:
     """Spells the layouts of functions, by the names of kernels' layouts and of helpers' parameters."""
 
-    def __init__(self, kernels: Mapping[Body, KernelAnalysis], parameters: Mapping[Body, Mapping[str, Wanted]]) -> None:
+    def __init__(self, kernels: Mapping[Body, KernelAnalysis], passing: Passing) -> None:
         self._kernels = kernels
-        self._parameters = parameters
+        self._passing = passing
         self._choices: dict[Body, dict[str, tuple[dict[int, str], str]]] = {}
         self._derivations: dict[Body, dict[str, str]] = {}
 
@@ -58,8 +58,8 @@ class Spelling:
                 raise Conflict(key, position, [wanted])
             return ""
         if key not in self._kernels:
-            made_of = roots(wanted)
-            for name, group in self._parameters.get(key, {}).items():
+            made_of = self._passing.roots(key, wanted)
+            for name, group in self._passing.parameters.get(key, {}).items():
                 if all(group.get(context) == term for context, term in made_of.items()):
                     term = next(iter(wanted.values()))
                     return name if made_of == wanted else rendered(based_on(term, Root(name)))

@@ -10,8 +10,9 @@ dot's transposition (`Turned`) or of its store (`Exchanged`), or a layout of sha
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 
@@ -179,6 +180,14 @@ def root_of(term: Term) -> Root:
     while not isinstance(term, Root):
         term = term.parent
     return term
+
+
+def names_in(term: Term) -> Iterator[str]:
+    """The names in the extents that a term says of registers, which are the kernel's."""
+    while not isinstance(term, Root | Stored):
+        for text in (*getattr(term, "dims", ()), *getattr(term, "into", ())):
+            yield from (node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
+        term = term.parent
 
 
 def is_of_operand(term: Term) -> bool:
