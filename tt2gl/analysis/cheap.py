@@ -50,11 +50,20 @@ class _Marks:
             return all(operand.cheap and not self._is_whole_tile(operand) for operand in node.operands)
         if is_named_reshape(node) and not self._is_held(node):
             return all(operand.cheap and not in_ring(operand) for operand in node.operands)
+        if node.kind == "expand" and self._is_loaded_row(node.operands[0]):
+            # It is converted to be one of a tile's, whichever that is.
+            return True
         if node.kind in _DEAR or node.anchored or node.several or is_operand(node, self.scene) or self._is_held(node):
             return False
         if node.web is not None and not node.web.find().cheap:
             return node.kind == "read" and _is_given_range(node.web.find())
         return all(operand.cheap for operand in node.operands)
+
+    def _is_loaded_row(self, row: Node) -> bool:
+        """Whether a row is computed of rows alone, of which one is loaded in a layout of rows."""
+        made_of = [*sources(row)]
+        dear = (each.kind in _DEAR or len(each.shape) > 1 or bool(self._is_held(each)) for each in made_of)
+        return len(row.shape) == 1 and any(each.anchored for each in made_of) and not any(dear)
 
     def _is_whole_tile(self, node: Node) -> bool:
         tile = tile_in_ring(node)
