@@ -155,3 +155,10 @@ def test_a_load_that_is_cast_for_an_operand_is_masked_too() -> None:
     cast = BUFFER.replace("offs)", "offs).to(gl.float16)")
     asked = cast.replace("offs)", "offs, mask=n > 0)")
     assert moved(f"{LOOP}    {cast}\n    {FILLED}\n    {READ}") == f"{asked}\n{FILLED}\n{LOOP}    {READ}"
+
+
+def test_a_load_that_is_cast_where_it_is_loaded_moves_with_its_cast() -> None:
+    cast = "a = gl.load(a_ptr{}).to(gl.float32)"
+    assert moved(f"{LOOP}    {cast.format('')}\n    x += a") == f"{cast.format(', mask=n > 0')}\n{LOOP}    x += a"
+    counted = f"{LOOP}    a = gl.load(a_ptr).to(gl.float32) * i\n    x += a"
+    assert moved(counted) == counted

@@ -172,7 +172,7 @@ class Loop:
                 case ast.BinOp(op=ast.FloorDiv() | ast.Mod()):
                     return False
                 case ast.Call() if called(node) == "load":
-                    whole = node is value and ast.unparse(node.func) == "gl.load"
+                    whole = node is _uncast(value) and ast.unparse(node.func) == "gl.load"
                     if not whole or not self.reads_alone or self.turns is None or _is_volatile(node):
                         return False
                 case ast.Call() if called(node) == "buffer_load":
@@ -241,8 +241,16 @@ class Loop:
 
 
 def _is_load(statement: ast.stmt) -> bool:
-    """Whether a statement gives a name what it loads, as it is."""
-    return isinstance(statement, ast.Assign) and statement.value in _loads(statement)
+    """Whether a statement gives a name what it loads, as it is or in another type."""
+    return isinstance(statement, ast.Assign) and _uncast(statement.value) in _loads(statement)
+
+
+def _uncast(value: ast.expr) -> ast.expr:
+    """What is given another type where it is made, or the value itself."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=inner, attr="to"), args=[_], keywords=[]):
+            return _uncast(inner)
+    return value
 
 
 def _loads(statement: ast.stmt) -> list[ast.Call]:
