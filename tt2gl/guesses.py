@@ -64,7 +64,8 @@ _Reached = tuple[int, ...] | None
 @functools.lru_cache(maxsize=128)
 def likely_launches(source: SourceFile, function: JitFunction, target: str) -> Inferred:
     """The launches that a file shows of a kernel, whether they compile or not."""
-    return infer_launches(source, function, choices=_decided(function, target))
+    described = get_target(target).has_tma
+    return infer_launches(source, function, choices=_decided(function, target), described=described)
 
 
 def _decided(function: JitFunction, target: str) -> Mapping[str, Choice]:
@@ -109,7 +110,9 @@ def guessed_launches(
             break
     if furthest is not None:
         return inferred.launches, inferred.notes
-    found = inferred if choices is inferred.choices else infer_launches(source, function, choices=choices)
+    found = inferred
+    if choices is not inferred.choices:
+        found = infer_launches(source, function, choices=choices, described=get_target(target).has_tma)
     return _that_compile(kernel, found, target)
 
 

@@ -819,6 +819,23 @@ def test_one_of_two_descriptors_may_stand_under_a_name() -> None:
     assert {name: signature[name] for name in "pqr"} == dict.fromkeys("pqr", "tensordesc<fp16[64, 64]>")
 
 
+def test_a_descriptor_that_may_be_missing_is_given_after_launches_without_it() -> None:
+    text = """@triton.jit
+def kernel(x, d, y, DOUBLE: tl.constexpr):
+    if d is not None:
+        t = d.load([0, 0])
+    else:
+        t = tl.load(x + tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :])
+    if DOUBLE:
+        t *= 2
+    tl.store(y + tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :], t)
+"""
+    without, given, flagged = inferred(text)
+    assert (without.signature["d"], without.constexprs) == ("constexpr", {"d": None, "DOUBLE": False})
+    assert (given.signature["d"], given.constexprs) == ("tensordesc<fp16[64, 64]>", {"DOUBLE": False})
+    assert (flagged.signature["d"], flagged.constexprs) == ("constexpr", {"d": None, "DOUBLE": True})
+
+
 def test_a_stride_is_one_whatever_else_its_name_says() -> None:
     found = guess(
         "x, k_block_stride: tl.constexpr, CURRENT_K_HEAD_STRIDE: tl.constexpr",

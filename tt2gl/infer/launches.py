@@ -29,6 +29,11 @@ Choice = str | bool | int | DtypeValue
 """What is guessed of a parameter: its type, or as a constexpr whether, how much or which dtype."""
 
 
+_Way = tuple[bool, bool]
+"""Whether a launch has guessed flags, and descriptors that may be missing."""
+
+_WAYS: tuple[_Way, ...] = ((False, False), (False, True), (True, False))
+
 _FEWEST = 2
 """Elements of a tuple of which nothing tells how many it has."""
 
@@ -42,11 +47,17 @@ class Inferred(NamedTuple):
 
 
 def infer_launches(
-    source: SourceFile, fn: JitFunction, *, limit: int = 4, choices: Mapping[str, Choice] | None = None
+    source: SourceFile,
+    fn: JitFunction,
+    *,
+    limit: int = 4,
+    choices: Mapping[str, Choice] | None = None,
+    described: bool = True,
 ) -> Inferred:
     """At most `limit` launches of a kernel, from its file alone.
 
-    `choices` are for parameters whose type is a guess, and for constexprs that are.
+    `choices` are for parameters whose type is a guess, and for constexprs that are. `described`: whether descriptors
+    that may be missing are given under some.
     """
     read = _read(source, fn)
     if read is None:
@@ -55,11 +66,11 @@ def infer_launches(
     launches: list[Launch] = []
     notes: dict[str, None] = {}
     chosen: dict[str, Choice] = {}
-    for item, flags in _ways(known):
+    for item, way in _ways(known, described):
         if len(launches) >= limit:
             break
-        launch, guessed, flagged = _launch(kernel, usage, item, flags, choices or {})
-        if flags and not flagged:
+        launch, guessed, flagged = _launch(kernel, usage, item, way, choices or {})
+        if any(way) and not flagged:
             continue
         if not launches:
             numbers = {parameter.name for parameter in fn.parameters if parameter.is_constexpr}
@@ -94,24 +105,30 @@ def _read(source: SourceFile, fn: JitFunction) -> tuple[Kernel, Usage, tuple[Kno
     return kernel, Usage(node, kernel.helper), tuple(known)
 
 
-def _ways(known: Sequence[Known]) -> Iterator[tuple[Known, bool]]:
-    """What is known, without guessed flags and with them: the first both ways before any other."""
-    for flags in (False, True):
-        yield known[0], flags
-    for flags in (False, True):
-        yield from ((item, flags) for item in known[1:])
+def _ways(known: Sequence[Known], described: bool) -> Iterator[tuple[Known, _Way]]:
+    """What is known, in each way: the first in all of them before any other."""
+    ways = [way for way in _WAYS if described or not way[1]]
+    for way in ways:
+        yield known[0], way
+    for way in ways:
+        yield from ((item, way) for item in known[1:])
 
 
 def _launch(
-    kernel: Kernel, usage: Usage, known: Known, flags: bool, choices: Mapping[str, Choice]
+    kernel: Kernel, usage: Usage, known: Known, way: _Way, choices: Mapping[str, Choice]
 ) -> tuple[Launch, dict[str, Any], bool]:
-    """One launch, what of it was guessed, and whether a flag was set because of `flags`."""
+    """One launch, what of it was guessed, and whether something is so because of the `way`."""
+    flags, described = way
     constexprs, guessed, flagged = _constexprs(kernel, usage, known, flags, choices)
     signature: dict[str, str] = {}
     divisible: list[str] = []
     units = {_innermost(name, known) for name, facts in usage.facts.items() if facts.unit}
     for parameter in kernel.fn.parameters:
         name, facts, value = parameter.name, usage.evidence(parameter.name), _value(kernel, known, parameter)
+        if value is MISSING and facts.rank and facts.none and not parameter.is_constexpr:
+            # A descriptor that may be missing is as a flag is.
+            value, flagged = (value, True) if described else (None, flagged)
+            guessed |= {} if described else {name: None}
         if value is None and not parameter.is_constexpr and not facts.address:
             constexprs[name] = None
         elif value is MISSING and not parameter.is_constexpr and name in units:
