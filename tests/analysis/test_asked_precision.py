@@ -57,3 +57,14 @@ def test_nothing_is_asserted_of_a_product_in_a_branch(conversion: Convert, launc
     text = KERNEL.replace("    tl.store", "    if HOW == 'ieee':\n        tl.store").format("input_precision=HOW")
     made = conversion(text, launch("a_ptr=*fp32 b_ptr=*fp32 c_ptr=*fp32", HOW="ieee", BLOCK=64), compile=False)
     assert "products are of this precision" not in made.text
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1100"])
+def test_nothing_is_asserted_where_launches_of_both_have_one_instruction(
+    conversion: Convert, launch: MakeLaunch, target: str
+) -> None:
+    types = "a_ptr=*fp32 b_ptr=*fp32 c_ptr=*fp32"
+    launches = [launch(types, HOW=how, BLOCK=64) for how in (False, True)]
+    made = conversion(KERNEL.format("allow_tf32=HOW"), *launches, target=target)
+    assert "products are of this precision" not in made.text
+    assert all(report.gluon is not None and report.gluon.ok for report in made.kernels)

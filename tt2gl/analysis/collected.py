@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from tt2gl.analysis.decisions import Clone, Decisions, DotWant, NamedWeb, Passed, RingWant, Spot, said_by_itself
+from tt2gl.analysis.decisions import Clone, Decisions, DotWant, NamedWeb, Passed, RingWant, Spot, both_ways
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.naming import suffixed
@@ -253,9 +253,7 @@ class _Collector:
             self._put("ring", spot, spot.site.position, ring.slot)
         for spot, (term, dot) in self.decisions.dots.items():
             products = self._put("dot", spot, spot.site.position, term).dots
-            # Another kernel's words may be wrong for one that gives its calls several extents.
-            before = products.get(spot.site.position, dot)
-            products[spot.site.position] = replace(dot, dims=before.dims) if said_by_itself(before.dims) else dot
+            products[spot.site.position] = both_ways(products.get(spot.site.position, dot), dot)
             for kind, position, asked in _asked_of(dot, spot.site.position):
                 self._put(kind, spot, position, asked)
         for kind, wanted in (("load", self.decisions.loads), ("store", self.decisions.stores)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tt2gl.analysis.facts import CallChain, Instruction, Position
 from tt2gl.analysis.graph import Definition, DotSite, FunctionKey, Site, counts_from_zero
@@ -92,6 +92,15 @@ class DotWant:
 def said_by_itself(dims: Collection[str]) -> bool:
     """Whether extents are said by the parameters that have them: right at every call of a helper."""
     return any(".shape[" in dim for dim in dims)
+
+
+def both_ways(before: DotWant, dot: DotWant) -> DotWant:
+    """A product that the text says once, as one launch wants it, where others want it `before`."""
+    # Another kernel's words may be wrong for one that gives its calls several extents.
+    dims = before.dims if said_by_itself(before.dims) else dot.dims
+    # Precisions that differ are one to the target, where instructions do not: neither has to hold.
+    asked = dot.site.asked if dot.site.asked == before.site.asked else None
+    return replace(dot, dims=dims, site=replace(dot.site, asked=asked))
 
 
 @dataclass
