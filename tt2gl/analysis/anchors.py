@@ -61,7 +61,7 @@ class Anchors:
 
     def find_naturals(self) -> None:
         """Flow layouts forward from the anchors until nothing changes; deepest definitions decide a name's."""
-        mark_stored_alike(self.graph, self._readers, self.access_root)
+        mark_stored_alike(self.graph, self._readers, self.access_root, self.scene.lanes)
         while True:
             self._flow()
             self.patience, self.is_last = _MOST_PATIENCE, False
