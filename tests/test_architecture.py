@@ -46,6 +46,7 @@ FLOORS = (
         "formatting",
         "ir",
         "ledger",
+        "product_sums",
         "qualified_names",
         "reaching",
         "spawned",

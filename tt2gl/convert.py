@@ -28,6 +28,7 @@ from tt2gl.observation import (
     with_first_turns_alone,
     with_names_of_their_own,
     with_quotients_of_constants,
+    with_sums_as_products,
     with_turns_apart,
     without_casts_of_products,
     without_loops_of_one_turn,
@@ -147,6 +148,7 @@ def _converted(
     """The conversion of a file whose kernels have been observed, with its working file; they are told."""
     known, kernels[:] = with_quotients_of_constants(known, kernels, asked)
     known, kernels[:] = with_turns_apart(known, kernels, asked, calls.torn)
+    known, kernels[:] = with_sums_as_products(known, kernels, asked)
     known, kernels[:] = without_casts_of_products(known, kernels, asked)
     known, kernels[:] = with_equal_values_once(known, kernels, asked)
     if "pipeline" in rules:

@@ -29,6 +29,7 @@ from tt2gl.analysis.helper_loads import (
 from tt2gl.analysis.kernel import observe_accesses_job, observe_job, parsed
 from tt2gl.analysis.names_again import names_again
 from tt2gl.analysis.single_turns import single_turns
+from tt2gl.analysis.summed_products import summed_products
 from tt2gl.analysis.turns_apart import turns_apart
 from tt2gl.children import Outcome
 from tt2gl.diagnostics import Diagnostic, DiagnosticError, ExitCode, Severity
@@ -48,6 +49,7 @@ from tt2gl.lowering.lowered_source import (
     with_inlined,
     with_loops_written_out,
     with_other_names,
+    with_products_of_sums,
     with_quotients_written_out,
     with_single_turns,
 )
@@ -56,7 +58,7 @@ from tt2gl.lowering.type_tests import branching_on_types
 from tt2gl.slicing.slicer import slice_kernel
 from tt2gl.slicing.slices import Slice
 from tt2gl.source import SourceFile
-from tt2gl.targets import Target, mover
+from tt2gl.targets import Target, mover, precision_of_sums
 
 _Place = TypeVar("_Place")
 _Found = Callable[[Collection[LaunchFacts], Mapping[str, ast.Module], Path], set[_Place]]
@@ -170,6 +172,14 @@ def without_casts_of_products(
 ) -> tuple[LoweredSource, list[Kernel]]:
     """The file without casts of products that are added to something, which change nothing, and its kernels."""
     return _as_long_as(known, kernels, asked, cast_products, with_bare_products)
+
+
+def with_sums_as_products(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file with those sums as matrix products that Triton's compiler makes such of, and its kernels."""
+    step = partial(with_products_of_sums, precision=precision_of_sums(asked.target))
+    return _as_long_as(known, kernels, asked, summed_products, step)
 
 
 def with_first_turns_alone(

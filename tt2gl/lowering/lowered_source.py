@@ -43,6 +43,7 @@ from tt2gl.lowering.reorderings import reorderings
 from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.lowering.single_turns import without_single_turns
 from tt2gl.lowering.steps import Lowered
+from tt2gl.lowering.summed_products import with_summed_products
 from tt2gl.lowering.sums_in_arms import sums_in_arms
 from tt2gl.lowering.truths_as_bytes import with_truths_as_bytes
 from tt2gl.lowering.turns_apart import with_turns_apart
@@ -142,6 +143,13 @@ def with_loops_written_out(known: LoweredSource, loops: Collection[TurnsApart]) 
 def with_bare_products(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
     """The file without the casts of the products at these places of the working file; None where there are none."""
     return _with(known, without_idle_casts(known.work, places))
+
+
+def with_products_of_sums(
+    known: LoweredSource, places: Collection[tuple[int, int]], precision: str
+) -> LoweredSource | None:
+    """The file with the sums at these places of the working file as products; None where there are none."""
+    return _with(known, with_summed_products(known.work, places, precision))
 
 
 def with_first_turns(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:

@@ -117,6 +117,15 @@ def softmax_keeps_dims() -> bool:
     return inspect.signature(softmax.fn).parameters["keep_dims"].default is None
 
 
+@functools.cache
+def precision_of_sums(target: Target) -> Literal["ieee", "tf32"]:
+    """The precision of products that Triton makes of sums (its Combine pass): to 3.7, TF32 where there is that."""
+    import triton
+
+    has_tf32 = target.backend == "cuda" or target.name == "gfx942"
+    return "tf32" if has_tf32 and tuple(map(int, triton.__version__.split(".")[:2])) < (3, 8) else "ieee"
+
+
 def supported(target: Target) -> bool:
     """Whether the installed Triton compiles for `target`; found by compiling an empty kernel, once a process."""
     return probe((target,))[target.name]

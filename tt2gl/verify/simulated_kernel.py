@@ -27,6 +27,7 @@ from tt2gl.simulate.ops.dot import SCALE_ENDS
 from tt2gl.slicing.slices import Slice, names_of
 from tt2gl.targets import Target, get_target
 from tt2gl.verify.bind import bind
+from tt2gl.verify.combined import with_products_of_sums
 from tt2gl.verify.device import Participant, load_kernel
 from tt2gl.verify.inputs import Inputs
 from tt2gl.verify.precisions import asks_for_float32, with_tf32
@@ -83,6 +84,8 @@ class SimulatedKernel:
             source = compiler.source_for(function, self.launch)
             options = compiler.options_for(backend, self.launch)
             module = parse_module(compiler.generic_text(compiler.build_ir(source, backend, gpu, options)))
+            if self.dialect == "triton" and isinstance(self._kernel, Slice):
+                module = with_products_of_sums(module, self._kernel, get_target(target))
             if self.dialect == "triton" and get_target(target).has_tensor_memory and asks_for_float32(module):
                 compiled = compiler.build_ttgir(source, backend, gpu, options)
                 module = with_tf32(module, parse_module(compiler.generic_text(compiled)))
