@@ -221,7 +221,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
             made, parted = staged(made, source, plan)
             if "hoist" in rules:
                 made = without_invariant_tiles(with_steps_behind(with_instructions(made), functions), functions)
-                made = without_invariants(with_early_conversions(made, functions), functions)
+                columns = asked.target.backend == "cuda"
+                made = without_invariants(with_early_conversions(made, functions), functions, columns=columns)
                 if asked.target.backend == "cuda":
                     made = with_turned_loads(with_converted_loads(made, functions), functions)
                 made = with_rows_behind_loops(with_late_conversions(made, functions), functions)

@@ -27,6 +27,8 @@ def moved(body: str) -> str:
         pytest.param("for k in range(0, K, BLOCK):\n    x += rows[:, None] * k", id="the loop counts"),
         pytest.param("for k in range(0, K):\n    rows += 1\n    x += rows[:, None] * m", id="assigned in the loop"),
         pytest.param("for k in range(0, K):\n    x += m * stride", id="scalars"),
+        pytest.param("for k in range(0, K):\n    x += rows * m + cols", id="rows"),
+        pytest.param("y = rows * n\nfor k in range(0, K):\n    x += y * m", id="a name of a row"),
         pytest.param("for k in range(0, K):\n    x += 1 / BLOCK", id="a constant of the compilation"),
         pytest.param("for k in range(0, K):\n    if FLAG:\n        x += b_ptr + rows[:, None] * m", id="a branch"),
         pytest.param("for k in range(0, K):\n    x += rows[:, None] // m", id="may divide by zero"),
@@ -190,3 +192,38 @@ def test_functions_move_with_what_they_are_of() -> None:
 def test_a_function_is_named_after_what_it_is_of() -> None:
     made = moved("for k in range(0, K):\n    x += gl.rsqrt(n) * k")
     assert made == "n_rsqrt = gl.rsqrt(n)\nfor k in range(0, K):\n    x += n_rsqrt * k"
+
+
+def test_what_is_computed_of_names_of_columns_moves() -> None:
+    made = moved(
+        """
+        place = rows[:, None]
+        inside = place < m
+        scale = gl.load(a_ptr + place, mask=inside)
+        total = gl.sum(scale, 1)
+        for k in range(0, K, BLOCK):
+            y = gl.load(b_ptr + place * stride + (k + cols)[None, :], mask=inside)
+            x += y / (scale * scale + n) + total * n
+        """
+    )
+    assert (
+        made
+        == textwrap.dedent(
+            """
+        place = rows[:, None]
+        inside = place < m
+        scale = gl.load(a_ptr + place, mask=inside)
+        total = gl.sum(scale, 1)
+        b_base = b_ptr + place * stride
+        scale_base = scale * scale + n
+        for k in range(0, K, BLOCK):
+            y = gl.load(b_base + (k + cols)[None, :], mask=inside)
+            x += y / scale_base + total * n
+        """
+        ).strip()
+    )
+
+
+def test_names_of_columns_are_left_to_amds_compiler() -> None:
+    text = HEAD + "    place = rows[:, None]\n    for k in range(0, K):\n        x += place * m\n"
+    assert without_invariants(text, {"kernel"}, columns=False) == text != without_invariants(text, {"kernel"})
