@@ -34,4 +34,6 @@ def copies_are_defined(key: Body, function: Function, labels: Labels) -> None:
         for context in coming[statement]:
             defined = known.get((name, context))
             if defined is not None and not read <= defined:
-                raise Conflict(key, position, [{entry.context: entry.term for entry in entries}])
+                terms = dict.fromkeys(entry.term for entry in entries)
+                # Each copy by itself: launches that read others may have a text of their own.
+                raise Conflict(key, position, [{e.context: term for e in entries if e.term == term} for term in terms])

@@ -1,0 +1,59 @@
+"""Copies of statements that only some launches read: a text for each kind of launch, where a constant tells them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tt2gl.launches import Launch, Options, TensorArg
+from tt2gl.verify.api import verify
+
+KERNEL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(
+    x_ptr, rows_ptr, w_ptr, o_ptr, n, NAIVE: tl.constexpr, WEIGHED: tl.constexpr, M: tl.constexpr, K: tl.constexpr
+):
+    at = tl.arange(0, M)
+    if NAIVE:
+        rows = tl.where(at < 3, at, n)
+    else:
+        rows = tl.load(rows_ptr + at, mask=at < 3, other=n)
+    mask = rows < n
+    ks = tl.arange(0, K)
+    x = tl.load(x_ptr + rows[:, None] * K + ks[None, :], mask=mask[:, None], other=0.0)
+    o = tl.dot(x, tl.trans(x))
+    if WEIGHED:
+        o *= tl.load(w_ptr + rows, mask=mask, other=0.0)[:, None]
+    tl.store(o_ptr + rows[:, None] * M + at[None, :], o, mask=mask[:, None])
+"""
+
+
+def test_launches_that_compute_what_others_load_have_a_text_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(KERNEL)
+    m, k = 64, 64
+    tensors = {
+        "x_ptr": TensorArg("float16", (m, k), (k, 1), None),
+        "rows_ptr": TensorArg("int32", (m,), (1,), (0, m - 1)),
+        "w_ptr": TensorArg("float32", (m,), (1,), None),
+        "o_ptr": TensorArg("float32", (m, m), (m, 1), None),
+    }
+    naive = {"NAIVE": True, "WEIGHED": True, "M": m, "K": k}
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={"x_ptr": "*fp16", "rows_ptr": "*i32", "w_ptr": "*fp32", "o_ptr": "*fp32", "n": "i32"}
+        | dict.fromkeys(naive, "constexpr"),
+        constexprs=naive,
+        divisible_by_16=tuple(tensors),
+        options=Options(4, 3),
+        grid=(1,),
+        args={**tensors, "n": m},
+    )
+    launches = [launch, replace(launch, constexprs={**naive, "NAIVE": False, "WEIGHED": False})]
+    reports = verify(path, targets=["sm90"], launches=launches, root=path.parent, run="simulate")
+    assert [report.status for report in reports] == ["converted"] * 2
+    assert [report.simulate is not None and report.simulate.equal for report in reports] == [True] * 2
