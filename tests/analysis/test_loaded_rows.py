@@ -39,3 +39,22 @@ def test_a_sum_of_a_tile_is_in_its_slice(port: Port, launch: MakeLaunch) -> None
     rows = "tl.max(tl.load(rows_ptr + tl.arange(0, BM)[:, None] * BN + cols[None, :]), 1)"
     made = port(MOVED.replace("{rows}", rows), launch(TYPES, BM=128, BN=32))
     assert "gl.convert_layout(offsets, " in made
+
+
+WIDENED = """
+@triton.jit
+def kernel(x_ptr, rows_ptr, y_ptr, N, BM: tl.constexpr, BN: tl.constexpr):
+    cols = tl.arange(0, BN)
+    rows = tl.load(rows_ptr + tl.arange(0, BM))
+    places = rows{cast} * N
+    x = tl.load(x_ptr + places[:, None] + cols[None, :])
+    tl.store(y_ptr + places[:, None] + cols[None, :], x)
+"""
+
+
+@pytest.mark.parametrize(("cast", "converted"), [(".to(tl.int64)", "rows"), ("", "places")])
+def test_a_row_of_wide_offsets_is_made_of_the_narrow_one_that_is_converted(
+    port: Port, launch: MakeLaunch, cast: str, converted: str
+) -> None:
+    made = port(WIDENED.replace("{cast}", cast), launch(TYPES, BM=128, BN=32))
+    assert made.count(f"gl.convert_layout({converted}, gl.SliceLayout(1, ") == made.count("gl.SliceLayout(1, ")

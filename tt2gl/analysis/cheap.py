@@ -13,6 +13,7 @@ from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.reshapes import RESHAPES, is_idle, is_named_reshape
 
 _CDNA_LANES = 64
+_OFFSET_BITS = 64
 _DEAR = ("store", "atomic", "reduce", "scan", "join", "split", "opaque", "call")
 
 
@@ -53,6 +54,8 @@ class _Marks:
         if node.kind == "expand" and self._is_loaded_row(node.operands[0]):
             # It is converted to be one of a tile's, whichever that is.
             return True
+        if node.kind == "elementwise" and self._is_widened_row(node):
+            return True
         if node.kind in _DEAR or node.anchored or node.several or is_operand(node, self.scene) or self._is_held(node):
             return False
         if node.web is not None and not node.web.find().cheap:
@@ -64,6 +67,11 @@ class _Marks:
         made_of = [*sources(row)]
         dear = (each.kind in _DEAR or len(each.shape) > 1 or bool(self._is_held(each)) for each in made_of)
         return len(row.shape) == 1 and any(each.anchored for each in made_of) and not any(dear)
+
+    def _is_widened_row(self, row: Node) -> bool:
+        """Whether a row of 64-bit offsets is computed of one in fewer bits, which is converted in its place."""
+        loads = [each.bits for each in sources(row) if each.anchored] if row.bits == _OFFSET_BITS else []
+        return bool(loads) and max(loads) < _OFFSET_BITS and self._is_loaded_row(row)
 
     def _is_whole_tile(self, node: Node) -> bool:
         tile = tile_in_ring(node)
