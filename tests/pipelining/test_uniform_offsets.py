@@ -53,6 +53,15 @@ def written(
             id="a sum that may have few bits",
         ),
         pytest.param({"load": "a_ptr, loaded + (short + cols_range)", "more": "loaded = f(k)"}, id="a short number"),
+        pytest.param(
+            {
+                "load": "a_ptr, gl.cast(at_all, gl.int32)",
+                "more": "at_all = rows + k",
+                "after": "gl.store(a_ptr + at_all)",
+            },
+            id="wide ones that others read",
+        ),
+        pytest.param({"load": "a_ptr, gl.cast(at_all, gl.int16)", "more": "at_all = rows + k"}, id="fewer bits"),
     ],
 )
 def test_offsets_that_stay_as_they_are(given: dict[str, str]) -> None:
@@ -118,6 +127,22 @@ def test_a_scalar_that_is_added_last_where_the_operation_is_stays_with_the_tenso
     before, after = written(load="a_ptr, rows + cols + k % n")
     made = "pid * BLOCK + k + (gl.arange(0, BLOCK, layout=at) + cols_range + k % n)"
     assert after == before.replace("a_ptr, rows + cols + k % n", f"a_ptr, {made}"), after
+
+
+@pytest.mark.parametrize(
+    ("rows", "made"),
+    [
+        ("rows", "(gl.arange(0, BLOCK, layout=at).to(gl.int64) + cols_range)"),
+        ("rows * stride.to(gl.int64)", "(gl.arange(0, BLOCK, layout=at) * stride.to(gl.int64) + cols_range)"),
+    ],
+    ids=["rows of 32 bits", "rows of 64 bits"],
+)
+def test_a_sum_of_64_bits_stays_one(rows: str, made: str) -> None:
+    begin, more = "base = gl.program_id(1).to(gl.int64) * n", f"at_all = base + {rows} + cols"
+    cast = "gl.cast(at_all, gl.int32)"
+    before, after = written(begin, more=more, load=f"a_ptr, {cast}", after=f"gl.buffer_store(a, a_ptr, {cast})")
+    by = rows.replace("rows", "")
+    assert after == before.replace(more, f"at_all = base + pid * BLOCK{by} + k + {made}"), after
 
 
 def test_a_name_of_one_branch_is_read_in_it_alone() -> None:

@@ -14,7 +14,9 @@ not once for each of a thread's elements: a convolution of three dimensions took
 126, and takes 124; on gfx1100 it spilled 91 where Triton's spills none, and spills none. A scalar that pointers are
 moved by last that pass leaves with the tensor, and so does this: `ptr + rows + c + w` goes by `c + (rows + w)`. One of
 two dimensions took 146 registers on gfx942 for Triton's 127 without that, and takes 127. Sums are put together in
-another order modulo 2 ** 32, which is how offsets count: those of fewer bits stay.
+another order modulo 2 ** 32, which is how offsets count: those of fewer bits stay. One that has 64 bits for its scalar
+keeps them (`offs = base + start + (rows.to(gl.int64) + cols[None, :])`, which `gl.cast(offs, gl.int32)` reads), as
+Triton's: the compiler makes of it what it makes of that, and a norm of groups takes 53 registers on gfx1201 for 96.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from dataclasses import replace
 from tt2gl.edits import Edit, Places, in_functions
 from tt2gl.pipelining.flow import reads
 from tt2gl.pipelining.static import called
+from tt2gl.pipelining.texts import operand
 from tt2gl.pipelining.uniform_parts import Kernel, Parts, assigned
 from tt2gl.trees import blocks, nodes_in, python_tree
 
@@ -80,7 +83,7 @@ class _InLoops(Kernel):
                 continue
             parts = self.parts(node, statement.lineno)
             if parts.scalar and parts.tensor:
-                parts = self._with_last(node, statement) or parts
+                parts = self._as_wide(self._with_last(node, statement) or parts)
                 yield Edit(*self.places.of(node), f"{parts.scalar} + ({parts.tensor})")
 
     def _with_last(self, node: ast.expr, statement: ast.stmt) -> Parts | None:
@@ -105,7 +108,7 @@ class _InLoops(Kernel):
                 place = _OFFSETS.get(called(call))
                 if place is None or len(call.args) <= place:
                     continue
-                offsets, made = call.args[place], statement
+                offsets, made = self._cast_name(call.args[place]), statement
                 if isinstance(offsets, ast.Name):
                     self._stand_at(statement)
                     if offsets.id not in self.known:
@@ -115,6 +118,36 @@ class _InLoops(Kernel):
                 if self._turns(made):
                     found[offsets] = made
         return found
+
+    def _cast_name(self, node: ast.expr) -> ast.expr:
+        """The name that an offset casts to 32 bits, if no other bits of that are read; else the offset."""
+        match node:
+            case ast.Call(args=[ast.Name(id=name) as inner, _]) if _is_cast(node):
+                read = [each for each in nodes_in(self.tree) if isinstance(each, ast.Name) and each.id == name]
+                casts = [each for each in nodes_in(self.tree) if isinstance(each, ast.Call) and _is_cast(each)]
+                cast = [each for each in casts if isinstance(each.args[0], ast.Name) and each.args[0].id == name]
+                return inner if len(read) == len(cast) + len(self.lines_written.get(name, ())) else node
+        return node
+
+    def _as_wide(self, parts: Parts) -> Parts:
+        """The parts, the tensor in 64 bits where the scalar has as many."""
+        scalar, tensor = (ast.parse(each, mode="eval").body for each in (parts.scalar, parts.tensor))
+        if not self._is_long(scalar) or self._is_long(tensor):
+            return parts
+        return replace(parts, tensor=_widened(tensor))
+
+    def _is_long(self, node: ast.expr) -> bool:
+        """Whether integers are known to have 64 bits."""
+        match node:
+            case ast.Name(id=name):
+                return name in self.known and self._is_long(self.known[name])
+            case ast.BinOp(left=left, right=right):
+                return self._is_long(left) or self._is_long(right)
+            case ast.Subscript(value=inner):
+                return self._is_long(inner)
+            case ast.Call(func=ast.Attribute(attr="to"), args=[dtype], keywords=[]):
+                return ast.unparse(dtype).endswith("int64")
+        return False
 
     def _turns(self, statement: ast.stmt) -> bool:
         """Whether a statement stands in a loop, or a prologue of one."""
@@ -186,6 +219,20 @@ class _InLoops(Kernel):
         if made is None or not self._reaches(made) or not super().lasts(node, place):
             return False
         return not self._changes(made, reads(node))
+
+
+def _is_cast(node: ast.Call) -> bool:
+    """Whether a call casts to the bits of a buffer operation's offsets."""
+    return called(node) == "cast" and len(node.args) > 1 and ast.unparse(node.args[1]) == "gl.int32"
+
+
+def _widened(node: ast.expr) -> str:
+    """A sum of tensors in 64 bits, its first term made so."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first = ast.parse(_widened(left), mode="eval").body
+            return ast.unparse(ast.BinOp(first, node.op, right))
+    return f"{operand(ast.unparse(node))}.to(gl.int64)"
 
 
 def _is_loop(statement: ast.stmt) -> bool:
