@@ -57,3 +57,49 @@ def test_launches_that_compute_what_others_load_have_a_text_of_their_own(tmp_pat
     reports = verify(path, targets=["sm90"], launches=launches, root=path.parent, run="simulate")
     assert [report.status for report in reports] == ["converted"] * 2
     assert [report.simulate is not None and report.simulate.equal for report in reports] == [True] * 2
+
+
+MOVED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, at_ptr, o_ptr, s_ptr, BY_ROW: tl.constexpr, B: tl.constexpr, D: tl.constexpr):
+    rows = tl.arange(0, B)
+    if BY_ROW:
+        src = x_ptr + tl.load(at_ptr + rows)
+    else:
+        src = x_ptr
+    src += rows * D
+    cols = tl.arange(0, D)
+    tl.store(o_ptr + rows[:, None] * D + cols[None, :], tl.load(src[:, None] + cols[None, :]))
+    few = tl.arange(0, D // 16)
+    tl.store(s_ptr + rows[:, None] * (D // 16) + few[None, :], tl.load(src[:, None] + few[None, :]))
+"""
+
+
+def test_a_pointer_that_one_side_of_a_branch_leaves_as_it_is_has_the_name_of_each_copy(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(MOVED)
+    b, d = 32, 64
+    tensors = {
+        "x_ptr": TensorArg("float32", (2 * b, d), (d, 1), None),
+        "at_ptr": TensorArg("int32", (b,), (1,), (0, d)),
+        "o_ptr": TensorArg("float32", (b, d), (d, 1), None),
+        "s_ptr": TensorArg("float32", (b, d // 16), (d // 16, 1), None),
+    }
+    by_row = {"BY_ROW": True, "B": b, "D": d}
+    launch = Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={**dict.fromkeys(tensors, "*fp32"), "at_ptr": "*i32"} | dict.fromkeys(by_row, "constexpr"),
+        constexprs=by_row,
+        divisible_by_16=tuple(tensors),
+        options=Options(4, 3),
+        grid=(1,),
+        args=tensors,
+    )
+    launches = [launch, replace(launch, constexprs={**by_row, "BY_ROW": False})]
+    reports = verify(path, targets=["sm90"], launches=launches, root=path.parent, run="simulate")
+    assert [report.status for report in reports] == ["converted"] * 2
+    assert [report.simulate is not None and report.simulate.equal for report in reports] == [True] * 2

@@ -134,7 +134,7 @@ class Builder:
                 frame.env[name] = self.define(Definition(name, site, value, frame.depth, clonable), frame)
             case ast.Name(id=name), Static() | tuple():
                 frame.env[name] = value
-                if isinstance(value, Static) and isinstance(value.fact, ConstFact) and clonable:
+                if isinstance(value, Static) and clonable and (isinstance(value.fact, ConstFact) or value.is_name):
                     self.graph.constants.add((name, Site(frame.key, position_of(target), frame.statement, frame.chain)))
             case _:
                 self.effect(value)

@@ -257,7 +257,7 @@ class Graph:
     all of those that have one source.
     `parameters`: the kernel's own; `borrowed`: those that a helper needs and is not given. `bound`: the names that are
     bound before a loop. `mentions`: names that are read for what is known of them alone, such as `x` of `x.dtype`.
-    `constants`: variables that are given a constant, and where.
+    `constants`: variables that are given a constant, or a parameter, and where.
     """
 
     nodes: list[Node] = field(default_factory=list)

@@ -296,7 +296,7 @@ class Planner:
 
 
 def _of_constants(function: Function, labels: Labels) -> dict[Position, tuple[Edits, ...]]:
-    """Copies of statements that give constants: of a mask that is None, say, under a flag, in each of its layouts."""
+    """Copies of statements that give constants, or parameters: a mask that is None, say, in each of its layouts."""
     made: dict[Position, tuple[Edits, ...]] = {}
     for statement, (variable, target) in function.constants.items():
         named = [Edits(targets={target: name}) for name in labels.others(variable)]

@@ -36,6 +36,11 @@ class Static:
     dims: tuple[str, ...] = ()
 
     @property
+    def is_name(self) -> bool:
+        """Whether it is what a parameter or a global is."""
+        return self.text is not None and self.text.isidentifier()
+
+    @property
     def integer(self) -> int | None:
         """The value, where it is a known integer."""
         value = self.fact.value if isinstance(self.fact, ConstFact) else None
