@@ -21,6 +21,7 @@ FLOORS = (
     ("port",),
     ("verify.api", "check", "doctor", "explain", "record"),
     ("convert",),
+    ("observed_steps",),
     ("decision", "observation"),
     ("file_plan", "shared_memory"),
     ("buffers", "layout_helpers"),

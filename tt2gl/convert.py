@@ -19,10 +19,13 @@ from tt2gl.observation import (
     Asked,
     explore,
     from_hosts,
-    inlined,
     look_at_alignment,
     observed,
     running_ahead_elsewhere,
+    worded_elsewhere,
+)
+from tt2gl.observed_steps import (
+    inlined,
     with_copied_truths_as_bytes,
     with_equal_values_once,
     with_first_turns_alone,
@@ -31,8 +34,8 @@ from tt2gl.observation import (
     with_sums_as_products,
     with_turns_apart,
     without_casts_of_products,
+    without_likes_of_scalars,
     without_loops_of_one_turn,
-    worded_elsewhere,
 )
 from tt2gl.pipeline import NotPipelinedError, staged
 from tt2gl.pipelining.conversions_above import with_conversions_above
@@ -148,6 +151,7 @@ def _converted(
     """The conversion of a file whose kernels have been observed, with its working file; they are told."""
     known, kernels[:] = with_quotients_of_constants(known, kernels, asked)
     known, kernels[:] = with_turns_apart(known, kernels, asked, calls.torn)
+    known, kernels[:] = without_likes_of_scalars(known, kernels, asked)
     known, kernels[:] = with_sums_as_products(known, kernels, asked)
     known, kernels[:] = without_casts_of_products(known, kernels, asked)
     known, kernels[:] = with_equal_values_once(known, kernels, asked)

@@ -40,6 +40,7 @@ from tt2gl.lowering.names_again import NameAgain, with_names_again
 from tt2gl.lowering.passed_descriptors import passed_in_parts
 from tt2gl.lowering.precise_dots import OF_BACKENDS, precise_dots
 from tt2gl.lowering.reorderings import reorderings
+from tt2gl.lowering.scalar_likes import without_scalar_likes
 from tt2gl.lowering.scaled_dots import turned_dots
 from tt2gl.lowering.single_turns import without_single_turns
 from tt2gl.lowering.steps import Lowered
@@ -143,6 +144,11 @@ def with_loops_written_out(known: LoweredSource, loops: Collection[TurnsApart]) 
 def with_bare_products(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
     """The file without the casts of the products at these places of the working file; None where there are none."""
     return _with(known, without_idle_casts(known.work, places))
+
+
+def with_scalars_by_type(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
+    """The file with scalars made by their type at these places of the working file; None where there are none."""
+    return _with(known, without_scalar_likes(known.work, places))
 
 
 def with_products_of_sums(
