@@ -64,8 +64,12 @@ _Reached = tuple[int, ...] | None
 @functools.lru_cache(maxsize=128)
 def likely_launches(source: SourceFile, function: JitFunction, target: str) -> Inferred:
     """The launches that a file shows of a kernel, whether they compile or not."""
-    described = get_target(target).has_tma
-    return infer_launches(source, function, choices=_decided(function, target), described=described)
+    return _inferred(source, function, target, _decided(function, target))
+
+
+def _inferred(source: SourceFile, function: JitFunction, target: str, choices: Mapping[str, Choice]) -> Inferred:
+    """The launches of a kernel by some choices; with descriptors that may be missing where hardware takes those."""
+    return infer_launches(source, function, choices=choices, described=get_target(target).has_tma)
 
 
 def _decided(function: JitFunction, target: str) -> Mapping[str, Choice]:
@@ -110,9 +114,7 @@ def guessed_launches(
             break
     if furthest is not None:
         return inferred.launches, inferred.notes
-    found = inferred
-    if choices is not inferred.choices:
-        found = infer_launches(source, function, choices=choices, described=get_target(target).has_tma)
+    found = inferred if choices is inferred.choices else _inferred(source, function, target, choices)
     return _that_compile(kernel, found, target)
 
 

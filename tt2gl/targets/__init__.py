@@ -104,9 +104,7 @@ def fences_copies() -> bool:
     Since 3.7, where one in the source costs nothing more. Before, kernels have none (as CUTLASS's with such copies have
     none); one costs 3 to 7% of a matrix product on an H100.
     """
-    import triton
-
-    return tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 7)
+    return _installed() >= (3, 7)
 
 
 @functools.cache
@@ -120,10 +118,15 @@ def softmax_keeps_dims() -> bool:
 @functools.cache
 def precision_of_sums(target: Target) -> Literal["ieee", "tf32"]:
     """The precision of products that Triton makes of sums (its Combine pass): to 3.7, TF32 where there is that."""
+    has_tf32 = target.backend == "cuda" or target.name == "gfx942"
+    return "tf32" if has_tf32 and _installed() < (3, 8) else "ieee"
+
+
+def _installed() -> tuple[int, ...]:
+    """The installed Triton's version, of two numbers."""
     import triton
 
-    has_tf32 = target.backend == "cuda" or target.name == "gfx942"
-    return "tf32" if has_tf32 and tuple(map(int, triton.__version__.split(".")[:2])) < (3, 8) else "ieee"
+    return tuple(map(int, triton.__version__.split(".")[:2]))
 
 
 def supported(target: Target) -> bool:
