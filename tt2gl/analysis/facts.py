@@ -143,7 +143,7 @@ class DotOperandFact:
     `registers`: an operand in tensor memory, of `layout` there, is stored from registers of this one. `reloaded`: one
     in registers that is read anew for each product, from shared memory in this layout, where it was put once; `turned`:
     there by threads that turn what they have first (AMD). `kept`: the same layout of one that is read before the loop
-    (gfx1201).
+    (AMD).
     `widened`: the same layout of memory, of a loaded tile with fewer bits that is read from there and cast.
     `transposed`: that of the tile that it is the transposition of, which is read turned from there. `recast`: that of
     a transposition that is put there once, read from there and cast.

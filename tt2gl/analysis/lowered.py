@@ -289,11 +289,11 @@ def _dot(
     sides = [_operand(side) for side in (a, b)]
     for place, side in enumerate((a, b)):
         load = made.get(id(side))
-        # What is loaded before the loop is held in registers throughout it: a conversion, made once. On gfx1201 that
-        # takes another way through memory than Triton's, after which registers are given out otherwise.
+        # What is loaded before the loop is held in registers throughout it: a conversion, made once. On AMD that takes
+        # another way through memory than Triton's, after which registers are given out, and waits placed, otherwise.
         if load is not None and loops.get(id(load)) == loops.get(id(operation)):
             sides[place] = from_memory(sides[place], load, made)
-        elif load is not None and chip_of(layout) == "rdna4":
+        elif load is not None and chip_of(layout):
             sides[place] = kept_from_memory(sides[place], load, made)
     element = accumulator.type.element if isinstance(accumulator.type, TensorType) else ""
     scales = tuple(map(_operand, operation.operands[3:])) if operation.name == "tt.dot_scaled" else ()

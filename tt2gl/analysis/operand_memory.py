@@ -27,7 +27,7 @@ def from_memory(operand: DotOperandFact, load: Operation, made: dict[int, Operat
 
 
 def kept_from_memory(operand: DotOperandFact, load: Operation, made: dict[int, Operation]) -> DotOperandFact:
-    """An operand on gfx1201 with what is to be said of the operation that gives it, outside its dot's loop."""
+    """An operand on AMD with what is to be said of the operation that gives it, outside its dot's loop."""
     return replace(operand, kept=None if _turned(load, made) else _reloaded(load, made))
 
 
