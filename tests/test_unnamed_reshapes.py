@@ -93,3 +93,15 @@ def test_steps_of_a_sort_convert_nothing(tmp_path: Path, target: str, given: str
     assert (gluon.convert_layouts, gluon.barriers) == (triton.convert_layouts, triton.barriers)
     text = convert(path, target=target, launches=[launch], root=tmp_path, compile=False).text
     assert "is_right = gl.arange(0, 2, layout=gl.AutoLayout())[None, :, None]" in text
+
+
+def test_what_is_reshaped_back_meets_others_in_the_layout_that_it_had_before(tmp_path: Path) -> None:
+    """It is converted to that, which moves nothing, and what is computed of both sides has a layout with a name."""
+    compared_there = KERNEL.format(given="x").replace("left, right = sides", "x = sides")
+    compared_there = compared_there.replace("        x = tl.where(left < right, x * 2, x + 1)\n", "")
+    compared_there = compared_there.replace(
+        "return tl.reshape(left, x.shape), tl.reshape(right, x.shape)",
+        "left, right = tl.reshape(left, x.shape), tl.reshape(right, x.shape)\n"
+        "    return tl.where(left < right, x * 2, left + right)",
+    )
+    assert "return gl.where(left < right, x * 2, left + right)" in port(tmp_path, compared_there)

@@ -5,6 +5,11 @@
     a, b = tl.split(x)                                                # no conversion
     x = tl.permute(tl.join(a + b, a - b), (0, 1, 3, 2))
 
+So are eight neighbours that are added in their order, each half of a half reshaped to pairs again:
+
+    even, odd = tl.split(tl.reshape(x, (ROWS, D // 8, 4, 2)))
+    a, c = tl.split(tl.reshape(even, (ROWS, D // 8, 2, 2)))
+
 So the first steps of a transform take no conversion, as in Triton, and those after one that is converted for. None of
 these layouts has a name.
 """
@@ -12,11 +17,12 @@ these layouts has a name.
 from __future__ import annotations
 
 from tt2gl.analysis.graph import Node, made_once
+from tt2gl.analysis.joins import parted_pairs
 from tt2gl.analysis.memory import Classes
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import RESHAPES
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root
-from tt2gl.analysis.transform_steps import rearranges
+from tt2gl.analysis.transform_steps import rearranges, reshaped_on
 from tt2gl.layouts import Blocked
 
 
@@ -33,10 +39,18 @@ def as_they_come(node: Node, readers: Readers, classes: Classes) -> Inferred | N
             if readers.lead_to(node, lambda _, reader: rearranges(reader)):
                 return Inferred(natural.parent, f"{natural.how}, join")
         case "opaque" if node.order and isinstance(natural, Root | Reshaped):
-            split = readers.lead_to(node, lambda _, reader: reader.kind == "split")
-            if split and node.shape[-1] == 2 and _holds(first, node.order[-1], classes):
+            if _is_split_next(node, readers) and _holds(first, node.order[-1], classes):
                 return Inferred(natural, f"{node.function} {node.order}")
+        case "opaque" if node.function in RESHAPES and _is_split_next(node, readers):
+            # Neighbours that are parted into pairs have a layout with a name (`in_pairs`).
+            if isinstance(natural, Inferred) or isinstance(natural, Root) and not parted_pairs(node):
+                return reshaped_on(node, natural) if _holds(node, len(node.shape) - 1, classes) else None
     return None
+
+
+def _is_split_next(value: Node, readers: Readers) -> bool:
+    """Whether the last dimension of a value, of two elements, is split as it comes."""
+    return value.shape[-1] == 2 and readers.lead_to(value, lambda _, reader: reader.kind == "split")
 
 
 def _holds(value: Node, dim: int, classes: Classes) -> bool:

@@ -4,7 +4,11 @@
     x = tl.permute(tl.reshape(tl.reshape(x, (ROWS, D)), (ROWS, D // 8, 2, 4)), (0, 1, 3, 2))
     a, b = tl.split(x)                                  # converted here, once, for each thread to hold its pairs
 
-So Triton has it. Not where something else reads them: that is done in a layout which has a name.
+So Triton has it. Not where something else reads them: that is done in a layout which has a name. What is rearranged at
+last and then added up, or meets others that were rearranged so, stays as it is:
+
+    acc = tl.reshape(a, (ROWS, D // 8)) + tl.reshape(b, (ROWS, D // 8))
+    acc = tl.sum(tl.reshape(acc, (ROWS, 2, D // 16)), 1)
 
 What is converted for such a step lies for the steps after it, too: in threads as far apart as it can, where Triton has
 neighbours of the last dimension in neighbouring threads. A transform of 4096 by 128 threads is so converted for every
@@ -17,7 +21,7 @@ from __future__ import annotations
 from tt2gl.analysis.graph import Node, made_once
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import RESHAPES
-from tt2gl.analysis.terms import Inferred, Pair, Reshaped, Root
+from tt2gl.analysis.terms import Inferred, Pair, Reshaped, Root, Term
 
 
 def passed_on(node: Node, readers: Readers) -> Inferred | None:
@@ -28,12 +32,21 @@ def passed_on(node: Node, readers: Readers) -> Inferred | None:
     natural = node.operands[0].natural if node.operands else None
     if natural is None or not rearranges(node) or not (isinstance(natural, Inferred) or _begins(node, readers)):
         return None
-    if not any(readers.lead_to(each, _rearranged_next) for each in readers.alike(node)):
+    alike = readers.alike(node)
+    # What will have the extents again that it was reshaped from is in a layout with a name then.
+    passes = isinstance(natural, Inferred) and not natural.of_shape
+    on = any(readers.lead_to(each, _rearranged_next) for each in alike)
+    if not on and not (passes and any(readers.lead_to(each, _met_alike) for each in alike)):
         return None
+    return reshaped_on(node, natural)
+
+
+def reshaped_on(node: Node, natural: Term) -> Inferred:
+    """The layout without a name of a value that is rearranged, and has `natural` before."""
     done = f"{node.function} {node.order or node.shape}"
-    return (
-        Inferred(natural.parent, f"{natural.how}, {done}") if isinstance(natural, Inferred) else Inferred(natural, done)
-    )
+    if isinstance(natural, Inferred):
+        return Inferred(natural.parent, f"{natural.how}, {done}")
+    return Inferred(natural, done)
 
 
 def _begins(node: Node, readers: Readers) -> bool:
@@ -52,6 +65,16 @@ def _is_permuted_to_split(node: Node, readers: Readers) -> bool:
 
 def _rearranged_next(_: Node, reader: Node) -> bool:
     return reader.kind == "split" or rearranges(reader)
+
+
+def _met_alike(value: Node, reader: Node) -> bool:
+    """Whether a value is reduced, or computed with alone, or with others whose layouts have no names either."""
+    if reader.kind == "reduce":
+        return len(reader.operands) == 1
+    others = [each for each in reader.operands if each is not value and each.shape]
+    return reader.kind == "elementwise" and all(
+        isinstance(each.natural, Inferred) or each.natural is None and not each.cheap for each in others
+    )
 
 
 def rearranges(node: Node) -> bool:
