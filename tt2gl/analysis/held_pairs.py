@@ -22,7 +22,7 @@ from tt2gl.analysis.memory import Classes
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import RESHAPES
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root
-from tt2gl.analysis.transform_steps import rearranges, reshaped_on
+from tt2gl.analysis.transform_steps import rearranged_on, rearranges
 from tt2gl.layouts import Blocked
 
 
@@ -40,11 +40,11 @@ def as_they_come(node: Node, readers: Readers, classes: Classes) -> Inferred | N
                 return Inferred(natural.parent, f"{natural.how}, join")
         case "opaque" if node.order and isinstance(natural, Root | Reshaped):
             if _is_split_next(node, readers) and _holds(first, node.order[-1], classes):
-                return Inferred(natural, f"{node.function} {node.order}")
+                return rearranged_on(node, natural)
         case "opaque" if node.function in RESHAPES and _is_split_next(node, readers):
             # Neighbours that are parted into pairs have a layout with a name (`in_pairs`).
             if isinstance(natural, Inferred) or isinstance(natural, Root) and not parted_pairs(node):
-                return reshaped_on(node, natural) if _holds(node, len(node.shape) - 1, classes) else None
+                return rearranged_on(node, natural) if _holds(node, len(node.shape) - 1, classes) else None
     return None
 
 

@@ -38,10 +38,10 @@ def passed_on(node: Node, readers: Readers) -> Inferred | None:
     on = any(readers.lead_to(each, _rearranged_next) for each in alike)
     if not on and not (passes and any(readers.lead_to(each, _met_alike) for each in alike)):
         return None
-    return reshaped_on(node, natural)
+    return rearranged_on(node, natural)
 
 
-def reshaped_on(node: Node, natural: Term) -> Inferred:
+def rearranged_on(node: Node, natural: Term) -> Inferred:
     """The layout without a name of a value that is rearranged, and has `natural` before."""
     done = f"{node.function} {node.order or node.shape}"
     if isinstance(natural, Inferred):
