@@ -1,4 +1,4 @@
-"""A `try` that imports Triton beside what is not at hand: its handler is taken only where that leaves Triton."""
+"""A `try` that imports Triton beside what may fail: its handler is taken only where that leaves Triton."""
 
 from __future__ import annotations
 
@@ -43,6 +43,11 @@ NOT_TAKEN = {
         "import triton\nfrom triton import language as tl\n" + ABSENT + "VALUE = 1\n", "triton = tl = None\nVALUE = 2\n"
     ),
     "raised_again": attempt(TRITON + ABSENT + "VALUE = 1\n", "raise\n"),
+    "nothing_tells_if_it_fails": attempt(
+        TRITON + "from triton.backends import backends\nfound = any(b.driver.is_active() for b in backends.values())\n"
+        "VALUE = 1\n",
+        "triton = tl = None\nVALUE = 2\n",
+    ).replace("ImportError", "Exception"),
 }
 
 

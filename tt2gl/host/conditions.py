@@ -142,7 +142,7 @@ class Conditions(Names):
                     return index, error
             except Undecided:
                 # Only an import raises ImportError, and imports are decided.
-                if not imports_only:
+                if not imports_only and not self._loses_triton(scope, node):
                     raise
         return None
 
@@ -153,10 +153,11 @@ class Conditions(Names):
                 import triton
                 import triton.language as tl
                 from another_package import extra       # which is not at hand
-            except ImportError:
+                found = is_any_driver_active()              # which nothing tells
+            except Exception:
                 triton = tl = None
 
-        What is read is there for kernels, and these run only where that was imported, so all of the block was.
+        What is read is there for kernels, and these run only where that was imported, so all of the block ran.
         """
         return any(
             {binding.node for binding in scope.bindings[name] if isinstance(binding.node, ast.Import | ast.ImportFrom)}
