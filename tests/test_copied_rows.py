@@ -9,6 +9,7 @@ import pytest
 from tests.compared import compared
 from tt2gl.convert import convert
 from tt2gl.launches import Launch, Options, TensorArg
+from tt2gl.verify.api import verify
 
 KERNEL = """import triton
 import triton.language as tl
@@ -75,3 +76,54 @@ def test_a_short_row_is_copied_in_the_layout_of_the_tile_beside_it(tmp_path: Pat
     path, launch = launched(tmp_path, "cols[None, :]", 64, bits=32)
     _, triton, gluon = compared(path, launch, target)
     assert gluon.step_copies == triton.step_copies
+
+
+FILLED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, scale_ptr, w_ptr, out_ptr, K, M: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr):
+    rows, columns = tl.arange(0, M), tl.arange(0, N)
+    total = tl.zeros((M, N), tl.float32)
+    for step in range(tl.cdiv(K, BLOCK)):
+        inner = step * BLOCK + tl.arange(0, BLOCK)
+        mask = inner < K
+        x = tl.load(x_ptr + rows[:, None] * K + inner[None, :], mask=mask[None, :], other=0.0)
+        scale = tl.load(scale_ptr + inner, mask=mask, other=1.0)
+        w = tl.load(w_ptr + columns[:, None] * K + inner[None, :], mask=mask[None, :], other=0.0)
+        total += tl.dot(x * scale[None, :], tl.trans(w))
+    tl.store(out_ptr + rows[:, None] * N + columns[None, :], total)
+"""
+
+
+@pytest.mark.parametrize("m", [(64,), (64, 32)], ids=["one instruction", "an instruction a launch"])
+def test_what_is_put_in_where_the_row_is_masked_out_is_in_the_layout_that_the_row_is_wanted_in(
+    tmp_path: Path, m: tuple[int, ...]
+) -> None:
+    """Of rows copied along a tile the mask had that tile's layout, and the row its own: that did not compile."""
+    path = tmp_path / "kernel.py"
+    path.write_text(FILLED)
+    launches = []
+    for extent in m:
+        tensors = {
+            "x_ptr": TensorArg("float16", (extent, 200), (200, 1)),
+            "scale_ptr": TensorArg("float16", (200,), (1,)),
+            "w_ptr": TensorArg("float16", (64, 200), (200, 1)),
+            "out_ptr": TensorArg("float32", (extent, 64), (64, 1)),
+        }
+        extents = {"M": extent, "N": 64, "BLOCK": 64}
+        kinds = {"x_ptr": "*fp16", "scale_ptr": "*fp16", "w_ptr": "*fp16", "out_ptr": "*fp32", "K": "i32"}
+        signature, values = kinds | dict.fromkeys(extents, "constexpr"), {**tensors, "K": 200, **extents}
+        options = Options(4, 3)
+        launches.append(Launch(path.name, "kernel", signature, extents, (*tensors, "K"), options, (1,), values))
+    for report in verify(path, targets=["sm90"], launches=launches, root=tmp_path, run="simulate"):
+        assert report.status == "converted"
+        assert report.simulate is not None
+        assert report.simulate.equal
+        assert report.triton is not None
+        assert report.triton.metrics is not None
+        assert report.gluon is not None
+        assert report.gluon.metrics is not None
+        assert report.gluon.metrics.convert_layouts == report.triton.metrics.convert_layouts
+        assert report.gluon.metrics.shared_bytes == report.triton.metrics.shared_bytes

@@ -50,6 +50,7 @@ def test_what_may_be_a_tensor_is_none(body: str) -> None:
         "for x in range(0, n, 8):\n        y = gl.arange(0, 8, layout=layout) + x",
         "if n > 8:\n        x = min(n, 8)\n    else:\n        x = elsewhere(n)",
         "y, x = elsewhere(n), n // 8",
+        "x: gl.constexpr = kernel(p, n, layout)",
     ],
 )
 def test_what_is_computed_of_numbers_is_one(body: str) -> None:
@@ -63,3 +64,18 @@ def test_a_helper_has_what_its_callers_give_it() -> None:
     # Nothing is known of what a function gives that the file has.
     assert "x" not in numbers(CALLED.replace("CALL", "p, n, layout"))
     assert "m" not in numbers(f"{CALLED.replace('CALL', 'p, n, layout')}\n\nhelper(1, 2, 3)\n", "helper")
+
+
+@pytest.mark.parametrize(
+    ("body", "known"),
+    [
+        ("if n > 8:\n        helper(p, n, 3)\n    else:\n        helper(p, n, layout=4)", True),
+        ("helper(p, gl.load(p), 3)", False),
+        ("helper(p, n, 3)\n    return n", False),
+    ],
+)
+def test_a_kernel_that_only_chooses_what_to_run_gives_its_own_parameters(body: str, known: bool) -> None:
+    body = body.replace("3)", "layout)").replace("layout=4", "layout=layout")
+    chooses = f"{CALLED.replace('CALL', 'p, n, layout')}\n\n@gluon.jit\ndef chooses(p, n, layout):\n    {body}\n"
+    assert ("m" in numbers(chooses, "helper")) == known
+    assert "m" not in numbers(f"{chooses}\n\nchooses(p, n, layout)\n", "helper")

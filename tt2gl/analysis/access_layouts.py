@@ -36,11 +36,12 @@ class AccessLayouts:
 
     def staged(self, node: Node, term: Term, spot: Spot) -> None:
         """A load into a ring's slot, from where it is read in `term`."""
-        self.flow.take(node, self._copied(node), spot.clone)
+        copied = self._copied(node)
+        self.flow.take(node, copied, spot.clone)
         use = self.cores.rings[node.chain]
         slot, dtype = self.cores.ring(node, self.graph), self.graph.element_type(node)
-        # Where it is masked out there is another value, by a mask in the layout of the access.
-        read = self.flow.access_root(node) if node.replaced else term
+        # Where it is masked out there is another value, by a mask in the layout of the copy.
+        read = copied if node.replaced else term
         filled = (use.registers, use.stored, use.direct, self.cores.ends_at_once(use))
         want = RingWant(use.name, slot, dtype, use.in_memory, False, *filled, looked_up=use.looked_up)
         want = replace(want, late=use.late, located=use.located, split=use.split)

@@ -1,8 +1,9 @@
 """Which names of functions hold no tensors: only numbers and pointers, whoever calls the function.
 
 A name is one if all that it is ever bound to is computed of such names, and a helper's parameter if all calls give it
-that. A kernel's own parameters are. What helpers of other files compute of numbers is numbers: those that make tensors
-have been brought into the file.
+that. A kernel's own parameters are, also where it only chooses which function is to run, and constants of the
+compiler's, as layouts are. What helpers of other files compute of numbers is numbers: those that make tensors have been
+brought into the file.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from tt2gl.pipelining.flow import NONE, Names, reads, writes
-from tt2gl.pipelining.static import bound, called, constants, parameters
+from tt2gl.pipelining.flow import NONE, Names, inside, reads, writes
+from tt2gl.pipelining.static import bound, called, constants, parameters, says_constexpr
 from tt2gl.trees import nodes_in
 
 _MAKERS = ("allocate_shared_memory", "convert_layout", "full", "zeros")
@@ -76,6 +77,8 @@ def _bindings(function: ast.FunctionDef) -> Iterator[_Binding]:
             case ast.Assign(value=value) | ast.For(iter=value):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 names = NONE.union(*map(writes, targets))
+            case ast.AnnAssign(annotation=annotation) if says_constexpr(annotation):
+                continue
             case (
                 ast.AugAssign(target=target, value=value)
                 | ast.AnnAssign(target=target, value=ast.expr() as value)
@@ -102,7 +105,30 @@ def _given(caller: ast.FunctionDef, functions: Sequence[ast.FunctionDef]) -> Ite
 
 def _from_elsewhere(tree: ast.Module, functions: Sequence[ast.FunctionDef]) -> dict[str, Names]:
     """The parameters that may be tensors, by the functions' names, as others than these functions call them, too."""
-    inside = {id(node) for function in functions for node in nodes_in(function)}
-    calls = (node for node in nodes_in(tree) if isinstance(node, ast.Call) and id(node) not in inside)
+    plainly = {getattr(node.func, "id", "") for node in nodes_in(tree) if isinstance(node, ast.Call)}
+    known = [*functions, *(each for each in _choosing(tree) if each.name not in plainly)]
+    own = {id(node) for function in known for node in nodes_in(function)}
+    calls = (node for node in nodes_in(tree) if isinstance(node, ast.Call) and id(node) not in own)
     names = {getattr(call.func, "id", "") for call in calls}
     return {each.name: parameters(each) - constants(each) for each in functions if each.name in names}
+
+
+def _choosing(tree: ast.Module) -> list[ast.FunctionDef]:
+    """The kernels that do nothing but choose, by constants, which of other functions is given their parameters."""
+    kernels = (each for each in nodes_in(tree) if isinstance(each, ast.FunctionDef))
+    kernels = (each for each in kernels if "gluon.jit" in map(ast.unparse, each.decorator_list))
+    return [
+        kernel
+        for kernel in kernels
+        if all(_hands_on(each) for each in inside(kernel.body) if not isinstance(each, ast.If))
+    ]
+
+
+def _hands_on(statement: ast.stmt) -> bool:
+    """Whether a statement is a call that is given names alone, or a text."""
+    match statement:
+        case ast.Expr(value=ast.Call(args=args, keywords=keywords)):
+            return all(isinstance(each, ast.Name) for each in (*args, *(keyword.value for keyword in keywords)))
+        case ast.Expr(value=ast.Constant()):
+            return True
+    return False

@@ -18,7 +18,7 @@ def constants(function: ast.FunctionDef) -> Names:
     """The names bound to compile-time constants in a function: constexpr parameters and locals, static ranges."""
     arguments = function.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    found = {each.arg for each in every if each.annotation is not None and _says_constexpr(each.annotation)}
+    found = {each.arg for each in every if each.annotation is not None and says_constexpr(each.annotation)}
     for statement in inside(function.body):
         if is_constexpr(statement):
             found |= writes(statement)
@@ -45,7 +45,8 @@ def parameters(function: ast.FunctionDef) -> Names:
     return frozenset(each.arg for each in every)
 
 
-def _says_constexpr(annotation: ast.expr) -> bool:
+def says_constexpr(annotation: ast.expr) -> bool:
+    """Whether an annotation says that its name is a constant of the compiler's."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         return annotation.value.endswith("constexpr")
     return ast.unparse(annotation).rpartition(".")[2] == "constexpr"
