@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tt2gl.analysis.cheap import in_ring, is_operand
 from tt2gl.analysis.decisions import Spot
 from tt2gl.analysis.graph import Node, made_once, sources
-from tt2gl.analysis.reshapes import is_repeated, unreshaped
+from tt2gl.analysis.reshapes import is_computed_or_given, unreshaped
 from tt2gl.analysis.terms import Cut, Inferred, Operand, Pair, Root, Term, Turned, halved
 from tt2gl.analysis.unpacking import half, merged
 from tt2gl.words import HELPED
@@ -25,8 +25,8 @@ class Rearranged:
     def reorder(self, node: Node, term: Term, spot: Spot) -> None:
         """What is reshaped or permuted comes in a layout of its own; Gluon infers the result's, which is converted.
 
-        What can be made anew is made in the layout that becomes the one wanted when it is reshaped; and so is what
-        repeats a smaller value, which is converted for that.
+        What can be made anew is made in the layout that becomes the one wanted when it is reshaped; and so is what is
+        computed and has no layout of its own: a tile that is stored then, what repeats a smaller value.
         """
         pairs = merged(node) if id(node) in self.flow.products.unpacked else None
         halves = half(term, pairs) if pairs is not None else None
@@ -38,8 +38,8 @@ class Rearranged:
         for operand in node.operands:
             before = self._turned_back(node, operand, term)
             is_read = in_ring(operand) and isinstance(term, Operand)
-            made_anew = operand.cheap and (is_read or not in_ring(operand)) or is_repeated(operand)
-            if before is None and made_anew and operand.natural is None:
+            is_made = operand.cheap and (is_read or not in_ring(operand)) or is_computed_or_given(operand)
+            if before is None and is_made and operand.natural is None:
                 before = unreshaped(node, term)
             if before is not None:
                 self.flow.resolve(operand, before, spot.clone)

@@ -43,6 +43,16 @@ def is_computed(value: Node) -> bool:
     return value.kind == "elementwise"
 
 
+def is_computed_or_given(value: Node) -> bool:
+    """Whether a value is computed so, in a helper that gives it, too: nothing that was rearranged itself."""
+    while True:
+        made = made_once(value)
+        before = value.value if value.kind in ("call", "argument") else made.node if made is not None else None
+        if before is None:
+            return value.kind == "elementwise"
+        value = before
+
+
 def is_computed_with(value: Node, reader: Node) -> bool:
     """Whether a reader computes of a value, and of others, element by element: it keeps the layout."""
     return reader.kind == "elementwise" and any(each is not value for each in reader.operands)
@@ -51,12 +61,6 @@ def is_computed_with(value: Node, reader: Node) -> bool:
 def is_of_several(node: Node) -> bool:
     """Whether a reduction takes a value whose layout has no name, and others, which may not come in that."""
     return len(node.operands) > 1 and isinstance(node.operands[0].natural, Inferred)
-
-
-def is_repeated(value: Node) -> bool:
-    """Whether a value is a smaller one, as it is, repeated along dimensions that it was given for that."""
-    single = value.operands[0] if value.kind == "elementwise" and len(value.operands) == 1 else None
-    return single is not None and single.kind == "expand" and 2 * single.elements <= value.elements
 
 
 def is_idle(node: Node) -> bool:
