@@ -57,6 +57,23 @@ def kernel(x_ptr, b_ptr, y_ptr, n, N: tl.constexpr, D: tl.constexpr):
     z, more = block(x_ptr, b_ptr, columns=columns, rows=MORE, D=D)
     tl.store(y_ptr + tl.arange(0, N), tl.sum(x + z, axis=1) * (bias + more))
 """
+# The loop has `block` written out, and so has `outer`, which is given rows outside loops.
+WITHIN_ANOTHER = KERNEL.replace(
+    """@triton.jit
+def kernel(""",
+    """@triton.jit
+def outer(x_ptr, b_ptr, rows, columns, D: tl.constexpr):
+    return block(x_ptr, b_ptr, rows, columns, D)
+
+
+@triton.jit
+def kernel(""",
+).replace(
+    "    tl.store(y_ptr",
+    """    x, bias = outer(x_ptr, b_ptr, n - N + tl.arange(0, N), columns, D)
+    total += tl.sum(x, axis=1) * bias
+    tl.store(y_ptr""",
+)
 BESIDE = "return x, tl.load(b_ptr + rows)"
 ALONE = "return x, 2.0"
 MADE = "start + tl.arange(0, N)"
@@ -127,3 +144,9 @@ def test_an_index_is_given_for_each_access(target: str, tmp_path: Path) -> None:
     assert "convert_layout(rows" not in text
     assert "rows=n - N + gl.arange" in text
     assert "rows_2=n - N + gl.arange" in text
+
+
+@pytest.mark.parametrize("target", ["sm90", "sm80"])
+def test_an_index_is_given_once_more_to_what_another_helper_is_written_out_in(target: str, tmp_path: Path) -> None:
+    text = ported(BESIDE, MADE, tmp_path, target, WITHIN_ANOTHER)
+    assert "convert_layout(rows" not in text

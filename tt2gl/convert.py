@@ -26,6 +26,7 @@ from tt2gl.observation import (
 )
 from tt2gl.observed_steps import (
     inlined,
+    with_arguments_once_more,
     with_copied_truths_as_bytes,
     with_equal_values_once,
     with_first_turns_alone,
@@ -159,6 +160,7 @@ def _converted(
         known, kernels[:] = without_loops_of_one_turn(known, kernels, asked)
         known, kernels[:] = with_first_turns_alone(known, kernels, asked)
         known, kernels[:] = inlined(known, kernels, asked, calls)
+        known, kernels[:] = with_arguments_once_more(known, kernels, asked, calls)
         known, kernels[:] = with_names_of_their_own(known, kernels, asked)
         known, kernels[:] = with_copied_truths_as_bytes(known, kernels, asked)
     else:

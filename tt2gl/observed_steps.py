@@ -29,6 +29,7 @@ from tt2gl.analysis.turns_apart import turns_apart
 from tt2gl.kernel_state import Calls, Kernel
 from tt2gl.lowering.lowered_source import (
     LoweredSource,
+    with_arguments_again,
     with_bare_products,
     with_bytes_loaded,
     with_equal_values,
@@ -118,6 +119,14 @@ def with_equal_values_once(
     """
     guessed = {each.function.name for each in kernels if any(one.origin == "guessed" for one in each.launches)}
     return _as_long_as(known, kernels, asked, partial(equal_values, guessed=guessed), with_equal_values)
+
+
+def with_arguments_once_more(
+    known: LoweredSource, kernels: list[Kernel], asked: Asked, calls: Calls
+) -> tuple[LoweredSource, list[Kernel]]:
+    """The file with arguments that helpers are given once more, where other helpers were written out in these."""
+    step = with_arguments_again(known, calls.again) if calls.again else None
+    return (known, kernels) if step is None else (step, observed(step, asked))
 
 
 def with_copied_truths_as_bytes(

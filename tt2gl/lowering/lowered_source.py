@@ -173,6 +173,11 @@ def with_other_names(known: LoweredSource, places: Collection[NameAgain]) -> Low
     return _with(known, with_names_again(known.work, places))
 
 
+def with_arguments_again(known: LoweredSource, wanted: Collection[Again]) -> LoweredSource | None:
+    """The file with arguments that helpers are given once more; None where none are."""
+    return _with(known, arguments_again(known.work, wanted))
+
+
 def with_bytes_loaded(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
     """The file with truth values loaded as bytes at these places of the working file; None where there are none."""
     return _with(known, with_truths_as_bytes(known.work, places))
