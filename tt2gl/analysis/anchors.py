@@ -12,7 +12,7 @@ from tt2gl.analysis.cheap import is_loaded_ahead, last_tile, row_of_step, tile_i
 from tt2gl.analysis.flowing_first import flowing_first, of_tiles
 from tt2gl.analysis.gathers import gathered, whole_lines
 from tt2gl.analysis.graph import Node
-from tt2gl.analysis.held_pairs import as_they_come
+from tt2gl.analysis.held_pairs import as_they_come, is_of_pairs, loaded_in_pairs
 from tt2gl.analysis.joins import in_pairs, is_awaited, merged_pairs, pair_of, stacked, unpaired
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.readers import Readers
@@ -179,8 +179,9 @@ class Anchors:
             case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
                 return inferred
             case "split":
-                pairs = pair_of(node.operands[0]) or self._pairs(node)
-                return Cut(len(node.shape), pairs) if pairs is not None else None
+                pairs = node.operands[0]
+                whole = loaded_in_pairs(pairs, self.classes) or pair_of(pairs) or self._pairs(node)
+                return Cut(len(node.shape), whole) if whole is not None else None
             case "opaque" if node.order == (1, 0):
                 return self._turned(node)
             case "opaque" if node.order and not self.cores.dots and self._readers.lead_to(node, is_reshaped_next):
@@ -294,7 +295,7 @@ class Anchors:
         Where nothing says how they are held, it is as what is made of them is wanted.
         """
         match self._prospect(join.operands[0]):
-            case Cut(dim=dim, parent=Pair() as whole) if dim == len(join.shape) - 1:
+            case Cut(dim=dim, parent=whole) if dim == len(join.shape) - 1 and is_of_pairs(whole, dim + 1, self.classes):
                 return whole
             case Root() | Widened() | Pair() as known:
                 return Pair(known)

@@ -21,7 +21,7 @@ from tt2gl.analysis.joins import parted_pairs
 from tt2gl.analysis.memory import Classes
 from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import RESHAPES
-from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root
+from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term
 from tt2gl.analysis.transform_steps import rearranged_on, rearranges
 from tt2gl.layouts import Blocked
 
@@ -46,6 +46,29 @@ def as_they_come(node: Node, readers: Readers, classes: Classes) -> Inferred | N
             if isinstance(natural, Inferred) or isinstance(natural, Root) and not parted_pairs(node):
                 return rearranged_on(node, natural) if _holds(node, len(node.shape) - 1, classes) else None
     return None
+
+
+def loaded_in_pairs(value: Node, classes: Classes) -> Root | None:
+    """The layout of a tile of pairs each of which one thread has loaded; None for others.
+
+    x = tl.load(x_ptr + offs[:, None] * 2 + tl.arange(0, 2)[None, :])
+    a, b = tl.split(x)
+    tl.store(o_ptr + ..., tl.join(a + b, a - b))                      # only this is converted, to be stored
+    """
+    whole = value.natural
+    return whole if isinstance(whole, Root) and is_of_pairs(whole, len(value.shape), classes) else None
+
+
+def is_of_pairs(whole: Term, rank: int, classes: Classes) -> bool:
+    """Whether in the layout of a tile of `rank` dimensions, the last of two, a thread has all along that one."""
+    known = [layout for each in classes.classes if Root(each.name) == whole for layout in each.layouts.values()]
+    loaded = bool(known) and all(isinstance(one, Blocked) and _ends_in_pairs(one, rank) for one in known)
+    return loaded or isinstance(whole, Pair)
+
+
+def _ends_in_pairs(layout: Blocked, rank: int) -> bool:
+    ends = layout.size_per_thread[-1], layout.threads_per_warp[-1], layout.warps_per_cta[-1]
+    return len(layout.order) == rank and ends == (2, 1, 1)
 
 
 def _is_split_next(value: Node, readers: Readers) -> bool:
