@@ -28,6 +28,14 @@ class Blocked:
         return f"{alias}.BlockedLayout({', '.join(str(list(part)) for part in parts)})"
 
 
+def permuted(layout: object, order: Sequence[int]) -> Blocked | None:
+    """The layout of a value whose dimensions are put in another order; None of one that is not blocked."""
+    if not isinstance(layout, Blocked):
+        return None
+    parts = (layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta)
+    return Blocked(*(tuple(part[dim] for dim in order) for part in parts), tuple(map(order.index, layout.order)))
+
+
 def are_alike(one: Blocked, other: Blocked, shape: Sequence[int]) -> bool:
     """Whether two layouts put the elements of a tile in the same threads: in other orders where an extent is 1, say."""
     return _places(one, shape) == _places(other, shape)

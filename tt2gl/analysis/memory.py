@@ -22,7 +22,7 @@ from tt2gl.analysis.repeated_rows import repeated_rows
 from tt2gl.analysis.terms import Term, root_of
 from tt2gl.formulas import Tile, Width
 from tt2gl.launches import Launch
-from tt2gl.layouts import ACCESS_BITS, Blocked, coalesced
+from tt2gl.layouts import ACCESS_BITS, Blocked, coalesced, permuted
 from tt2gl.matrix_layouts import read_blocked
 from tt2gl.padded_layouts import direct_source
 from tt2gl.tensor_memory_layouts import Linear, read_linear
@@ -188,6 +188,11 @@ class Classes:
         """Whether a thread has several elements along `axis` in the layout of that key, under any launch."""
         known = (layout for each in self.classes if each.name == name for layout in each.layouts.values())
         return any(isinstance(layout, Blocked) and layout.size_per_thread[axis] > 1 for layout in known)
+
+    def is_permuted(self, name: str, other: str, order: Sequence[int]) -> bool:
+        """Whether a value in the layout of one key has that of another once its dimensions are in this order."""
+        one, two = (next((each.layouts for each in self.classes if each.name == key), {}) for key in (name, other))
+        return bool(one) and one.keys() == two.keys() and all(permuted(one[at], order) == two[at] for at in one)
 
     def has_neighbours(self, name: str, axis: int, count: int) -> bool:
         """Whether threads have neighbours along `axis` by so many in the layout of that key, under all launches."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.cheap import in_ring, is_operand
 from tt2gl.analysis.decisions import Spot
 from tt2gl.analysis.graph import Node, made_once, sources
+from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import is_computed_or_given, unreshaped
 from tt2gl.analysis.terms import Cut, Inferred, Operand, Pair, Root, Term, Turned, halved
+from tt2gl.analysis.transpositions import stored_unturned
 from tt2gl.analysis.unpacking import half, merged
 from tt2gl.words import HELPED
 
@@ -22,11 +25,16 @@ class Rearranged:
     def __init__(self, flow: Propagation) -> None:
         self.flow, self.decisions = flow, flow.decisions
 
+    @cached_property
+    def _readers(self) -> Readers:
+        return Readers(self.flow.graph)
+
     def reorder(self, node: Node, term: Term, spot: Spot) -> None:
         """What is reshaped or permuted comes in a layout of its own; Gluon infers the result's, which is converted.
 
         What can be made anew is made in the layout that becomes the one wanted when it is reshaped; and so is what is
-        computed and has no layout of its own: a tile that is stored then, what repeats a smaller value.
+        computed and has no layout of its own: a tile that is stored then, what repeats a smaller value. What is stored
+        as it is, too, is permuted as it was converted for that, where no more is to be done.
         """
         pairs = merged(node) if id(node) in self.flow.products.unpacked else None
         halves = half(term, pairs) if pairs is not None else None
@@ -36,7 +44,9 @@ class Rearranged:
             self.decisions.converts[spot] = term
             return
         for operand in node.operands:
-            before = self._turned_back(node, operand, term)
+            before = self._turned_back(node, operand, term) or stored_unturned(
+                node, term, self._readers, self.flow.classes
+            )
             is_read = in_ring(operand) and isinstance(term, Operand)
             is_made = operand.cheap and (is_read or not in_ring(operand)) or is_computed_or_given(operand)
             if before is None and is_made and operand.natural is None:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from tt2gl.analysis.facts import DotOperandFact
 from tt2gl.analysis.graph import Graph, Node, made_once
+from tt2gl.analysis.memory import Classes
 from tt2gl.analysis.readers import Readers
-from tt2gl.analysis.terms import Root, Turned
+from tt2gl.analysis.terms import Root, Term, Turned
 from tt2gl.ir.attributes import Attribute, DialectAttr
 
 
@@ -25,6 +26,26 @@ def is_narrowed(node: Node, readers: Readers) -> bool:
     """Whether what is turned of a name is only stored, in fewer bits than it has."""
     stored = readers.lead_to(node, lambda value, reader: reader.kind == "store" and reader.bits < value.bits)
     return stored and node.operands[0].kind == "read"
+
+
+def stored_unturned(node: Node, wanted: Term, readers: Readers, classes: Classes) -> Root | None:
+    """The layout that what is permuted is converted to for its own store, and that becomes the one wanted of `node`.
+
+    tl.store(x_ptr + offsets, x)
+    tl.store(y_ptr + turned_offsets, tl.trans(x))    # of the `x` that was converted above, as Triton's compiler has it
+    """
+    operand = node.operands[0]
+    made = made_once(operand)
+    if not node.order or made is None or not isinstance(wanted, Root) or operand.natural is None:
+        return None
+    known = [
+        classes.by_chain[reader.chain].name
+        for each in readers.of(made.node)
+        for reader in readers.of(each)
+        if reader.kind == "store" and reader.chain in classes.by_chain
+    ]
+    found = (Root(name) for name in known if classes.is_permuted(name, wanted.name, node.order))
+    return next((each for each in found if each != operand.natural), None)
 
 
 def anchor_turned_sum(graph: Graph) -> bool:
