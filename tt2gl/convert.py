@@ -39,6 +39,7 @@ from tt2gl.observed_steps import (
     without_loops_of_one_turn,
 )
 from tt2gl.pipeline import NotPipelinedError, staged
+from tt2gl.pipelining.arms_memory import with_memory_in_arms
 from tt2gl.pipelining.conversions_above import with_conversions_above
 from tt2gl.pipelining.converted_loads import with_converted_loads
 from tt2gl.pipelining.converted_operands import with_converted_operands
@@ -219,7 +220,8 @@ def _write(source: SourceFile, kernels: Sequence[Kernel], asked: Asked, rules: C
         try:
             names = {function.line: function.name for function in source.functions}
             functions = {each.name or names[each.line] for each in plan.functions}
-            made = with_shared_operands(with_masked_reads(rewrite(source, plan), functions), functions)
+            made = with_memory_in_arms(rewrite(source, plan), functions)
+            made = with_shared_operands(with_masked_reads(made, functions), functions)
             if asked.target.backend == "cuda":
                 made = with_early_firsts(made, functions)
             elif "hoist" in rules:
