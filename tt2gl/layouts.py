@@ -33,7 +33,8 @@ def permuted(layout: object, order: Sequence[int]) -> Blocked | None:
     if not isinstance(layout, Blocked):
         return None
     parts = (layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta)
-    return Blocked(*(tuple(part[dim] for dim in order) for part in parts), tuple(map(order.index, layout.order)))
+    elements, threads, warps = (tuple(part[dim] for dim in order) for part in parts)
+    return Blocked(elements, threads, warps, tuple(map(order.index, layout.order)))
 
 
 def are_alike(one: Blocked, other: Blocked, shape: Sequence[int]) -> bool:
