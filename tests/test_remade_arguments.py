@@ -75,6 +75,8 @@ def kernel(""",
     tl.store(y_ptr""",
 )
 BESIDE = "return x, tl.load(b_ptr + rows)"
+MASKED = """inside = rows < 200  # of 256
+    return tl.where(inside[:, None], x, 0.0), tl.load(b_ptr + rows, mask=inside, other=1.0)"""
 ALONE = "return x, 2.0"
 MADE = "start + tl.arange(0, N)"
 LOADED = "tl.load(b_ptr + start + tl.arange(0, N)).to(tl.int32)"
@@ -150,3 +152,12 @@ def test_an_index_is_given_for_each_access(target: str, tmp_path: Path) -> None:
 def test_an_index_is_given_once_more_to_what_another_helper_is_written_out_in(target: str, tmp_path: Path) -> None:
     text = ported(BESIDE, MADE, tmp_path, target, WITHIN_ANOTHER)
     assert "convert_layout(rows" not in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "made"), [pytest.param(MADE, True, id="computed anew"), pytest.param(LOADED, False, id="loaded")]
+)
+def test_a_name_is_computed_of_it_for_each_access(rows: str, made: bool, tmp_path: Path) -> None:
+    text = ported(MASKED, rows, tmp_path, kernel=WITHOUT_LOOP)
+    assert ("    inside = rows < 200  # of 256\n    inside_2 = rows_2 < 200\n" in text) is made
+    assert ("convert_layout(inside" not in text) is made

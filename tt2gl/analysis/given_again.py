@@ -1,4 +1,7 @@
-"""The arguments that a kernel's helpers want in several layouts, and their callers can make in each."""
+"""The arguments that a kernel's helpers want in several layouts, and their callers can make in each.
+
+So with names that helpers compute of them, which come first: those of each layout want arguments in that.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,17 @@ def given_again(
                 wants = wanted[given].setdefault(spot.site.position[:2], {})
                 wants.setdefault((launch, spot.site.context), set()).add(each.again.get(spot, term))
     found: set[Again] = set()
+    computed: set[Again] = set()
     for (key, name), reads in wanted.items():
-        places = _reads(trees.get(key[0]), key[1], name)
+        functions = _functions(trees.get(key[0]), key[1])
+        places = _reads(functions, name)
         if key in names and reads.keys() <= set(places):
             numbers = _numbered([reads.get(place, {}) for place in places])
             if any(numbers):
-                found.add(Again(names[key], name, numbers))
-    return found
+                is_parameter = any(name == arg.arg for each in functions for arg in _parameters(each))
+                (found if is_parameter else computed).add(Again(names[key], name, numbers))
+    waiting = {each.helper for each in computed}
+    return computed | {each for each in found if each.helper not in waiting}
 
 
 def _numbered(reads: Sequence[_Wants]) -> tuple[int, ...]:
@@ -55,8 +62,16 @@ def _agree(one: _Wants, other: _Wants) -> bool:
     return all(other.get(context, terms) == terms for context, terms in one.items())
 
 
-def _reads(tree: ast.Module | None, line: int, name: str) -> list[tuple[int, int]]:
+def _functions(tree: ast.Module | None, line: int) -> list[ast.FunctionDef]:
+    """The function that stands at a line."""
+    return [each for each in functions_in(tree) if each.lineno == line] if tree is not None else []
+
+
+def _reads(functions: Sequence[ast.FunctionDef], name: str) -> list[tuple[int, int]]:
     """Where a name stands in a function, in the order of the text."""
-    functions = [each for each in functions_in(tree) if each.lineno == line] if tree is not None else []
     body = [node for each in functions for statement in each.body for node in nodes_in(statement)]
     return sorted((each.lineno, each.col_offset) for each in body if isinstance(each, ast.Name) and each.id == name)
+
+
+def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]

@@ -18,6 +18,7 @@ from tt2gl.analysis.access_layouts import AccessLayouts
 from tt2gl.analysis.anchors import Anchors
 from tt2gl.analysis.cheap import in_ring, last_row, last_tile, mark_cheap
 from tt2gl.analysis.decisions import Clone, Decisions, NamedWeb, RingWant, Spot, place_of
+from tt2gl.analysis.given_names import given_cheaply, made_of_given
 from tt2gl.analysis.graph import Definition, Node, Web, counts_from_zero, operands_rank, uncast
 from tt2gl.analysis.memory import Classes, Scene
 from tt2gl.analysis.products import Products
@@ -328,7 +329,7 @@ class Propagation(Anchors):
             return
         self.decisions.reads[spot] = (web.name, web.natural)
         made = web.made_once() if id(web) in self.products.once else web.made_outside(node)
-        if (given := _given_cheaply(web)) is not None:
+        if (given := given_cheaply(web) or made_of_given(web)) is not None:
             # A range from zero it makes itself, before its loop.
             counts = counts_from_zero(given.node)
             if given.depth and not counts:
@@ -358,14 +359,6 @@ class Propagation(Anchors):
         for site, web in self.graph.mentions:
             _, statement, _ = place_of(web.find().definitions[0])
             self.decisions.mentions[site] = (web.name, statement)
-
-
-def _given_cheaply(web: Web) -> Definition | None:
-    """The parameter of a helper, where it is given what its caller could make once more in another layout."""
-    made = web.made_once()
-    if made is None or made.entry is None or made.node.value is None:
-        return None
-    return made if made.node.value.cheap else None
 
 
 def propagated(scenes: Sequence[Scene], classes: Classes, cores: TensorCores) -> list[Decisions]:

@@ -16,8 +16,9 @@ becomes
 
     scaled(x_ptr, y_ptr, start + tl.arange(0, M), start + tl.arange(0, M), N)
 
-so that its callers make them in each, where a conversion would go through memory. Which those are is decided by who
-asks; helpers stay as they are that are handed on, or given arguments by stars.
+so that its callers make them in each, where a conversion would go through memory. So a name that a helper computes of
+them is made by as many statements. Which those are is decided by who asks; helpers stay as they are that are handed on,
+or given arguments by stars.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ from tt2gl.visitors import VariableReader
 
 @dataclass(frozen=True)
 class Again:
-    """A parameter that a helper wants in several layouts; `layouts` numbers them, for each of its reads in the text."""
+    """A parameter, or a name made of some, that a helper wants in several layouts.
+
+    `layouts` numbers them, for each place in the text where it stands.
+    """
 
     helper: str
     parameter: str
@@ -68,7 +72,7 @@ def arguments_again(source: SourceFile, wanted: Collection[Again]) -> Lowered:
                 continue
             added, inside = made
             edits.setdefault(name, []).extend(inside)
-            for caller, call in calls:
+            for caller, call in calls if any(each.name == parameter for each in helper.parameters) else ():
                 edits.setdefault(caller.name, []).append(_given(step.spans, helper, call, parameter, added))
     return step.done([edit for own in edits.values() for edit in own], edits, originals=file.originals(edits))
 
@@ -94,8 +98,8 @@ def _renamed(
     reader = _Reads(name)
     helper.node.body.visit(reader)
     known = [each for each in numberings if len(each) == len(reader.found)]
-    param = next((each for each in helper.node.params.params if each.name.value == name), None)
-    if not known or param is None or param.default is not None or param.annotation is not None:
+    place = _place(helper, name)
+    if not known or place is None:
         return None
     wants = list(zip(*known, strict=True))
     layouts = list(dict.fromkeys(wants))
@@ -106,8 +110,31 @@ def _renamed(
         for read, want in zip(reader.found, wants, strict=True)
         if names[want] != name
     ]
-    start, end = spans.of(param.name)
-    return added, [Edit(end, end, _behind(spans, start, end, added)), *edits]
+    start, end = spans.of(place)
+    if isinstance(place, cst.Name):
+        return added, [Edit(end, end, _behind(spans, start, end, added)), *edits]
+    text, line_end = spans.text(place.value), spans.raw.find(b"\n", end)
+    more = "".join(f"\n{spans.line(start)[0]}{each} = {text}" for each in added)
+    return added, [Edit(line_end, line_end, more), *edits]
+
+
+def _place(helper: JitFunction, name: str) -> cst.Name | cst.Assign | None:
+    """A parameter without a default or an annotation, or the only statement of a name; None where there is neither."""
+    if any(each.name == name for each in helper.parameters):
+        param = next((each for each in helper.node.params.params if each.name.value == name), None)
+        return param.name if param is not None and param.default is None and param.annotation is None else None
+    statements = [each for each in walk(helper.node.body) if isinstance(each, cst.SimpleStatementLine)]
+    made = [each for each in statements if any(name in _targets(small) for small in each.body)]
+    alone = made[0].body[0] if len(made) == 1 and len(made[0].body) == 1 else None
+    return alone if isinstance(alone, cst.Assign) and _targets(alone) == [name] else None
+
+
+def _targets(statement: cst.BaseSmallStatement) -> list[str]:
+    """The names that stand in a statement where it gives values."""
+    targets = [each.target for each in statement.targets] if isinstance(statement, cst.Assign) else []
+    if isinstance(statement, cst.AugAssign | cst.AnnAssign):
+        targets = [statement.target]
+    return [node.value for target in targets for node in walk(target) if isinstance(node, cst.Name)]
 
 
 def _given(spans: Spans, helper: JitFunction, call: cst.Call, parameter: str, added: Sequence[str]) -> Edit:

@@ -175,7 +175,10 @@ def with_other_names(known: LoweredSource, places: Collection[NameAgain]) -> Low
 
 def with_arguments_again(known: LoweredSource, wanted: Collection[Again]) -> LoweredSource | None:
     """The file with arguments that helpers are given once more; None where none are."""
-    return _with(known, arguments_again(known.work, wanted))
+    made = None
+    while (step := _with(made or known, arguments_again((made or known).work, wanted))) is not None:
+        made = step
+    return made
 
 
 def with_bytes_loaded(known: LoweredSource, places: Collection[tuple[int, int]]) -> LoweredSource | None:
@@ -245,8 +248,8 @@ def lowered_source(
         lowerings.append(early_masks)
     if target.buffers:
         lowerings.append(loaded_parameters)
-    if again:
-        lowerings.append(partial(arguments_again, wanted=again))
+    # Of a name's copies, each wants what it is made of in its own layout.
+    lowerings += [partial(arguments_again, wanted=again)] * len(again)
     for lowering in lowerings:
         step = lowering(work)
         if step.functions or step.kept:
