@@ -340,14 +340,15 @@ def kernel(x_ptr, y_ptr, n, R: tl.constexpr, B: tl.constexpr):
 @pytest.mark.parametrize(
     ("end", "width"),
     [
-        # What is stored has an element for each thread, and a layout of its own.
-        ("tl.store(y_ptr + tl.arange(0, 256), tl.max(tl.max(tile, 1), 0))", 32),
+        # What is stored has an element for each thread, and a layout of its own: a tile's, or a row's.
+        ("tl.store(y_ptr + tl.arange(0, 128)[:, None] + tl.arange(0, 2)[None, :], tl.sum(tl.sum(tile, 1), 0))", 32),
+        ("tl.store(y_ptr + tl.arange(0, 256), tl.max(tl.max(tile, 1), 0))", 128),
         ("tl.store(y_ptr + rows, tl.sum(tile, 1))", 128),
     ],
 )
 def test_a_tile_that_nothing_decides(analysed: Analysed, launch: MakeLaunch, end: str, width: int) -> None:
     analysis = analysed(WALKS.replace("{end}", end), launch(pointers("fp32"), R=8, B=128))
-    (only,) = [known for known in analysis.classes.classes if known.rank == 2]
+    (only,) = [known for known in analysis.classes.classes if known.rank == 2 and not known.pointers]
     assert only.source == f"coalesced([R, B], [1, 0], {width}, gl.num_warps())"
 
 

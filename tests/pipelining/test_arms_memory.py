@@ -10,9 +10,10 @@ from tt2gl.pipelining.arms_memory import with_memory_in_arms
 
 HEAD = "def kernel(h, n, q, acc, shared, turned, layout, FIRST: gl.constexpr, WIDE: gl.constexpr):\n"
 MADE = "h_smem = gl.allocate_shared_memory(h.dtype, [n], shared, h)\n"
-TURNED = (
-    "t = gl.permute(h, (1, 0))\nt_smem = gl.allocate_shared_memory(t.dtype, [n], turned, t)\nacc = t_smem.load(layout)\n"
-)
+TURNED = """t = gl.permute(h, (1, 0))
+t_smem = gl.allocate_shared_memory(t.dtype, [n], turned, t)
+acc = t_smem.load(layout)
+"""
 READ = "acc = gl.dot_fma(q, h_smem.load(layout), acc)\n"
 STEP, CHANGE = "q += 1\n", "h += 1\n"
 

@@ -33,6 +33,7 @@ from tt2gl.analysis.reshapes import (
     reshaped,
     unnamed,
 )
+from tt2gl.analysis.rows_of_sums import in_a_row
 from tt2gl.analysis.scanned_products import is_awaited_row, meets_product, of_rows
 from tt2gl.analysis.split_arguments import anchor_split_argument
 from tt2gl.analysis.stored_alike import mark_stored_alike
@@ -157,7 +158,7 @@ class Anchors:
             case "descriptor":
                 return self.cores.descriptor(node)
             case "elementwise":
-                return self._strongest(node)
+                return in_a_row(node, self._strongest(node), self._readers, self.classes, self.index)
             case "expand":
                 return expanded(node.operands[0].natural, node.axis)
             case "reduce":
@@ -179,8 +180,7 @@ class Anchors:
             case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
                 return inferred
             case "split":
-                pairs = node.operands[0]
-                whole = loaded_in_pairs(pairs, self.classes) or pair_of(pairs) or self._pairs(node)
+                whole = loaded_in_pairs(node, self.classes) or pair_of(node.operands[0]) or self._pairs(node)
                 return Cut(len(node.shape), whole) if whole is not None else None
             case "opaque" if node.order == (1, 0):
                 return self._turned(node)

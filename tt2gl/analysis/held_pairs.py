@@ -48,15 +48,15 @@ def as_they_come(node: Node, readers: Readers, classes: Classes) -> Inferred | N
     return None
 
 
-def loaded_in_pairs(value: Node, classes: Classes) -> Root | None:
-    """The layout of a tile of pairs each of which one thread has loaded; None for others.
+def loaded_in_pairs(split: Node, classes: Classes) -> Root | None:
+    """The layout of what is split, of a tile of pairs each of which one thread has loaded; None for others.
 
     x = tl.load(x_ptr + offs[:, None] * 2 + tl.arange(0, 2)[None, :])
     a, b = tl.split(x)
     tl.store(o_ptr + ..., tl.join(a + b, a - b))                      # only this is converted, to be stored
     """
-    whole = value.natural
-    return whole if isinstance(whole, Root) and is_of_pairs(whole, len(value.shape), classes) else None
+    whole = split.operands[0].natural
+    return whole if isinstance(whole, Root) and is_of_pairs(whole, len(split.operands[0].shape), classes) else None
 
 
 def is_of_pairs(whole: Term, rank: int, classes: Classes) -> bool:

@@ -144,15 +144,20 @@ class Classes:
     def default(self, node: Node, index: int) -> LayoutClass:
         """The class of a tile that no access decides: one of the same extents, else a row-major one for 4 bytes.
 
-        Where nothing in a kernel has a layout of its own, all stays as Triton's compiler makes tensors: a thread has
-        one element of what lies side by side.
+        Where nothing in a kernel of as many dimensions has a layout of its own, all stays as Triton's compiler makes
+        tensors: a thread has one element of what lies side by side. No pass takes a row's layout for a tile's.
         """
+        if (accessed := self.of_access(node, index)) is not None:
+            return accessed
         dims = named_dims(node, self.launches, {index: node.shape})
-        for known in self.classes:
-            if known.dims == dims and known.pointers:
-                return known
-        alone = not self.anchored and not any(seen.facts.lowered.dots for seen in self.scenes)
+        anchored = any(len(self.by_chain[chain].dims) >= len(dims) for chain in self.anchored)
+        alone = not anchored and not any(seen.facts.lowered.dots for seen in self.scenes)
         return self._row_major(dims, ACCESS_BITS if alone else 32)
+
+    def of_access(self, node: Node, index: int) -> LayoutClass | None:
+        """The class of accesses to tiles of a node's extents, None where there is none."""
+        dims = named_dims(node, self.launches, {index: node.shape})
+        return next((known for known in self.classes if known.dims == dims and known.pointers), None)
 
     def of_product(self, tile: Node, axis: int | None, index: int) -> LayoutClass:
         """The class that a product's result is scanned in: down its columns, that before it had an instruction."""

@@ -32,6 +32,10 @@ class Readers:
         """All that read a value, or a name of its own."""
         return [] if id(value) in self._shared else self._at[id(value)]
 
+    def of_any(self, value: Node) -> list[Node]:
+        """All that read a value, or a name that may hold it."""
+        return self._at[id(value)]
+
     def alike(self, value: Node) -> list[Node]:
         """What all calls of a function make at a value's place, itself among them."""
         return self._alike[_place(value)]
