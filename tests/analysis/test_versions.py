@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tt2gl.analysis.collected import Conflict, Function, Labels
+from tt2gl.analysis.collected import Conflict, Function
 from tt2gl.analysis.decisions import NamedWeb
 from tt2gl.analysis.facts import Position
+from tt2gl.analysis.labels import Labels
 from tt2gl.analysis.terms import Cut, Root, Stored, Term
 from tt2gl.analysis.versions import Context, Group, Wanted
 from tt2gl.launches import Launch
@@ -133,6 +134,14 @@ def test_none_reads_what_is_converted_after_another_definition_alone() -> None:
         named(PLACE, LATER).common("b", {ONE: CUT, OTHER: CUT}, PLACE)
 
 
+def test_what_is_read_after_a_definition_that_is_converted_has_its_name() -> None:
+    labels = named(PLACE, LATER)
+    name = labels.common("b", {ONE: CUT, OTHER: CUT}, PLACE, {ONE: PLACE, OTHER: PLACE})
+    assert name not in ("", "b")
+    with pytest.raises(Conflict):
+        labels.common("b", {ONE: CUT, OTHER: CUT}, PLACE, {ONE: PLACE, OTHER: LATER})
+
+
 KERNEL = """
 @triton.jit
 def kernel(x_ptr, w_ptr, b_ptr, y_ptr, T, M: tl.constexpr, N: tl.constexpr):
@@ -158,3 +167,26 @@ def test_a_row_that_a_loop_reads_and_that_fills_the_threads_of_some_launches(
     assert " if N >= 32 * gl.num_warps() else gl.SliceLayout(0, mma_layout)" in head
     assert "b_mma = gl.convert_layout(b, gl.SliceLayout(0, mma_layout))" in head
     assert "b_mma[None, :]" in loop
+
+
+CHANGED = """
+@triton.jit
+def kernel(q_ptr, d_ptr, y_ptr, S, T, M: tl.constexpr, N: tl.constexpr):
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    for s in range(S):
+        q = tl.load(q_ptr + s * N + cols)
+        q = q.to(tl.int32) & 0xFF
+        for t in range(T):
+            d = tl.load(d_ptr + (t * M + rows[:, None]) * N + cols[None, :])
+            tl.store(y_ptr + (s * T + t) * M + rows, tl.sum(q[None, :] ^ d, axis=1))
+"""
+
+
+def test_a_row_that_is_loaded_and_changed_under_one_name(
+    port: Callable[..., str], launch: Callable[..., Launch]
+) -> None:
+    types = "q_ptr=*i32 d_ptr=*i32 y_ptr=*i32 S=i32 T=i32"
+    made = port(CHANGED, *(launch(types, num_warps=warps, M=32, N=64) for warps in (2, 4)), target="sm90")
+    _, loops = made.split("for s in range(S)")
+    assert "q_cols = gl.convert_layout(q, gl.SliceLayout(0, " in loops
+    assert "q_cols[None, :]" in loops

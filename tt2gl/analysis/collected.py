@@ -6,15 +6,13 @@ several layouts stands several times; which copy of one context is which of anot
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from tt2gl.analysis.decisions import Clone, Decisions, DotWant, NamedWeb, Passed, RingWant, Spot, both_ways
 from tt2gl.analysis.facts import Position
 from tt2gl.analysis.graph import FunctionKey
-from tt2gl.analysis.naming import suffixed
 from tt2gl.analysis.terms import IN_RING, Root, Stored, Term
 from tt2gl.analysis.versions import Context, Group, Version, Wanted
 
@@ -65,6 +63,7 @@ class Function:
     ranges: dict[str, set[Context]] = field(default_factory=dict)
     mentions: dict[Position, tuple[str, set[Position]]] = field(default_factory=dict)
     recast: set[tuple[Position, str, Context, Term]] = field(default_factory=set)
+    sources: dict[Position, dict[Context, Position]] = field(default_factory=dict)
     constants: dict[Position, tuple[str, Position]] = field(default_factory=dict)
 
     @cached_property
@@ -241,6 +240,9 @@ class _Collector:
         for kind, named in (("read", decisions.reads), ("target", decisions.targets)):
             for spot, (name, term) in named.items():
                 self._put(kind, spot, spot.site.position, term).variables[spot.site.position] = name
+        for spot, statement in decisions.sources.items():
+            known = self._at(spot).sources.setdefault(spot.site.position, {})
+            known[self.kernel, self.launch, spot.site.context] = statement
         for spot, (missing, rank) in decisions.expansions.items():
             function = self._put("rank", spot, spot.site.position, Root(f"{missing} dimensions"))
             if missing:
@@ -324,75 +326,3 @@ def _asked_of(dot: DotWant, position: Position) -> Iterator[tuple[str, Position,
         yield "memory", position, dot.memory
     if dot.lhs is not None:
         yield "lhs", position, dot.lhs
-
-
-class Labels:
-    """What each variable is called in each of its layouts."""
-
-    def __init__(self, key: Body, function: Function, said: Callable[[Wanted, Position], str]) -> None:
-        self.key = key
-        self.labels: dict[tuple[str, Context, Term], str] = {}
-        idle: dict[tuple[str, Context, Term], list[str]] = {}
-        groups: Counter[tuple[str, Context, Term]] = Counter()
-        several = {group.name for group in function.groups if len(group.versions) > 1}
-        taken = {group.name for group in function.groups}
-        for name in sorted(several):
-            known: dict[str, str] = {}
-            for group in function.groups:
-                if group.name != name:
-                    continue
-                place = min(group.statements)
-                layouts = [said(version.wanted, place) for version in group.versions]
-                dear = len(group.computed) > 1 and not group.cheap
-                if dear or len(set(layouts)) != len(layouts):
-                    # A second copy, above all one under the same name, would do twice what may only be done once.
-                    raise Conflict(key, place, [version.wanted for version in group.versions])
-                named = name in {known.get(layout) for layout in layouts}
-                for version, layout in zip(group.versions, layouts, strict=True):
-                    if layout not in known:
-                        known[layout] = name if not named else suffixed(name, layout, taken)
-                        named = True
-                        taken.add(known[layout])
-                    for context, term in version.wanted.items():
-                        if context in version.idle:
-                            idle.setdefault((name, context, term), []).append(known[layout])
-                            continue
-                        groups[name, context, term] += 1
-                        if self.labels.setdefault((name, context, term), known[layout]) != known[layout]:
-                            raise Conflict(key, place, [version.wanted for version in group.versions])
-
-        # A name that only some of a variable's definitions have is not read after the others.
-        self.idle = {at: [n for n in names if names.count(n) == groups[at]] for at, names in idle.items()}
-
-    def named(self, variable: str, context: Context, term: Term) -> list[str]:
-        """All names of the variable in a layout, its own first: others may convert what is right as it is."""
-        return [self.label(variable, context, term), *self.idle.get((variable, context, term), ())]
-
-    def label(self, variable: str, context: Context, term: Term) -> str:
-        """The variable's name in a layout."""
-        return self.labels.get((variable, context, term), variable)
-
-    def mentioned(self, variable: str, statements: Collection[Position], function: Function, position: Position) -> str:
-        """The variable's name in any layout that each of these statements makes it in; empty where its own is one."""
-        groups = [
-            each for each in function.groups if each.name == variable and not each.statements.isdisjoint(statements)
-        ]
-        made = [[v.wanted for v in group.versions] for group in groups if group.versions]
-        known = [[self.label(variable, *each) for wanted in versions for each in wanted.items()] for versions in made]
-        if not known or all(variable in names for names in known):
-            return ""
-        if name := next((name for name in known[0] if all(name in names for names in known)), ""):
-            return name
-        raise Conflict(self.key, position, [wanted for versions in made for wanted in versions])
-
-    def others(self, variable: str) -> list[str]:
-        """What else a variable is called."""
-        return sorted({name for (of, *_), name in self.labels.items() if of == variable} - {variable})
-
-    def common(self, variable: str, wanted: Wanted, position: Position) -> str:
-        """The variable's name at a place, whatever the context; empty where its own stands."""
-        known = [self.named(variable, context, term) for context, term in wanted.items()]
-        name = next((name for name in known[0] if all(name in names for names in known)), None)
-        if name is None:
-            raise Conflict(self.key, position, [wanted])
-        return "" if name == variable else name

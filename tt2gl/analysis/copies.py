@@ -6,7 +6,8 @@ reads must have that name under each of these, on whatever side of a branch they
 
 from __future__ import annotations
 
-from tt2gl.analysis.collected import Body, Conflict, Function, Labels
+from tt2gl.analysis.collected import Body, Conflict, Function
+from tt2gl.analysis.labels import Labels
 from tt2gl.analysis.versions import Context
 
 

@@ -113,6 +113,7 @@ class Decisions:
     variables of which only what is known without their layout is asked, each with one of its statements. `recast`:
     names that are cast from what their statement casts, in another layout. `cheap`: helpers that convert a parameter of
     which a caller could make another, in a loop around the call; `again`: where such are read of other calls.
+    `sources`: one of the statements that a variable is read after, by where.
     """
 
     creations: dict[Spot, Term] = field(default_factory=dict)
@@ -139,6 +140,7 @@ class Decisions:
     recast: set[tuple[FunctionKey, Position, CallChain, str, Term]] = field(default_factory=set)
     cheap: set[FunctionKey] = field(default_factory=set)
     again: dict[Spot, Term] = field(default_factory=dict)
+    sources: dict[Spot, Position] = field(default_factory=dict)
 
     def convert_after(self, made: Definition, name: str, source: Term, target: Term) -> None:
         """Have a name in another layout too, right after its definition."""

@@ -12,10 +12,11 @@ from typing import Any
 
 from tt2gl.amd_shared_layouts import TURNED_TILE
 from tt2gl.analysis.analysed import KernelAnalysis
-from tt2gl.analysis.collected import Body, Conflict, Function, Labels, collect
+from tt2gl.analysis.collected import Body, Conflict, Function, collect
 from tt2gl.analysis.copies import copies_are_defined
 from tt2gl.analysis.decisions import DotWant, said_by_itself
 from tt2gl.analysis.facts import ConstFact, Position, TensorFact
+from tt2gl.analysis.labels import Labels
 from tt2gl.analysis.naming import access_comment, class_names
 from tt2gl.analysis.passing import Passing
 from tt2gl.analysis.spelling import Spelling
@@ -183,7 +184,7 @@ class Planner:
                 return {
                     position: name
                     for position, wanted in function.wanted(kind, statement, version).items()
-                    if (name := labels.common(function.variables[position], wanted, position))
+                    if (name := labels.read_at(position, function, wanted))
                 }
 
             out_of_reach = self._out_of_reach(key) if statement is None else {}

@@ -317,6 +317,7 @@ class Propagation(Anchors):
     def _read(self, node: Node, term: Term, spot: Spot) -> None:
         assert node.web is not None
         web = node.web.find()
+        self.decisions.sources[spot] = place_of(web.definitions[0])[1]
         if web.natural is None:
             self.demand(web, term)
         if web.natural is None or web.natural == term:
