@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,3 +104,26 @@ def test_a_pointer_that_one_side_of_a_branch_leaves_as_it_is_has_the_name_of_eac
     reports = verify(path, targets=["sm90"], launches=launches, root=path.parent, run="simulate")
     assert [report.status for report in reports] == ["converted"] * 2
     assert [report.simulate is not None and report.simulate.equal for report in reports] == [True] * 2
+
+
+AGAIN = """
+@triton.jit
+def kernel(x_ptr, y_ptr, S, T, AGAIN: tl.constexpr, WIDE: tl.constexpr, N: tl.constexpr):
+    cols = tl.arange(0, N)
+    if WIDE:
+        tl.store(y_ptr + cols[:, None] * N + cols[None, :], 0)
+    for t in range(T):
+        x = tl.load(x_ptr + cols[:, None] + cols[None, :] * S)
+        if AGAIN:
+            cols = tl.arange(0, N)
+        tl.store(y_ptr + t * N * N + cols[:, None] + cols[None, :] * S, x)
+"""
+
+
+def test_a_range_is_made_again_in_the_layouts_of_launches_that_do_not_come_there(
+    port: Callable[..., str], launch: Callable[..., Launch]
+) -> None:
+    types = "x_ptr=*fp16 y_ptr=*fp16 S=i32 T=i32"
+    launches = [launch(types, AGAIN=again, WIDE=not again, N=64) for again in (True, False)]
+    branch = port(AGAIN, *launches, target="sm90").split("if AGAIN:")[1]
+    assert "cols_y = cols_y_range\n" in branch

@@ -114,6 +114,12 @@ class Function:
             made.setdefault((kind, owner if owner in self.copied else None), []).append(position)
         return made
 
+    def _is_made_anew(self, kind: str, position: Position) -> bool:
+        """Whether a place has the layout of its statement's copy, and nothing is read there: a range that is named."""
+        if kind not in ("creation", "target") or any(each.term != each.clone for each in self.slots[kind, position]):
+            return False
+        return not self._places.get(("read", self.statements[position]))
+
     def wanted(self, kind: str, statement: Position | None, version: Version | None) -> dict[Position, Wanted]:
         """What is wanted at each place of a kind: in one copy of a statement, or in all that stand once.
 
@@ -126,6 +132,9 @@ class Function:
                     found.setdefault(position, {})[entry.context] = entry.term
                 elif entry.clone is None:
                     found.setdefault(position, {}).setdefault(entry.context, entry.term)
+            if version is not None and position not in found and self._is_made_anew(kind, position):
+                # The launches that have this layout do not come here: others would read an older value.
+                found[position] = version.wanted
         if kind == "convert":
             # What one launch converts, all do: where a value is right as it is, to the layout that it has.
             for position, wanted in self.wanted("unconverted", statement, version).items():
