@@ -408,6 +408,14 @@ def test_float_arithmetic_leaves_a_pointer_floating() -> None:
     assert guess("x", body).signature == {"x": "*fp32"}
 
 
+@pytest.mark.parametrize("taken", ["(b >> shift) & MASK", "low(b, shift, MASK)"])
+def test_what_bits_of_a_shifted_value_are_taken_with_is_no_flag(taken: str) -> None:
+    helper = "@triton.jit\ndef low(b, shift, mask):\n    return (b >> shift) & mask\n\n\n"
+    body = f"i = tl.arange(0, 64)\n    b = tl.load(x + i // 8)\n    shift = i % 8 * 4\n    tl.store(o + i, {taken})\n"
+    (launch,) = inferred(f"{helper}@triton.jit\ndef kernel(x, o, MASK: tl.constexpr):\n    {body}")
+    assert launch.constexprs["MASK"] not in (False, True)
+
+
 def test_packed_operands_of_a_product_are_integers_and_their_scales_are_not() -> None:
     body = (
         "for k in range(4):;     w = tl.load(b + k);     w = ((w >> 4) & 15) * tl.load(s + k);     "

@@ -260,7 +260,8 @@ class Body:
         total = left | right
         # An index stays one, whatever it is divided by.
         index = isinstance(op, ast.FloorDiv | ast.Mod) and left.kind in _NUMBERS
-        kind = "int" if not kinds or index else kinds[0]
+        shifted = isinstance(op, ast.LShift | ast.RShift) and not any(kinds)
+        kind = "int" if not kinds or index or shifted else kinds[0]
         return Value((), total.origins, total.loaded, kind, total.raw, ranged=total.ranged)
 
     def _compare(self, node: ast.Compare) -> Value:
