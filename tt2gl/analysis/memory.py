@@ -150,9 +150,12 @@ class Classes:
         if (accessed := self.of_access(node, index)) is not None:
             return accessed
         dims = named_dims(node, self.launches, {index: node.shape})
-        anchored = any(len(self.by_chain[chain].dims) >= len(dims) for chain in self.anchored)
-        alone = not anchored and not any(seen.facts.lowered.dots for seen in self.scenes)
-        return self._row_major(dims, ACCESS_BITS if alone else 32)
+        return self._row_major(dims, ACCESS_BITS if self.is_alone(len(dims)) else 32)
+
+    def is_alone(self, rank: int) -> bool:
+        """Whether nothing of as many dimensions has a layout of its own: no access, and no product."""
+        anchored = any(len(self.by_chain[chain].dims) >= rank for chain in self.anchored)
+        return not anchored and not any(seen.facts.lowered.dots for seen in self.scenes)
 
     def of_access(self, node: Node, index: int) -> LayoutClass | None:
         """The class of accesses to tiles of a node's extents, None where there is none."""

@@ -19,8 +19,8 @@ def in_a_row(node: Node, natural: Term | None, readers: Readers, classes: Classe
     """The layout of what is computed: a row's own for a slice `natural`, where nothing puts it beside a tile."""
     if not isinstance(natural, Cut) or not isinstance(natural.parent, Root):
         return natural
-    row = classes.of_access(node, index)
-    if row is None or classes.serves(natural) or _meets_tile(node, readers, set()):
+    row = classes.of_access(node, index) if classes.is_alone(len(node.shape) + 1) else None
+    if row is None or _meets_tile(node, readers, set()):
         return natural
     return Root(row.name)
 
