@@ -30,6 +30,7 @@ from tt2gl.tensor_memory_layouts import Linear, read_linear
 ACCESSES = ("load", "store", "atomic")
 
 # Of a warp of NVIDIA's, and of RDNA's.
+_REARRANGED = ("opaque", "join", "split")
 _LANES = 32
 
 
@@ -153,9 +154,18 @@ class Classes:
         return self._row_major(dims, ACCESS_BITS if self.is_alone(len(dims)) else 32)
 
     def is_alone(self, rank: int) -> bool:
-        """Whether nothing of as many dimensions has a layout of its own: no access, and no product."""
+        """Whether nothing of as many dimensions has a layout of its own: no access, and no product.
+
+        Nor what is reshaped, permuted, joined or split: such tiles get layouts of fewer dimensions.
+        """
+        if any(scene.facts.lowered.dots for scene in self.scenes):
+            return False
         anchored = any(len(self.by_chain[chain].dims) >= rank for chain in self.anchored)
-        return not anchored and not any(seen.facts.lowered.dots for seen in self.scenes)
+        return not self.anchored or not anchored and not self._rearranges
+
+    @cached_property
+    def _rearranges(self) -> bool:
+        return any(node.kind in _REARRANGED for scene in self.scenes for node in scene.graph.nodes)
 
     def of_access(self, node: Node, index: int) -> LayoutClass | None:
         """The class of accesses to tiles of a node's extents, None where there is none."""
