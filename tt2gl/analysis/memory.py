@@ -172,6 +172,10 @@ class Classes:
         dims = named_dims(node, self.launches, {index: node.shape})
         return next((known for known in self.classes if known.dims == dims and known.pointers), None)
 
+    def is_own(self, found: LayoutClass) -> bool:
+        """Whether an access of that class keeps its layout, and does not take that of who reads it."""
+        return any(self.by_chain[chain] is found for chain in self.anchored)
+
     def of_product(self, tile: Node, axis: int | None, index: int) -> LayoutClass:
         """The class that a product's result is scanned in: down its columns, that before it had an instruction."""
         if axis != 0 or len(tile.shape) != 2:
