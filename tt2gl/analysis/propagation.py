@@ -335,7 +335,7 @@ class Propagation(Anchors):
             counts = counts_from_zero(given.node)
             if given.depth and not counts:
                 self.decisions.cheap.add(web.function)
-            elif not given.depth and not (counts and made is not None) and isinstance(term, Root | Cut):
+            elif not (counts and made is not None) and isinstance(term, Root | Cut):
                 self.decisions.again[spot] = term
         if made is not None:
             # Converted once where it is defined, not again on every turn of the loop, or for each reader.
