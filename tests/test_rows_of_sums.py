@@ -1,4 +1,4 @@
-"""What is computed of a tile's sums alone is computed as the row that is stored is held."""
+"""Sums of rows of a tile that meet a row as loaded: both are added in the layout of what was loaded last."""
 
 from __future__ import annotations
 
@@ -15,56 +15,56 @@ import triton.language as tl
 
 
 @triton.jit
-def kernel(ids_ptr, offsets_ptr, n, SIZE: tl.constexpr, E: tl.constexpr, B: tl.constexpr):
-    experts, columns = tl.arange(0, E), tl.arange(0, B)
-    counts = tl.zeros((E,), tl.int32)
-    for start in range(0, n, B):
-        ids = tl.load(ids_ptr + start + columns, mask=start + columns < n, other=-1)
-        counts += tl.sum((experts[:, None] == ids[None, :]).to(tl.int32), axis=1)
-    padded = (counts + SIZE - 1) // SIZE * SIZE
-    tl.store(offsets_ptr + experts, tl.cumsum(padded, axis=0) - padded)
+def kernel(w_ptr, x_ptr, b_ptr, o_ptr, N, M: tl.constexpr, K: tl.constexpr):
+    cols = tl.arange(0, K)
+    x = tl.load(x_ptr + cols)
+    for n in range(0, N, M):
+        rows = n + tl.arange(0, M)
+{body}
+        tl.store(o_ptr + rows, y)
 """
+FIRST = """        b = tl.load(b_ptr + rows)
+        w = tl.load(w_ptr + rows[:, None] * K + cols[None, :])
+        y = b + tl.sum(w * x[None, :], 1)"""
+LAST = """        w = tl.load(w_ptr + rows[:, None] * K + cols[None, :])
+        b = tl.load(b_ptr + rows)
+        y = tl.sum(w * x[None, :], 1) + b"""
 
 
-STORED = "tl.cumsum(padded, axis=0) - padded"
+def launch() -> Launch:
+    shapes = {"w_ptr": (512, 128), "x_ptr": (128,), "b_ptr": (512,), "o_ptr": (512,)}
+    return Launch(
+        file="kernel.py",
+        kernel="kernel",
+        signature={**dict.fromkeys(shapes, "*fp32"), "N": "i32", **dict.fromkeys("MK", "constexpr")},
+        constexprs={"M": 256, "K": 128},
+        divisible_by_16=(*shapes, "N"),
+        options=Options(4, 2),
+        grid=(1,),
+        args={name: TensorArg("float32", shape, (*shape[1:], 1)) for name, shape in shapes.items()} | {"N": 512},
+    )
 
 
-def launched(folder: Path, text: str = KERNEL) -> tuple[Path, Launch]:
-    """The file of a kernel that counts to 32 by 256 at a time, and its launch."""
+def write(folder: Path, body: str) -> Path:
     path = folder / "kernel.py"
-    path.write_text(text)
-    tensors = {"ids_ptr": TensorArg("int32", (700,), (1,), (0, 31)), "offsets_ptr": TensorArg("int32", (64,), (1,))}
-    extents = {"SIZE": 48, "E": 32, "B": 256}
-    signature = dict.fromkeys(tensors, "*i32") | {"n": "i32"} | dict.fromkeys(extents, "constexpr")
-    values = {**tensors, "n": 700, **extents}
-    return path, Launch(path.name, "kernel", signature, extents, (*tensors, "n"), Options(8, 3), (1,), values)
+    path.write_text(KERNEL.format(body=body))
+    return path
 
 
+def test_what_was_loaded_before_the_tile_comes_to_the_sum(tmp_path: Path) -> None:
+    path = write(tmp_path, FIRST)
+    text = convert(path, target="sm90", launches=[launch()], root=tmp_path, compile=False).text
+    assert "gl.convert_layout(gl.sum(" not in text
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm90", "gfx942"])
-def test_it_takes_no_more_than_tritons(tmp_path: Path, target: str) -> None:
-    """In slices of a tile whose threads have four neighbours each, it took three conversions for one."""
-    _, theirs, ours = compared(*launched(tmp_path), target)
-    assert ours.convert_layouts <= theirs.convert_layouts
-    assert ours.barriers <= theirs.barriers
-    assert ours.code_bytes <= 1.1 * theirs.code_bytes
-
-
-@pytest.mark.parametrize("target", ["sm90", "gfx942"])
-def test_a_row_that_sums_meet_is_loaded_once(tmp_path: Path, target: str) -> None:
-    """In a slice of the tile each thread loaded all of it: 246 registers for 80 in a gradient of Mamba-3."""
-    text = KERNEL.replace(STORED, "padded * tl.load(offsets_ptr + E + experts)")
-    _, theirs, ours = compared(*launched(tmp_path, text), target)
-    assert sum(ours.global_loads.values()) <= sum(theirs.global_loads.values())
-    assert ours.convert_layouts <= theirs.convert_layouts
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(KERNEL.replace("== ids[None, :])", "== ids[None, :] + counts[:, None])"), id="meets the tile"),
-        pytest.param(KERNEL.replace(STORED, "padded"), id="stored alone"),
-    ],
-)
-def test_what_need_not_be_a_row_is_left_in_a_slice_of_the_tile(tmp_path: Path, text: str) -> None:
-    path, launch = launched(tmp_path, text)
-    assert "counts += gl.sum(" in convert(path, target="sm90", launches=[launch], root=tmp_path, compile=False).text
+def test_the_sum_comes_to_what_was_loaded_after_the_tile(tmp_path: Path, target: str) -> None:
+    path = write(tmp_path, LAST)
+    text = convert(path, target=target, launches=[launch()], root=tmp_path, compile=False).text
+    assert "gl.convert_layout(gl.sum(" in text
+    _, triton, gluon = compared(path, launch(), target)
+    assert gluon.convert_layouts <= triton.convert_layouts
+    # On gfx942 the register allocators of the other Tritons' LLVM take 65 for 60.
+    most = 1.1 if target == "gfx942" else 1
+    assert (gluon.registers or 0) <= most * (triton.registers or 0)
