@@ -29,8 +29,8 @@ from tt2gl.tensor_memory_layouts import Linear, read_linear
 
 ACCESSES = ("load", "store", "atomic")
 
-# Of a warp of NVIDIA's, and of RDNA's.
 _REARRANGED = ("opaque", "join", "split")
+# Of a warp of NVIDIA's, and of RDNA's.
 _LANES = 32
 
 
