@@ -62,7 +62,7 @@ class Anchors:
 
     def find_naturals(self) -> None:
         """Flow layouts forward from the anchors until nothing changes; deepest definitions decide a name's."""
-        mark_stored_alike(self.graph, self._readers, self.access_root, self.scene.lanes)
+        mark_stored_alike(self.graph, self.readers, self.access_root, self.scene.lanes)
         while True:
             self._flow()
             self.patience, self.is_last = _MOST_PATIENCE, False
@@ -75,7 +75,7 @@ class Anchors:
             ]
             if not undecided:
                 anchored = self._flow_on() or anchor_turned_sum(self.graph) or self._anchor_reduction()
-                if not (anchored or self._anchor_loaded_ahead() or anchor_split_argument(self.graph, self._readers)):
+                if not (anchored or self._anchor_loaded_ahead() or anchor_split_argument(self.graph, self.readers)):
                     return
                 continue
             _, _, natural, web = max(undecided, key=lambda entry: entry[:2])
@@ -104,7 +104,7 @@ class Anchors:
                 if (row := row_of_step(tile, self.scene)) is not None:
                     row.natural = self.access_root(row)
                     return True
-                meets = node.kind == "scan" and meets_product(node, self._readers, self._is_of_dot)
+                meets = node.kind == "scan" and meets_product(node, self.readers, self._is_of_dot)
                 own = Root(self.classes.of_product(tile, node.axis, self.index).name) if meets else self.default(tile)
                 node.operand_term = own
                 node.natural = own if node.kind == "scan" else reduced(node, own)
@@ -146,7 +146,7 @@ class Anchors:
         return ever
 
     def _natural(self, node: Node) -> Term | None:
-        if not self.cores.dots and (held := as_they_come(node, self._readers, self.classes)) is not None:
+        if not self.cores.dots and (held := as_they_come(node, self.readers, self.classes)) is not None:
             return held
         match node.kind:
             case "atomic":
@@ -158,7 +158,7 @@ class Anchors:
             case "descriptor":
                 return self.cores.descriptor(node)
             case "elementwise":
-                return in_a_row(node, self._strongest(node), self._readers, self.classes, self.index)
+                return in_a_row(node, self._strongest(node), self.readers, self.classes, self.index)
             case "expand":
                 return expanded(node.operands[0].natural, node.axis)
             case "reduce":
@@ -169,13 +169,13 @@ class Anchors:
                 return self._scanned(node)
             case "join" if self.patience and all(is_awaited(each, bool(self.cores.dots)) for each in node.operands):
                 return None
-            case "join" if not self.is_last and not self.cores.dots and is_of_step(node, self._readers):
+            case "join" if not self.is_last and not self.cores.dots and is_of_step(node, self.readers):
                 return None
             case "join":
                 return self.paired(node)
             case "opaque" if node.function == "cat":
                 return None
-            case "opaque" if (rows := stacked(node, self._readers)) is not None:
+            case "opaque" if (rows := stacked(node, self.readers)) is not None:
                 return rows
             case "opaque" | "split" if (inferred := self._inferred(node)) is not None:
                 return inferred
@@ -184,7 +184,7 @@ class Anchors:
                 return Cut(len(node.shape), whole) if whole is not None else None
             case "opaque" if node.order == (1, 0):
                 return self._turned(node)
-            case "opaque" if node.order and not self.cores.dots and self._readers.lead_to(node, is_reshaped_next):
+            case "opaque" if node.order and not self.cores.dots and self.readers.lead_to(node, is_reshaped_next):
                 own = node.operands[0].natural
                 return Inferred(own, f"{node.function} {node.order}") if isinstance(own, Root | Reshaped) else None
             case "opaque" if node.function == "interleave":
@@ -216,11 +216,11 @@ class Anchors:
             return own
         if isinstance(own, Inferred) and own.of_shape == node.shape:
             return own.parent
-        if (other := in_other_rank(node, own, self._readers)) is not None:
+        if (other := in_other_rank(node, own, self.readers)) is not None:
             return other
         if isinstance(own, Cut) and None in (*node.dims, *operand.dims):
             return inferred_reshape(node, own)
-        if isinstance(own, Pair) and is_named_reshape(node) and self._readers.lead_to(node, is_computed_with):
+        if isinstance(own, Pair) and is_named_reshape(node) and self.readers.lead_to(node, is_computed_with):
             return reshaped(node, own, self.scene.launch)
         if not isinstance(own, Root | Reshaped | Widened):
             return None
@@ -260,13 +260,13 @@ class Anchors:
         kept = True in said or self.cores.in_parts(node.operands[0].natural)
         if not kept or False in said:
             return False
-        return node.order != (1, 0) or is_computed(node.operands[0]) or is_narrowed(node, self._readers)
+        return node.order != (1, 0) or is_computed(node.operands[0]) or is_narrowed(node, self.readers)
 
     def _inferred(self, node: Node) -> Term | None:
         """The layout that the compiler infers for a product taken apart, where Triton leaves it in that."""
         natural = node.operands[0].natural
         if not self.is_kept(node) or isinstance(natural, Inferred) and natural.of_shape == node.shape:
-            return None if self.cores.dots else passed_on(node, self._readers)
+            return None if self.cores.dots else passed_on(node, self.readers)
         if isinstance(natural, Inferred):
             return Inferred(natural.parent, f"{natural.how}, {node.function or node.kind} {node.order}")
         if isinstance(natural, Root | Reshaped) and self.cores.is_accumulator(natural):
@@ -302,12 +302,13 @@ class Anchors:
         return self._by_readers.of_join(join) or Pair(self.default(join.operands[0]))
 
     @cached_property
-    def _readers(self) -> Readers:
+    def readers(self) -> Readers:
+        """Who reads what in the graph."""
         return Readers(self.graph)
 
     @cached_property
     def _by_readers(self) -> WantedLayouts:
-        return WantedLayouts(self._readers, self.classes)
+        return WantedLayouts(self.readers, self.classes)
 
     def _interleaved(self, node: Node) -> Term | None:
         """The layout of values interleaved: of one of them with twice as many elements, as that of a tile loaded."""
@@ -382,14 +383,13 @@ class Anchors:
         if wanted is not None or not self.is_last:
             return wanted
         # What a step gives is known before the next one is asked for.
-        self.is_last = not is_step(split, self._readers)
+        self.is_last = not is_step(split, self.readers)
         apart = not self.is_last and split.elements > self.scene.threads
         return Pair(Root(self.classes.scattered(split, self.index).name) if apart else self.default(split))
 
     def access_root(self, node: Node) -> Term:
         """The layout that a global access has by itself."""
-        found = self.classes.by_chain.get(node.chain)
-        return Root(found.name) if found else self.default(node)
+        return Root(found.name) if (found := self.classes.by_chain.get(node.chain)) else self.default(node)
 
     def default(self, node: Node) -> Term:
         """A layout for a value that nothing decides."""

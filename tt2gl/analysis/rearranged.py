@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tt2gl.analysis.cheap import in_ring, is_operand
 from tt2gl.analysis.decisions import Spot
 from tt2gl.analysis.graph import Node, made_once, sources
-from tt2gl.analysis.readers import Readers
 from tt2gl.analysis.reshapes import is_computed_or_given, unreshaped
 from tt2gl.analysis.terms import Cut, Inferred, Operand, Pair, Root, Term, Turned, halved
 from tt2gl.analysis.transpositions import stored_unturned
@@ -24,10 +22,6 @@ class Rearranged:
 
     def __init__(self, flow: Propagation) -> None:
         self.flow, self.decisions = flow, flow.decisions
-
-    @cached_property
-    def _readers(self) -> Readers:
-        return Readers(self.flow.graph)
 
     def reorder(self, node: Node, term: Term, spot: Spot) -> None:
         """What is reshaped or permuted comes in a layout of its own; Gluon infers the result's, which is converted.
@@ -45,7 +39,7 @@ class Rearranged:
             return
         for operand in node.operands:
             before = self._turned_back(node, operand, term) or stored_unturned(
-                node, term, self._readers, self.flow.classes
+                node, term, self.flow.readers, self.flow.classes
             )
             is_read = in_ring(operand) and isinstance(term, Operand)
             is_made = operand.cheap and (is_read or not in_ring(operand)) or is_computed_or_given(operand)
