@@ -40,7 +40,7 @@ from tt2gl.analysis.stored_alike import mark_stored_alike
 from tt2gl.analysis.tensor_cores import TensorCores
 from tt2gl.analysis.terms import Cut, Inferred, Pair, Reshaped, Root, Term, Turned, Widened, base_of, doubled, expanded
 from tt2gl.analysis.transform_steps import is_of_step, is_step, passed_on
-from tt2gl.analysis.transpositions import anchor_turned_sum, is_narrowed, transposed_for_products
+from tt2gl.analysis.transpositions import anchor_turned_sum, as_turned, is_narrowed, transposed_for_products
 from tt2gl.analysis.wanted_layouts import WantedLayouts
 
 # Two: what is as large as a result and has no layout yet is waited for; one: but not where another as large has one.
@@ -183,7 +183,7 @@ class Anchors:
                 whole = loaded_in_pairs(node, self.classes) or pair_of(node.operands[0]) or self._pairs(node)
                 return Cut(len(node.shape), whole) if whole is not None else None
             case "opaque" if node.order == (1, 0):
-                return self._turned(node)
+                return self._turned(node) if self.cores.dots else as_turned(node, self.readers)
             case "opaque" if node.order and not self.cores.dots and self.readers.lead_to(node, is_reshaped_next):
                 own = node.operands[0].natural
                 return Inferred(own, f"{node.function} {node.order}") if isinstance(own, Root | Reshaped) else None
@@ -222,9 +222,9 @@ class Anchors:
             return inferred_reshape(node, own)
         if isinstance(own, Pair) and is_named_reshape(node) and self.readers.lead_to(node, is_computed_with):
             return reshaped(node, own, self.scene.launch)
-        if not isinstance(own, Root | Reshaped | Widened):
+        if not isinstance(own, Root | Reshaped | Turned | Widened):
             return None
-        passes |= isinstance(own, Reshaped | Widened)
+        passes |= isinstance(own, Reshaped | Turned | Widened)
         if own != operand.operand_term and not (passes and self.classes.serves(own)):
             return None
         if (pairs := in_pairs(node, own, self.classes)) is not None:

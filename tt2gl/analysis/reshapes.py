@@ -18,7 +18,7 @@ from dataclasses import replace
 from tt2gl.analysis.extents import evaluated
 from tt2gl.analysis.graph import Graph, Node, made_once
 from tt2gl.analysis.readers import Readers
-from tt2gl.analysis.terms import Cut, Inferred, Operand, Pair, Reshaped, Root, Term, Widened, expanded
+from tt2gl.analysis.terms import Cut, Inferred, Operand, Pair, Reshaped, Root, Term, Turned, Widened, expanded
 from tt2gl.launches import Launch
 
 RESHAPES = ("reshape", "view", "ravel")
@@ -68,7 +68,7 @@ def is_idle(node: Node) -> bool:
     return is_named_reshape(node) and node.shape == node.operands[0].shape
 
 
-def reshaped(node: Node, own: Root | Reshaped | Pair | Widened, launch: Launch) -> Term | None:
+def reshaped(node: Node, own: Root | Reshaped | Pair | Turned | Widened, launch: Launch) -> Term | None:
     """The layout of a value of known extents that is reshaped, and has the layout `own` before."""
     before = node.operands[0]
     if not isinstance(own, Reshaped):

@@ -1,4 +1,4 @@
-"""Transpositions on their way to products: those that nothing else reads, and how they lie in shared memory."""
+"""Transpositions on their way to products, sums or reshapes, and how they lie in shared memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tt2gl.analysis.facts import DotOperandFact
 from tt2gl.analysis.graph import Graph, Node, made_once
 from tt2gl.analysis.memory import Classes
 from tt2gl.analysis.readers import Readers
+from tt2gl.analysis.reshapes import is_reshaped_next
 from tt2gl.analysis.terms import Root, Term, Turned
 from tt2gl.ir.attributes import Attribute, DialectAttr
 
@@ -46,6 +47,22 @@ def stored_unturned(node: Node, wanted: Term, readers: Readers, classes: Classes
     ]
     found = (Root(name) for name in known if classes.is_permuted(name, wanted.name, node.order))
     return next((each for each in found if each != operand.natural), None)
+
+
+def as_turned(node: Node, readers: Readers) -> Term | None:
+    """The layout of a matrix that is turned to be reshaped, or back: threads keep what they have.
+
+    x = tl.reshape(tl.trans(x), (COLS * ROWS // 32, 32))
+    x = x / tl.max(tl.abs(x), 1)[:, None]
+    y = tl.trans(tl.reshape(x, (COLS, ROWS)))       # as `x` was loaded
+    """
+    operand = node.operands[0]
+    own = operand.natural
+    if isinstance(own, Turned) and isinstance(own.parent, Root):
+        return own.parent
+    if isinstance(own, Root) and None not in operand.dims and readers.lead_to(node, is_reshaped_next):
+        return Turned(own, operand.dims_known)
+    return None
 
 
 def anchor_turned_sum(graph: Graph) -> bool:
