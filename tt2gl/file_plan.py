@@ -10,6 +10,7 @@ from pathlib import Path
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.early_ranges import made_early
+from tt2gl.analysis.facts import FunctionFacts
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.hoisting import hoisted
 from tt2gl.analysis.kernel import parsed
@@ -17,6 +18,7 @@ from tt2gl.analysis.mask_parts import masks_in_parts
 from tt2gl.analysis.memory import Scene
 from tt2gl.analysis.planner import Planner
 from tt2gl.analysis.shared_masks import masks_made_once
+from tt2gl.analysis.widened_ranges import widened_before
 from tt2gl.buffers import buffered
 from tt2gl.diagnostics import Diagnostic, Severity, shown
 from tt2gl.jit_functions import JitFunction
@@ -62,6 +64,9 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         if target.vendor == "AMD":
             functions = [made_early(plan, _definition(converted, plan)) for plan in functions]
         else:
+            functions = [
+                widened_before(plan, _definition(converted, plan), _facts(plan, converted)) for plan in functions
+            ]
             functions = [masks_made_once(plan, _definition(converted, plan)) for plan in functions]
             functions = [masks_in_parts(plan, _definition(converted, plan)) for plan in functions]
     for kernel in converted:
@@ -137,6 +142,13 @@ def keep_conflict(kernel: Kernel, conflict: Conflict) -> None:
 def _functions_of(scenes: Sequence[Scene]) -> Iterator[FunctionKey]:
     for scene in scenes:
         yield from ((function.path, function.line) for function in scene.facts.functions.values())
+
+
+def _facts(plan: FunctionPlan, kernels: Sequence[Kernel]) -> list[FunctionFacts]:
+    """What all launches say of a plan's function."""
+    analyses = [analysis for kernel in kernels if kernel.variants is not None for analysis in kernel.variants.analyses]
+    known = [each for analysis in analyses for scene in analysis.scenes for each in scene.facts.functions.values()]
+    return [each for each in known if (each.path, each.line) == (plan.path, plan.line)]
 
 
 def _originals(source: SourceFile, functions: Sequence[FunctionPlan], kept: Sequence[Kernel]) -> set[int]:
