@@ -121,3 +121,16 @@ def test_its_transposition_is_read_from_the_same_memory(
     assert text.count("gl.allocate_shared_memory(x_ptr.dtype.element_ty, [B, B], x_narrow_shared") == 1
     assert re.search(r"x_smem\.permute\(\(1, 0\)\)\.load\(\w*rhs_layout\)\.to\(x\.dtype\)", text)
     assert re.search(r"x_smem\.load\(y_\w*lhs_layout\)\.to\(x\.dtype\)", text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turned", ["tl.trans(x)", "x.T"])
+def test_its_transposition_that_a_product_has_in_memory_is_a_view_of_it_as_it_was_cast(
+    turned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = KERNEL.replace("z = tl.dot(y, x)", f"z = tl.dot(y, {turned})")
+    monkeypatch.setitem(globals(), "KERNEL", here)
+    text = ported("x = tl.load(x_ptr + rows * B + columns).to(tl.float32)", tmp_path, "sm90")
+    assert text.count("gl.allocate_shared_memory(x_ptr.dtype.element_ty, [B, B], x_narrow_shared") == 1
+    assert re.search(r"gl\.allocate_shared_memory\(x\.dtype, \[B, B\], x_\w*shared, x\)", text), text
+    assert "rhs_layout" not in text

@@ -7,9 +7,9 @@
 Triton casts after the tile has passed shared memory to the operand's layout, which it does in half of the bytes and of
 the registers. (Its pass RemoveLayoutConversions brings the conversion of an operand above all that is computed element
 by element.) On sm90 the backward pass of a linear attention spills 6 registers a thread so, for 75. A product of the
-tile's transposition reads what another one of the tile has in shared memory. (Triton converts what was loaded for it,
-which takes it through shared memory a second time.) A tile that is cast where it is taken is put there, too: the
-product of `v.to(tl.float32)` takes `v_smem.load(y_rhs_layout).to(gl.float32)`.
+tile's transposition in registers reads what another one of the tile has in shared memory. (Triton converts what was
+loaded for it, which takes it through shared memory a second time.) A tile that is cast where it is taken is put there,
+too: the product of `v.to(tl.float32)` takes `v_smem.load(y_rhs_layout).to(gl.float32)`.
 
 On AMD nothing is put anywhere, as the compiler finds memory for each conversion, which serves others before and after:
 
@@ -47,7 +47,7 @@ class WidenedOperands:
         web = operand.web.find() if operand.web is not None else None
         made = web.made_once() if web is not None else None
         if slot is None or web is None or made is None or web.natural is None:
-            return self._turned(operand, term, clone)
+            return not self.cores.in_memory(dot, place) and self._turned(operand, term, clone)
         self.decisions.convert_after(made, web.name, web.natural, slot)
         self.decisions.reads[Spot(operand.site, clone)] = (web.name, slot)
         self.decisions.loads[Spot(operand.site, clone)] = term
@@ -64,7 +64,7 @@ class WidenedOperands:
         return True
 
     def _turned(self, operand: Node, term: Term, clone: Clone) -> bool:
-        """Its transposition, from where another product has the tile, as it was loaded."""
+        """Its transposition in registers, from where another product has the tile, as it was loaded."""
         slot = turned_slot(self.cores, operand, self.graph)
         made = made_once(operand.operands[0]) if slot is not None else None
         if slot is None or made is None or (web := named(made)) is None or web.natural is None:
