@@ -283,6 +283,23 @@ def test_what_one_takes_from_a_third_file_comes_with_it(bring: Bring, tmp_path: 
     assert f"from {spelled} import STEP\n" in made.text
 
 
+def test_what_one_takes_from_another_package_comes_from_there(bring: Bring, tmp_path: Path) -> None:
+    header = "import triton\nimport triton.language as tl\n"
+    tiles = f"{header}from other.deep.rows import row\n\n\n@triton.jit\ndef tile(p, i, B: tl.constexpr):\n"
+    bring(f"{IMPORTS}from .tiles import tile\n{KERNEL}", tiles=f"{tiles}    return row(p, B) + i\n")
+    for folder in "other", "other/deep":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "other" / "deep" / "rows.py").write_text(
+        f"{header}\nSTEP = tl.constexpr(2)\n\n\n@triton.jit\ndef row(p, B: tl.constexpr):\n"
+        "    return tl.load(p + STEP * tl.arange(0, B))\n"
+    )
+    made = convert(tmp_path / "package" / "kernel.py", target="sm90", launches=[LAUNCH], root=tmp_path)
+    assert [(report.status, report.diagnostics) for report in made.kernels] == [("converted", ())]
+    assert "# from other.deep.rows:" in made.text
+    assert "from other.deep.rows import STEP\n" in made.text
+
+
 def test_one_that_cannot_be_brought_keeps_its_kernel(bring: Bring, tmp_path: Path) -> None:
     text = f"{IMPORTS}from .tiles import tile\n\nhalf = tiles_half = 2\n{KERNEL}"
     bring(text)

@@ -24,6 +24,22 @@ def spelled_beside(spelled: str, path: Path, other: Path) -> str:
 
 def absolute_import(source: SourceFile, name: str) -> str | None:
     """The import of another package's name, as a file has it."""
+    found = _absolute(source, name)
+    if found is None:
+        return None
+    small, alias = found
+    said = alias.evaluated_name + (f" as {alias.evaluated_alias}" if alias.evaluated_alias else "")
+    return f"from {spelled(small)} import {said}" if isinstance(small, cst.ImportFrom) else f"import {said}"
+
+
+def absolute_module(source: SourceFile, name: str) -> str:
+    """The module that a file has a name from, as it stands in any file; empty where it says it from where it is."""
+    found = _absolute(source, name)
+    return spelled(found[0]) if found is not None and isinstance(found[0], cst.ImportFrom) else ""
+
+
+def _absolute(source: SourceFile, name: str) -> tuple[cst.Import | cst.ImportFrom, cst.ImportAlias] | None:
+    """The statement that binds a name, and how, if it means the same in any file."""
     for statement in statements(source.module.body):
         small = statement.small
         if not isinstance(small, (cst.Import, cst.ImportFrom)) or isinstance(small.names, cst.ImportStar):
@@ -31,8 +47,7 @@ def absolute_import(source: SourceFile, name: str) -> str | None:
         for alias in small.names:
             bound = alias.evaluated_alias or alias.evaluated_name
             if bound == name and not (isinstance(small, cst.ImportFrom) and small.relative):
-                said = alias.evaluated_name + (f" as {alias.evaluated_alias}" if alias.evaluated_alias else "")
-                return f"from {spelled(small)} import {said}" if isinstance(small, cst.ImportFrom) else f"import {said}"
+                return small, alias
     return None
 
 

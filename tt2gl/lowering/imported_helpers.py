@@ -39,6 +39,7 @@ from tt2gl.lowering.helper_bodies import assigned_names, read_names, with_names
 from tt2gl.lowering.import_statements import (
     Statement,
     absolute_import,
+    absolute_module,
     aliases,
     spelled,
     spelled_beside,
@@ -192,7 +193,9 @@ class _Helpers:
 
     def _follow(self, value: Function, there: Function, texts: dict[str, _Brought], imports: list[str]) -> bool:
         """Bring what a helper takes from a third file, where that, or what it calls, is wanted; whether it came."""
-        callee, named = _jit(there), spelled_beside(self.spelled, value.path, there.path)
+        named = spelled_beside(self.spelled, value.path, there.path)
+        named = named or absolute_module(read_source(value.path), there.name)
+        callee = _jit(there)
         if callee is None or not named:
             return False
         helpers = _Helpers(self.evaluator, self.scope, named, self.brought, self.wanted)
