@@ -229,6 +229,18 @@ def k(p):
             assert result.ok, result.error
 
     @pytest.mark.slow
+    def test_a_helper_that_only_calls_one_that_stands_twice_stands_twice_too(self, file: File) -> None:
+        text = f"{HEADER}\n\n@triton.jit\ndef zero(n):\n    return tl.full(n.shape, 0, tl.int32)\n"
+        text += "\n\n@triton.jit\ndef count(n):\n    return zero(n) + n\n"
+        text += ADD.replace("offs < n", "offs < count(n)")
+        text += SORT.replace("    r = ", "    n = count(tl.program_id(0))\n    r = n + ")
+        made = convert(file(text), target="sm90", launches=[ADD_LAUNCH, SORT_LAUNCH])
+        assert {report.kernel: report.status for report in made.kernels} == {"add": "converted", "sort_rows": "kept"}
+        assert "def count_gluon(n):\n    return zero_gluon(n) + n\n" in made.text
+        assert "offs < count_gluon(n)" in made.text
+        assert "def count(n):\n    return zero(n) + n\n" in made.text
+
+    @pytest.mark.slow
     def test_a_twin_avoids_names_that_exist(self, file: File) -> None:
         helper = "\n\n@triton.jit\ndef offsets(BLOCK: tl.constexpr):\n    return tl.arange(0, BLOCK)\n"
         other = "\n\n@triton.jit\ndef offsets_gluon(x):\n    return x\n"

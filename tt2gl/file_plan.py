@@ -10,7 +10,7 @@ from pathlib import Path
 from tt2gl.analysis.analysed import KernelAnalysis
 from tt2gl.analysis.collected import Conflict
 from tt2gl.analysis.early_ranges import made_early
-from tt2gl.analysis.facts import FunctionFacts
+from tt2gl.analysis.facts import FunctionFacts, LaunchFacts
 from tt2gl.analysis.graph import FunctionKey
 from tt2gl.analysis.hoisting import hoisted
 from tt2gl.analysis.kernel import parsed
@@ -79,7 +79,7 @@ def file_plan(source: SourceFile, kernels: Sequence[Kernel], target: Target, rul
         }
         kernel.rules = tuple(rule for rule, did in applied.items() if did)
     comments = [KeptFunction(kernel.function.line, _comment(kernel.kept)) for kernel in kept if kernel.kept]
-    originals = _originals(source, functions, kept)
+    functions, originals = _with_callers(source, functions, kept, converted)
     dispatches = [kernel.variants.dispatch() for kernel in converted if kernel.variants is not None]
     return FilePlan(
         tuple(_beside_originals(source, functions, originals)),
@@ -157,6 +157,27 @@ def _originals(source: SourceFile, functions: Sequence[FunctionPlan], kept: Sequ
     needed |= {kernel.function.name for kernel in kept}
     names = {function.line: function.name for function in source.functions}
     return {plan.line for plan in functions if not plan.is_kernel and names[plan.line] in needed}
+
+
+def _with_callers(
+    source: SourceFile, functions: Sequence[FunctionPlan], kept: Sequence[Kernel], converted: Sequence[Kernel]
+) -> tuple[list[FunctionPlan], set[int]]:
+    """The plans with those of helpers that only call what stands beside its original, and the originals' lines."""
+    known = [facts for kernel in converted for facts in _seen(kernel)]
+    functions = list(functions)
+    while True:
+        originals, planned = _originals(source, functions, kept), {plan.line for plan in functions}
+        callers = {
+            (function.path, function.line)
+            for facts in (known if originals else ())
+            for function in facts.functions.values()
+            if function.line not in planned and same_file(function.path, kept[0].function)
+            for name in set().union(function.callees.values(), *function.called.values())
+            if name in facts.functions and facts.functions[name].line in originals
+        }
+        if not callers:
+            return functions, originals
+        functions += [FunctionPlan(path, line, is_kernel=False) for path, line in sorted(callers)]
 
 
 def _beside_originals(
@@ -240,9 +261,14 @@ def _named(path: str, kernel: Kernel) -> str:
 
 def _reaches(kernel: Kernel, function: FunctionKey) -> bool:
     """Whether a kernel calls a function, under its launches or under those that were made of them to see more."""
-    analyses = kernel.variants.analyses if kernel.variants is not None else ()
-    seen = (*kernel.facts.values(), *(scene.facts for analysis in analyses for scene in analysis.scenes))
-    return any((each.path, each.line) == function for facts in seen for each in facts.functions.values())
+    return any((each.path, each.line) == function for facts in _seen(kernel) for each in facts.functions.values())
+
+
+def _seen(kernel: Kernel) -> Iterator[LaunchFacts]:
+    """What is known of a kernel under its launches, and under those that were made of them to see more."""
+    yield from kernel.facts.values()
+    for analysis in kernel.variants.analyses if kernel.variants is not None else ():
+        yield from (scene.facts for scene in analysis.scenes)
 
 
 def _comment(diagnostic: Diagnostic) -> str:
