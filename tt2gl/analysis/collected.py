@@ -142,20 +142,20 @@ class Function:
                     found[position] = wanted | found[position]
         return found
 
-    def brought_apart(self, statement: Position | None, version: Version | None) -> Iterator[tuple[Position, Wanted]]:
+    def brought_apart(self, at: Position | None, version: Version | None) -> Iterator[tuple[Position, list[Wanted]]]:
         """The operands that some contexts load from shared memory as they take them, and others convert to that.
 
-        Or have in registers, where the first are given memory: one text cannot read both.
+        Or have in registers, where the first are given memory: one text cannot read both. With what each wants.
         """
-        converted = self.wanted("convert", statement, version)
-        stored, kept = self.wanted("store", statement, version), self.wanted("unconverted", statement, version)
-        for position, loaded in self.wanted("load", statement, version).items():
+        converted = self.wanted("convert", at, version)
+        stored, kept = self.wanted("store", at, version), self.wanted("unconverted", at, version)
+        for position, loaded in self.wanted("load", at, version).items():
             after = converted.get(position, {})
             in_registers = {**kept.get(position, {}), **after}
             if any(context in after and after[context] != term for context, term in loaded.items()):
-                yield position, after
+                yield position, [after, loaded]
             elif position not in stored and not in_registers.keys() <= loaded.keys():
-                yield position, in_registers
+                yield position, [in_registers, loaded]
 
     def layouts(self) -> Iterator[Wanted]:
         """What each place that spells a layout wants."""

@@ -253,8 +253,8 @@ class Planner:
         for position in (p for p in (*converts, *function.ranks) if p in tensors):
             if numbers := self._numbers(key, position):
                 raise Conflict(key, position, [{**tensors[position], **dict.fromkeys(numbers, _NUMBER)}])
-        for position, wanted in function.brought_apart(statement, version):
-            raise Conflict(key, position, [wanted])
+        for position, apart in function.brought_apart(statement, version):
+            raise Conflict(key, position, apart)
 
     def _out_of_reach(self, key: Body) -> dict[Position, str]:
         """Creating calls that no launch of any kernel reaches: the compiler is left to infer their layout."""
