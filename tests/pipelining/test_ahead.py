@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -22,9 +22,12 @@ def asked(
     pointers: frozenset[str] | None = None,
     helpers: str = "",
     others: Mapping[str, str] | None = None,
+    more: Sequence[str] = (),
 ) -> Ahead:
     """The answer for the loads of `a` and `b` in the first loop of a kernel."""
-    text = HEAD + textwrap.indent(textwrap.dedent(before) + textwrap.dedent(body), "    ")
+    text = HEAD.replace("n, step", ", ".join((*more, "n", "step"))) + textwrap.indent(
+        textwrap.dedent(before) + textwrap.dedent(body), "    "
+    )
     function = ast.parse(text).body[0]
     assert isinstance(function, ast.FunctionDef)
     loop = next(each for each in function.body if isinstance(each, ast.For))
@@ -218,6 +221,32 @@ def test_the_load_at_fault_is_named() -> None:
 )
 def test_loads_that_run_ahead(loop: str) -> None:
     assert asked(loop) == Ahead()
+
+
+def test_numbers_that_a_helper_reads_elsewhere_are_added_to_pointers() -> None:
+    # Of its arguments the helper may give an address, but to a pointer only a number is added.
+    before = "first = begin(y_ptr, z_ptr, n)\n"
+    pointers = frozenset({"x_ptr", "y_ptr", "z_ptr"})
+    loop = "for k in range(8):\n    a = tl.load(x_ptr + (first + k))\n    tl.store({}, a)"
+    written = asked(
+        loop.format("w_ptr + first + k"), before=before, pointers=pointers | {"w_ptr"}, more=("z_ptr", "w_ptr")
+    )
+    assert written.reason is None
+    moved = asked(
+        loop.format("w_ptr"), before=f"{before}w_ptr += first\n", pointers=pointers | {"w_ptr"}, more=("z_ptr", "w_ptr")
+    )
+    assert moved.reason is None
+    read = asked(loop.format("x_ptr + first"), before=before, pointers=pointers, more=("z_ptr",))
+    assert "writes to the memory" in (read.reason or "")
+    given = asked(loop.format("first + k"), before=before, pointers=pointers, more=("z_ptr",))
+    assert given.reason is None
+    renamed = asked(
+        loop.format("w_ptr + k"),
+        before=f"{before}w_ptr = x_ptr\n",
+        pointers=pointers | {"w_ptr"},
+        more=("z_ptr", "w_ptr"),
+    )
+    assert "writes to the memory" in (renamed.reason or "")
 
 
 def test_sizes_that_both_addresses_start_from_are_no_pointers() -> None:

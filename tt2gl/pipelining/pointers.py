@@ -32,8 +32,16 @@ class Pointers:
         self.parameters = parameters if self.known is None else parameters & self.known
         self.loads_addresses = False
         self.definitions: dict[str, list[ast.expr]] = {}
+        moves: list[tuple[str, ast.expr]] = []
         for statement in inside(self.function.body):
             for name, value in _bound(statement):
+                if isinstance(statement, ast.AugAssign):
+                    moves.append((name, value))
+                else:
+                    self.definitions.setdefault(name, []).append(value)
+        self.certain = (self.parameters if self.known is not None else NONE) - self.definitions.keys()
+        for name, value in moves:  # of a pointer, by a number
+            if name not in self.certain:
                 self.definitions.setdefault(name, []).append(value)
         self.paths = {
             node: path
@@ -62,7 +70,8 @@ class Pointers:
                 own = frozenset({name}) & self.parameters if only is None else NONE
                 return own.union(*(self.roots(each, seen | {each}) for each in values if each not in seen))
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
-                return self.roots(left, seen) | self.roots(right, seen)
+                sides = [side for side in (left, right) if self._is_pointer(side)] or [left, right]
+                return NONE.union(*(self.roots(side, seen) for side in sides))
             case ast.IfExp(body=body, orelse=orelse):
                 return self.roots(body, seen) | self.roots(orelse, seen)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
@@ -75,6 +84,15 @@ class Pointers:
                 parts = [function.value, *arguments] if isinstance(function, ast.Attribute) else arguments
                 return NONE.union(*(self.roots(each, seen) for each in parts))
         return NONE
+
+    def _is_pointer(self, value: ast.expr) -> bool:
+        """Whether a value is surely a pointer, to which nothing but a number can be added, whatever that is made of."""
+        match value:
+            case ast.Name(id=name):
+                return name in self.certain
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+                return self._is_pointer(left) or self._is_pointer(right)
+        return False
 
     def _reaching(self, name: ast.Name) -> ast.expr | None:
         """What a variable was assigned last where it is read, if that is the same on every way there."""
