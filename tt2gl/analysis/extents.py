@@ -7,7 +7,7 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from tt2gl.analysis.choices import conditional
-from tt2gl.analysis.graph import Node
+from tt2gl.analysis.graph import Node, sources
 from tt2gl.integers import integer
 from tt2gl.launches import Launch
 
@@ -72,29 +72,39 @@ def named_dims(node: Node, launches: Sequence[Launch], shapes: Mapping[int, tupl
             known = integer(_expression(text), {})
             named.append(text if known is None else str(known))
             continue
-        if alike := _alike(extents, launches):
+        if alike := _alike(node, extents, launches):
             named.append(alike)
             continue
         own = node.shape[place]
-        said = {index: _said(n, [i for i in extents if extents[i] == n], launches) for index, n in extents.items()}
+        said = {i: _said(node, n, [k for k in extents if extents[k] == n], launches) for i, n in extents.items()}
         both = conditional(said, launches)
-        named.append(f"({both})" if both is not None else _said(own, [*extents], launches) if own > 1 else str(own))
+        named.append(f"({both})" if both is not None else _said(node, own, [*extents], launches))
     empty = [any(evaluated(text, launch) == 0 for launch in launches) for text in named]
     return tuple(f"max({text}, 1)" if none else text for text, none in zip(named, empty, strict=True))
 
 
-def _alike(extents: Mapping[int, int], launches: Sequence[Launch]) -> str | None:
-    """The first constexpr that is the extent under each launch, where that is not 1 under all."""
+def _alike(node: Node, extents: Mapping[int, int], launches: Sequence[Launch]) -> str | None:
+    """A constexpr that is the extent under each launch, where that is not 1 under all."""
     parameters = launches[0].constexprs if any(extent > 1 for extent in extents.values()) else ()
-    equal = (p for p in parameters if all(launches[i].constexprs.get(p) == extent for i, extent in extents.items()))
-    return next(equal, None)
+    return _likely(node, [p for p in parameters if all(launches[i].constexprs.get(p) == n for i, n in extents.items())])
 
 
-def _said(extent: int, indices: Sequence[int], launches: Sequence[Launch]) -> str:
-    """The first constexpr of that value under some launches, else the number."""
+def _said(node: Node, extent: int, indices: Sequence[int], launches: Sequence[Launch]) -> str:
+    """A constexpr of that value under some launches, else the number."""
     parameters = launches[0].constexprs if extent > 1 else ()
-    equal = (p for p in parameters if all(launches[i].constexprs.get(p) == extent for i in indices))
-    return next(equal, str(extent))
+    equal = [p for p in parameters if all(launches[i].constexprs.get(p) == extent for i in indices)]
+    return _likely(node, equal) or str(extent)
+
+
+def _likely(node: Node, equal: Sequence[str]) -> str | None:
+    """The first of several constexprs, or the first that is an extent of what the node is made of.
+
+    A launch may have as many heads as rows in a tile; what a mask says of the tile tells which it is.
+    """
+    if len(equal) > 1:
+        used = {text for each in sources(node) for text in each.dims}
+        equal = [name for name in equal if name in used] or equal
+    return next(iter(equal), None)
 
 
 def evaluated(text: str, launch: Launch) -> int | None:
