@@ -146,8 +146,7 @@ def _functions_of(scenes: Sequence[Scene]) -> Iterator[FunctionKey]:
 
 def _facts(plan: FunctionPlan, kernels: Sequence[Kernel]) -> list[FunctionFacts]:
     """What all launches say of a plan's function."""
-    analyses = [analysis for kernel in kernels if kernel.variants is not None for analysis in kernel.variants.analyses]
-    known = [each for analysis in analyses for scene in analysis.scenes for each in scene.facts.functions.values()]
+    known = (each for kernel in kernels for facts in _seen(kernel) for each in facts.functions.values())
     return [each for each in known if (each.path, each.line) == (plan.path, plan.line)]
 
 
