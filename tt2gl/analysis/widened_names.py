@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from tt2gl.analysis.graph import Graph, Node, Web, made_once, operands_rank
-from tt2gl.analysis.terms import Root, Term, cut
+from tt2gl.analysis.terms import Cut, Root, Term, cut
 
 Written = Callable[[Node], Term]
 Recast = Mapping[int, int]
@@ -39,7 +39,7 @@ def forget_widened(graph: Graph, written: Written, recast: Recast = _NOTHING) ->
     forgotten: list[tuple[Web, Node]] = []
     for web in graph.distinct_webs():
         made = web.made_once()
-        if made is None or not isinstance(web.natural, Root) or made.node.kind != "elementwise":
+        if made is None or not isinstance(web.natural, Root | Cut) or made.node.kind != "elementwise":
             continue
         if is_wider(made.node, elsewhere, recast) and _all_in(readers[id(web)], elsewhere):
             forgotten.append((web, made.node))
@@ -86,16 +86,24 @@ def is_wider(node: Node, through: Container[int] = (), recast: Recast = _NOTHING
 
 
 def _is_better(node: Node, leaves: _Leaves) -> bool:
-    """Whether a value is had by converting `leaves`: as many bits are better, too, where they are a row's expanded.
+    """Whether a value is had by converting `leaves`: as many bits are better, too, if a row's expanded, or widened.
 
     Triton's pass moves the conversion above that as well, and computes the value where a thread has less of it.
     """
     bits, whole = sum(leaves.values()), node.elements * node.width
-    expanded = [*leaves] if bits == whole and node.kind != "expand" else []
-    return bits < whole or _is_mask_of_casts(node, leaves) or any(is_row for _, _, is_row in expanded)
+    alike = [*leaves] if bits == whole and node.kind != "expand" else []
+    return bits < whole or _is_mask_of_casts(node, leaves) or _are_free(alike)
 
 
-_Leaves = Mapping[tuple[int, bool, bool], int]
+_Leaves = Mapping[tuple[int, bool, str], int]
+
+
+def _are_free(leaves: Sequence[tuple[int, bool, str]]) -> bool:
+    """Whether what takes as many bits to convert is converted in the place of what is made of it.
+
+    Triton's pass moves a conversion above one extension, and above none of several.
+    """
+    return any(how == "row" for _, _, how in leaves) or [how for _, _, how in leaves] == ["widened"]
 
 
 def _is_mask_of_casts(node: Node, leaves: _Leaves) -> bool:
@@ -103,15 +111,17 @@ def _is_mask_of_casts(node: Node, leaves: _Leaves) -> bool:
 
 
 def _converted(node: Node, through: Container[int], recast: Recast, known: dict[int, _Leaves]) -> _Leaves:
-    """The bits of the values that are converted, each once, by identity, whether cast there, and whether expanded."""
+    """The bits of the values that are converted, each once, by identity, if cast there, and what is done then."""
     if node.natural is None:
         return {}
     if id(node) in recast and node.web is not None:
-        return {(id(node.web.find()), True, False): node.elements * recast[id(node)]}
+        return {(id(node.web.find()), True, ""): node.elements * recast[id(node)]}
     if id(node) not in known:
-        known[id(node)] = {(id(node), False, node.kind == "expand"): node.elements * node.width}
+        known[id(node)] = {(id(node), False, "row" if node.kind == "expand" else ""): node.elements * node.width}
         if parts := _parts(node, through):
             made = {of: bits for part in parts for of, bits in _converted(part, through, recast, known).items()}
+            if node.function == "to" and node.bits > node.operands[0].bits:
+                made = {(of, is_cast, how or "widened"): bits for (of, is_cast, how), bits in made.items()}
             if _is_better(node, made):
                 known[id(node)] = made
     return known[id(node)]
